@@ -1,0 +1,28 @@
+//! What to start, as data: a program with its arguments, never a shell line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// A program to start, complete: nothing is added by whoever starts it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandSpec {
+    /// Looked up in the child's `PATH` when it has no slash.
+    pub program: String,
+    pub args: Vec<String>,
+    /// The whole environment of the child; nothing is inherited beside it.
+    pub env: BTreeMap<String, String>,
+    pub cwd: PathBuf,
+    pub stdin: Stdin,
+}
+
+/// Where the child's standard input comes from; it is never inherited.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum Stdin {
+    /// `/dev/null`
+    Null,
+    /// The content of a file, then end of file.
+    File { path: PathBuf },
+}
