@@ -1,0 +1,206 @@
+//! The journal and the catalogue: every loop's events, what a list shows of it, who drives it, and the
+//! commands other processes left for it.
+//!
+//! Invariant: whatever a call acknowledges is durable and whole. Events, the catalogue entry they lead to and
+//! the inbox items they answer are written together or not at all, and only by the holder of the loop's lease.
+//!
+//! The store does not know what events mean: an event is JSON text with a type tag. That keeps the contract
+//! (`tests/store_contract.rs`) portable to any database with transactions.
+
+mod error;
+mod memory;
+// mod sqlite;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+pub use error::StoreError;
+pub use memory::MemoryStore;
+// pub use sqlite::{Access, SqliteStore};
+
+/// What every method of a store returns.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// An event that is not in the journal yet. The store numbers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    pub at: Timestamp,
+    /// The event's `type`, kept beside the body so that a query need not parse it.
+    pub kind: String,
+    /// A JSON object as text, its `type` included.
+    pub body: String,
+}
+
+/// An event as the journal holds it. `seq` counts from 1 in each loop, without gaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredEvent {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub kind: String,
+    pub body: String,
+}
+
+/// What the catalogue knows of a loop: the projection of its events, written with them.
+///
+/// `id`, `project`, `name` and `created_at` are fixed by [`Store::create`]; an append does not change them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogueEntry {
+    pub id: String,
+    /// Absolute path of the project's repository.
+    pub project: String,
+    /// Unique in its project for ever: the name of an ended loop is not given again.
+    pub name: String,
+    /// First line of the goal; the caller bounds its length.
+    pub goal: String,
+    pub recipe: String,
+    pub status: String,
+    /// Not ended. `interrupted` is not stored: readers derive it from this and the holder.
+    pub open: bool,
+    pub iterations: u32,
+    pub max_iterations: Option<u32>,
+    pub stop_reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub stopped_at: Option<Timestamp>,
+    /// The whole loop as JSON text, as `status --json` prints it.
+    pub summary: String,
+}
+
+/// Who drives a loop: a process that can be told from a later one with the same pid, and where to reach it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Holder {
+    pub boot_id: String,
+    pub pid: u32,
+    pub start_time: u64,
+    pub socket: PathBuf,
+    /// Fences this stretch of holding: an append with another token is refused.
+    pub token: String,
+}
+
+/// The token is left out: whoever knows it can write as the holder, so it stays out of logs.
+impl fmt::Debug for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Holder")
+            .field("boot_id", &self.boot_id)
+            .field("pid", &self.pid)
+            .field("start_time", &self.start_time)
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A loop as a reader finds it: entry, head of the journal and holder, all of the same moment.
+///
+/// The holder may end between this reading and a look at its process. Who finds the process gone must read
+/// again before calling the loop interrupted: the last thing a driver does is to write the end and release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub entry: CatalogueEntry,
+    /// `seq` of the last event, 0 if there is none.
+    pub head: u64,
+    pub holder: Option<Holder>,
+}
+
+/// Which loops [`Store::list`] returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListFilter {
+    /// Only of this project; of every project if `None`.
+    pub project: Option<String>,
+    pub open_only: bool,
+    pub limit: Option<usize>,
+    /// Fetch `summary` too. Without it `summary` is empty, and ten thousand loops are listed without
+    /// touching the pages that hold the summaries.
+    pub summaries: bool,
+}
+
+/// A loop to create, with its first events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Create {
+    pub entry: CatalogueEntry,
+    pub events: Vec<NewEvent>,
+    /// Holds the lease from the first moment, so that no reader sees a new loop without a driver.
+    pub holder: Option<Holder>,
+}
+
+/// One step of a loop: all of it becomes durable, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    pub loop_id: String,
+    /// `seq` of the last event the caller has seen; checked also when `events` is empty.
+    pub expected_seq: u64,
+    /// May be empty: a refused command is consumed and answered without an event.
+    pub events: Vec<NewEvent>,
+    /// The catalogue entry after these events.
+    pub entry: CatalogueEntry,
+    /// The token of the lease under which the caller writes.
+    pub token: String,
+    /// Inbox items taken with this step; each must be pending.
+    pub consumed: Vec<String>,
+    /// Answers (JSON text) to items taken now or earlier, each answered once.
+    pub answers: Vec<(String, String)>,
+}
+
+/// A command that waits in a loop's inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxItem {
+    pub id: String,
+    pub at: Timestamp,
+    /// JSON text.
+    pub body: String,
+}
+
+/// Journal and catalogue of all loops of one data directory.
+///
+/// A call that returned `Ok` is durable. A caller that is dropped while it waits may or may not have written.
+#[async_trait]
+pub trait Store: fmt::Debug + Send + Sync {
+    /// Creates a loop and returns the head of its journal. Refused with [`StoreError::NameTaken`] if the
+    /// project has, or ever had, a loop of that name.
+    async fn create(&self, new: Create) -> Result<u64>;
+
+    /// Appends one step and returns the new head. Refused with [`StoreError::LeaseLost`] if `token` does not
+    /// hold the lease, with [`StoreError::Conflict`] if the head is not `expected_seq`, with
+    /// [`StoreError::NotPending`] or [`StoreError::NotTaken`] if an inbox item is not in the right state.
+    async fn append(&self, step: Append) -> Result<u64>;
+
+    /// Up to `limit` events after `after_seq`, in order. An unknown loop has none.
+    async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>>;
+
+    /// The loop with this id.
+    async fn get(&self, loop_id: &str) -> Result<Option<Listed>>;
+
+    /// The loop with this name in this project.
+    async fn find(&self, project: &str, name: &str) -> Result<Option<Listed>>;
+
+    /// Loops by `created_at`, newest first; of the same moment, the one created last comes first.
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>>;
+
+    /// Takes the lease if it is free, already under `holder.token`, or under the token `replacing`: a holder
+    /// the caller has found dead. Otherwise refused with [`StoreError::Held`].
+    async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()>;
+
+    /// Gives the lease up. One that is no longer under `token` is left alone.
+    async fn release(&self, loop_id: &str, token: &str) -> Result<()>;
+
+    /// Who holds the lease.
+    async fn holder(&self, loop_id: &str) -> Result<Option<Holder>>;
+
+    /// Leaves a command for whoever drives the loop. An id that was posted before is ignored, so a poster
+    /// that does not know whether it succeeded can post again.
+    async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()>;
+
+    /// Items that no append has consumed, in the order they were posted.
+    async fn pending(&self, loop_id: &str) -> Result<Vec<InboxItem>>;
+
+    /// The answer to a posted item: `None` if there is no such item, `Some(None)` if it has no answer yet.
+    async fn answer(&self, item_id: &str) -> Result<Option<Option<String>>>;
+}
+
+/// The form in which stores keep a time: exact, ordered, and good until the year 2262. Exact matters because
+/// a replay must see the very times that the live loop saw.
+fn nanoseconds(at: Timestamp) -> Result<i64> {
+    i64::try_from(at.as_nanosecond()).map_err(|_| StoreError::TimeOutOfRange { at })
+}
