@@ -1,1 +1,45 @@
-//! 
+//! Process trees: start one, stream it to files, end it whole.
+//!
+//! # Theory of operation
+//!
+//! ```text
+//! engine ──control──▶ shim ──────socket──────▶ reaper ──▶ agent ──▶ whatever it starts
+//!        ◀──status───   │ ◀──── stdout, stderr pipes ─────┘
+//!                       └──▶ transcript files, exit record
+//! ```
+//!
+//! The engine never starts an agent itself. It starts its own binary again as a small *shim*
+//! ([`shim::main`], without runtime or threads) and talks to it over two pipes. The shim writes the
+//! agent's bytes to the transcript files and, when everything has ended, an exit record. So an engine
+//! that is killed at any moment loses no output and no ending; and because its end of the control
+//! pipe closes with it, the shim ends the tree at once.
+//!
+//! Between shim and agent sits a *reaper*: process 1 of a PID namespace where the machine allows it
+//! (its death is the death of everything inside), else a subreaper that walks its descendants, else
+//! the leader of a process group. [`probe`] tells which rungs work here. Delegated cgroups would be
+//! a rung between the first two; they add nothing where a PID namespace works, so there is none.
+//!
+//! The invariant: whoever dies first (agent, reaper, shim or engine), the tree is ended, and a stream
+//! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
+
+pub mod identity;
+pub mod launcher;
+pub mod record;
+pub mod shim;
+pub mod spec;
+pub mod sweep;
+
+mod contain;
+#[cfg(target_os = "linux")]
+mod descendants;
+mod sys;
+mod wire;
+
+pub use contain::{Rung, probe};
+pub use identity::{Liveness, ProcessIdentity};
+pub use launcher::{Launcher, ProcessEvent, Running, StartError};
+pub use record::{
+    Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record,
+};
+pub use spec::{Containment, ContainmentRequest, ShimSpec};
+pub use sweep::sweep;

@@ -1,0 +1,224 @@
+//! The engine's side: start a shim, follow what it says, tell it to stop.
+//!
+//! Invariant: the events of a [`Running`] end with exactly one of [`ProcessEvent::Closed`] and
+//! [`ProcessEvent::Lost`]. Memory per running tree is a few hundred bytes whatever the tree prints,
+//! because output goes to files and only offsets come here.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdout, Command};
+
+use crate::record::{Ended, ExitRecord, SpawnFailure};
+use crate::spec::{Containment, ShimSpec};
+use crate::wire::{self, Status};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("cannot start the supervising process {program}", program = program.display())]
+    Spawn {
+        program: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the command cannot be described to the supervising process")]
+    Encode(#[source] serde_json::Error),
+    #[error("the command is too long: {0} bytes")]
+    TooLong(usize),
+    #[error("the supervising process did not take its orders")]
+    Send(#[source] io::Error),
+}
+
+/// How to start a shim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    pub shim_program: PathBuf,
+    pub shim_args: Vec<String>,
+}
+
+impl Launcher {
+    pub fn new(shim_program: impl Into<PathBuf>) -> Self {
+        Self {
+            shim_program: shim_program.into(),
+            shim_args: vec!["shim".to_owned()],
+        }
+    }
+
+    /// The running binary as its own shim.
+    pub fn current() -> io::Result<Self> {
+        // The link names the image that runs even after an upgrade has replaced the file, so engine and
+        // shim always speak the same protocol.
+        let link = PathBuf::from("/proc/self/exe");
+        Ok(Self::new(if link.exists() {
+            link
+        } else {
+            std::env::current_exe()?
+        }))
+    }
+
+    pub async fn start(&self, spec: &ShimSpec) -> Result<Running, StartError> {
+        let json = serde_json::to_vec(spec).map_err(StartError::Encode)?;
+        let length = u32::try_from(json.len())
+            .ok()
+            .filter(|length| *length <= wire::MAX_SPEC)
+            .ok_or(StartError::TooLong(json.len()))?;
+
+        // No `pre_exec` here: it would force `fork`, which takes 100 ms from a large engine. Its own
+        // group keeps the shim out of reach of the terminal's Ctrl-C; an empty environment keeps tags
+        // and secrets of the engine out of it.
+        let mut child = Command::new(&self.shim_program)
+            .arg0("windlass")
+            .args(&self.shim_args)
+            .env_clear()
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|source| StartError::Spawn {
+                program: self.shim_program.clone(),
+                source,
+            })?;
+
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let (Some(mut control), Some(status)) = pipes else {
+            return Err(StartError::Send(io::ErrorKind::BrokenPipe.into()));
+        };
+        control
+            .write_all(&length.to_le_bytes())
+            .await
+            .map_err(StartError::Send)?;
+        control.write_all(&json).await.map_err(StartError::Send)?;
+        let control = control.into_owned_fd().map_err(StartError::Send)?;
+        Ok(Running {
+            control,
+            status,
+            child,
+            unread: Vec::new(),
+            end: End::Open,
+        })
+    }
+}
+
+/// What a tree did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcessEvent {
+    /// The agent runs; `pid` is its process id as the engine sees it.
+    Started { pid: u32, containment: Containment },
+    /// Nothing runs; `Closed` follows.
+    SpawnFailed(SpawnFailure),
+    /// The transcript files are this long now.
+    Output { stdout: u64, stderr: u64 },
+    /// The main process ended. Others may still run and write.
+    Exited(Ended),
+    /// Everything has ended and is written.
+    Closed(ExitRecord),
+    /// The shim died or stopped making sense. What became of the work is unknown.
+    Lost { why: String },
+}
+
+/// A tree under way. Dropping it closes the control pipe, which ends the tree.
+#[derive(Debug)]
+pub struct Running {
+    control: OwnedFd,
+    status: ChildStdout,
+    child: Child,
+    unread: Vec<u8>,
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    Told,
+    Reaped,
+}
+
+impl Running {
+    /// Process id of the shim, while it runs.
+    pub fn shim_pid(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Asks the tree to end: TERM, and KILL after the grace. Harmless if it has ended.
+    pub fn stop(&self) {
+        self.command(wire::STOP);
+    }
+
+    /// Ends the tree at once. Harmless if it has ended.
+    pub fn kill(&self) {
+        self.command(wire::KILL);
+    }
+
+    fn command(&self, command: u8) {
+        // One byte into an empty pipe does not block. It fails only if the shim is gone, and then the
+        // tree is too: the end comes out of `next`.
+        let _ = rustix::io::write(&self.control, &[command]);
+    }
+
+    /// The next event; `None` after the last. Cancel-safe.
+    pub async fn next(&mut self) -> Option<ProcessEvent> {
+        loop {
+            match self.end {
+                End::Reaped => return None,
+                End::Told => {
+                    let _ = self.child.wait().await;
+                    self.end = End::Reaped;
+                    return None;
+                }
+                End::Open => {}
+            }
+            match Status::decode(&mut self.unread) {
+                Ok(Some(status)) => return Some(self.tell(status)),
+                Ok(None) => {}
+                Err(error) => {
+                    self.kill();
+                    self.end = End::Told;
+                    return Some(ProcessEvent::Lost {
+                        why: error.to_string(),
+                    });
+                }
+            }
+            self.unread.reserve(256);
+            match self.status.read_buf(&mut self.unread).await {
+                Ok(0) => {
+                    let why = match self.child.wait().await {
+                        Ok(status) => format!("the supervising process ended early: {status}"),
+                        Err(error) => {
+                            format!("the supervising process cannot be waited for: {error}")
+                        }
+                    };
+                    self.end = End::Reaped;
+                    return Some(ProcessEvent::Lost { why });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.kill();
+                    self.end = End::Told;
+                    return Some(ProcessEvent::Lost {
+                        why: format!("cannot read from the supervising process: {error}"),
+                    });
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, status: Status) -> ProcessEvent {
+        match status {
+            Status::Started(started) => ProcessEvent::Started {
+                pid: started.pid,
+                containment: started.containment,
+            },
+            Status::SpawnFailed(failure) => ProcessEvent::SpawnFailed(failure),
+            Status::Output { stdout, stderr } => ProcessEvent::Output { stdout, stderr },
+            Status::Exited(ended) => ProcessEvent::Exited(ended),
+            Status::Closed(record) => {
+                self.end = End::Told;
+                ProcessEvent::Closed(record)
+            }
+        }
+    }
+}

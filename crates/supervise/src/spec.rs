@@ -1,0 +1,71 @@
+//! What the engine tells a shim to do, as data.
+//!
+//! Invariant: the spec is complete. The shim reads no configuration, no environment and no other file
+//! to find out what to start or where to write.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use windlass_core::command::CommandSpec;
+
+/// One process tree to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShimSpec {
+    pub command: CommandSpec,
+    /// Appended to, created if missing. The bytes of the child, unchanged.
+    pub stdout: PathBuf,
+    pub stderr: PathBuf,
+    /// Index of when stdout was written: records of two little-endian `u64`, the offset in `stdout`
+    /// and the Unix time in milliseconds at which the byte there was read. At most one per 50 ms.
+    pub times: Option<PathBuf>,
+    /// Where the [`ExitRecord`](crate::ExitRecord) appears, complete, when everything has ended.
+    pub exit_record: PathBuf,
+    /// Of each stream keep this many bytes from its start and 64 KiB from its end.
+    pub cap_bytes: Option<u64>,
+    /// How long a tree may take to end after it was asked to; at most [`ShimSpec::MAX_GRACE_MS`].
+    pub grace_ms: u64,
+    pub containment: ContainmentRequest,
+}
+
+impl ShimSpec {
+    pub const DEFAULT_GRACE_MS: u64 = 2_000;
+    /// A tree is gone within three seconds of a stop, whatever was configured.
+    pub const MAX_GRACE_MS: u64 = 2_500;
+}
+
+/// Which rung of the ladder to use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContainmentRequest {
+    /// The highest rung that works on this machine.
+    #[default]
+    Auto,
+    PidNamespace,
+    Subreaper,
+    ProcessGroup,
+}
+
+/// What holds a tree together, so that it can be ended whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    PidNamespace,
+    Subreaper,
+    ProcessGroup,
+}
+
+impl Containment {
+    pub fn name(self) -> &'static str {
+        match self {
+            Containment::PidNamespace => "pid-namespace",
+            Containment::Subreaper => "subreaper",
+            Containment::ProcessGroup => "process-group",
+        }
+    }
+}
+
+impl std::fmt::Display for Containment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
