@@ -9,7 +9,7 @@
 
 mod error;
 mod memory;
-// mod sqlite;
+mod sqlite;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
-// pub use sqlite::{Access, SqliteStore};
+pub use sqlite::{Access, SqliteStore};
 
 /// What every method of a store returns.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;

@@ -1,0 +1,204 @@
+//! The tables, and the way from every older version of them to the present one.
+//!
+//! Invariant: a migration that has shipped is never edited, only followed by another. A database that is newer
+//! than this program, or not Windlass's, is refused before anything is written to it; an older one is copied
+//! before it is changed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::failure::{Fault, directory_of, explain_io};
+use crate::store::StoreError;
+
+/// "WNDL", in the header of the file: tells our database from any other program's.
+const APPLICATION_ID: i32 = 0x574e_444c;
+
+/// `MIGRATIONS[n]` leads from version n to version n + 1.
+pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+
+/// The version this program reads and writes.
+pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
+
+// Times are nanoseconds since 1970. `loops.pk` is the order of creation.
+//
+// Summaries are apart from loops, so that a list reads short rows only. Events are clustered by loop, as they
+// are always read. Loops' names stay unique for ever because no row of `loops` is ever deleted.
+const VERSION_1: &str = "
+CREATE TABLE loops (
+    pk             INTEGER PRIMARY KEY,
+    id             TEXT NOT NULL UNIQUE,
+    project        TEXT NOT NULL,
+    name           TEXT NOT NULL,
+    goal           TEXT NOT NULL,
+    recipe         TEXT NOT NULL,
+    status         TEXT NOT NULL,
+    open           INTEGER NOT NULL,
+    iterations     INTEGER NOT NULL,
+    max_iterations INTEGER,
+    stop_reason    TEXT,
+    created_at     INTEGER NOT NULL,
+    updated_at     INTEGER NOT NULL,
+    stopped_at     INTEGER,
+    head           INTEGER NOT NULL,
+    UNIQUE (project, name)
+) STRICT;
+CREATE INDEX loops_newest ON loops (created_at);
+CREATE INDEX loops_of_project ON loops (project, created_at);
+CREATE INDEX loops_open ON loops (created_at) WHERE open = 1;
+
+CREATE TABLE summaries (
+    loop INTEGER PRIMARY KEY REFERENCES loops (pk),
+    body TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE events (
+    loop INTEGER NOT NULL REFERENCES loops (pk),
+    seq  INTEGER NOT NULL,
+    at   INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (loop, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE leases (
+    loop       INTEGER PRIMARY KEY REFERENCES loops (pk),
+    boot_id    TEXT NOT NULL,
+    pid        INTEGER NOT NULL,
+    start_time INTEGER NOT NULL,
+    socket     BLOB NOT NULL,
+    token      TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE inbox (
+    pk     INTEGER PRIMARY KEY,
+    id     TEXT NOT NULL UNIQUE,
+    loop   INTEGER NOT NULL REFERENCES loops (pk),
+    at     INTEGER NOT NULL,
+    body   TEXT NOT NULL,
+    taken  INTEGER,
+    answer TEXT
+) STRICT;
+CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
+";
+
+/// The database's version, 0 if there is nothing in it yet; an error if this program must not touch it.
+pub(super) fn inspect(connection: &Connection, path: &Path, known: u32) -> Result<u32, Fault> {
+    // One transaction, or a database that is being created would look half foreign.
+    let look = connection.unchecked_transaction()?;
+    let application: i32 = look.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version = version(&look)?;
+    let tables: i64 = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    look.finish()?;
+
+    let path = path.to_owned();
+    if application == APPLICATION_ID {
+        if version > known {
+            return Err(StoreError::NewerDatabase {
+                path,
+                found: version,
+                known,
+            }
+            .into());
+        }
+        Ok(version)
+    } else if application == 0 && version == 0 && tables == 0 {
+        Ok(0)
+    } else {
+        Err(StoreError::Foreign { path }.into())
+    }
+}
+
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection
+        .prepare_cached("PRAGMA user_version")?
+        .query_row([], |row| row.get(0))
+}
+
+/// Leads a database of version `from` to the last of `migrations`. Another process may be doing the same:
+/// each step looks again under the write lock.
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[&str],
+    from: u32,
+) -> Result<(), Fault> {
+    let from = from as usize;
+    if from > 0 && from < migrations.len() {
+        back_up(connection, path, from)?;
+    }
+    for (version, migration) in migrations.iter().enumerate().skip(from) {
+        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if self::version(&step)? as usize > version {
+            continue;
+        }
+        step.execute_batch(migration)?;
+        step.pragma_update(None, "application_id", APPLICATION_ID)?;
+        step.pragma_update(None, "user_version", version as i64 + 1)?;
+        step.commit()?;
+        tracing::debug!(path = %path.display(), version = version + 1, "database migrated");
+    }
+    Ok(())
+}
+
+/// Copies the database to `<file>.v<version>.bak`, whole or not at all, and never over an earlier copy.
+fn back_up(connection: &Connection, path: &Path, version: usize) -> Result<(), Fault> {
+    let partial = beside(path, &format!(".v{version}.{}.partial", std::process::id()));
+    let copied = copy_into(connection, &partial).and_then(|()| {
+        let backup = (1..)
+            .map(|n| {
+                if n == 1 {
+                    format!(".v{version}.bak")
+                } else {
+                    format!(".v{version}.{n}.bak")
+                }
+            })
+            .map(|suffix| beside(path, &suffix))
+            .find(|candidate| !candidate.exists())
+            .unwrap_or_else(|| partial.clone());
+        let settle = || -> io::Result<()> {
+            fs::rename(&partial, &backup)?;
+            File::open(directory_of(path))?.sync_all()
+        };
+        settle().map_err(|source| explain_io(&backup, source).into())
+    });
+    if copied.is_err() {
+        // The copy is of no use now; that it stays behind would matter less than the error at hand.
+        let _ = fs::remove_file(&partial);
+    }
+    copied
+}
+
+fn copy_into(connection: &Connection, target: &Path) -> Result<(), Fault> {
+    // Created first, because SQLite would make it readable for everyone. It accepts an empty file.
+    let create = || -> io::Result<File> {
+        match fs::remove_file(target) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(target)
+    };
+    let file = create().map_err(|source| explain_io(target, source))?;
+    let name = target.to_str().ok_or_else(|| {
+        explain_io(
+            target,
+            io::Error::new(io::ErrorKind::InvalidInput, "the path is not valid UTF-8"),
+        )
+    })?;
+    connection.execute("VACUUM INTO ?1", [name])?;
+    file.sync_all()
+        .map_err(|source| explain_io(target, source).into())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,173 @@
+//! The one thread of this process that writes. Steps that wait while it works share the next commit.
+//!
+//! Invariant: a step is answered with `Ok` only after the commit that contains it has returned. A step that
+//! fails takes nothing with it: refusals are rolled back to their savepoint, and when the database itself
+//! fails (a full disk), the group is rolled back and each of its steps is tried alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::{Connection, Error as SqliteError, ffi};
+use tokio::sync::oneshot;
+
+use super::failure::{Fault, explain, explain_io};
+use super::schema;
+use super::steps::Step;
+use crate::store::{Result, StoreError};
+
+/// Bounds how long one commit can keep the first of its group, and other processes, waiting.
+const GROUP: usize = 256;
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    /// `None` only while dropping: the thread ends when the last sender is gone.
+    queue: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Job {
+    step: Step,
+    reply: oneshot::Sender<Result<u64>>,
+}
+
+impl Writer {
+    pub(super) fn start(connection: Connection, path: &Path) -> Result<Self> {
+        let (queue, jobs) = channel();
+        let place = path.to_owned();
+        let thread = thread::Builder::new()
+            .name("windlass-store".into())
+            .spawn(move || work(&connection, &place, &jobs))
+            .map_err(|source| explain_io(path, source))?;
+        Ok(Self {
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    pub(super) async fn write(&self, step: Step) -> Result<u64> {
+        let (reply, answer) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or(StoreError::Stopped)?;
+        queue
+            .send(Job { step, reply })
+            .map_err(|_| StoreError::Stopped)?;
+        answer.await.map_err(|_| StoreError::Stopped)?
+    }
+}
+
+impl Drop for Writer {
+    /// What is queued is still written; then the connection closes.
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by then, and its callers were told `Stopped`.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn work(connection: &Connection, path: &Path, jobs: &Receiver<Job>) {
+    while let Ok(first) = jobs.recv() {
+        let mut group = vec![first];
+        group.extend(jobs.try_iter().take(GROUP - 1));
+        let (steps, replies): (Vec<Step>, Vec<_>) =
+            group.into_iter().map(|job| (job.step, job.reply)).unzip();
+        for (reply, outcome) in replies.into_iter().zip(commit(connection, path, &steps)) {
+            // A caller that no longer waits does not need the answer.
+            let _ = reply.send(outcome);
+        }
+    }
+}
+
+/// Makes the steps durable, together if possible. One outcome for each.
+fn commit(connection: &Connection, path: &Path, steps: &[Step]) -> Vec<Result<u64>> {
+    match (Database { connection, path }).together(steps) {
+        Ok(outcomes) => outcomes,
+        Err(Failure::RolledBack(_)) if steps.len() > 1 => steps
+            .iter()
+            .flat_map(|step| commit(connection, path, std::slice::from_ref(step)))
+            .collect(),
+        // A group that could not begin is not tried one by one: if another process keeps the database busy,
+        // the last of the group would wait for minutes.
+        Err(Failure::NotBegun(error) | Failure::RolledBack(error)) => steps
+            .iter()
+            .map(|_| Err(explain(path, copy(&error))))
+            .collect(),
+    }
+}
+
+struct Database<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+}
+
+enum Failure {
+    NotBegun(SqliteError),
+    RolledBack(SqliteError),
+}
+
+impl Database<'_> {
+    fn together(&self, steps: &[Step]) -> Result<Vec<Result<u64>>, Failure> {
+        self.connection
+            .execute_batch("BEGIN IMMEDIATE")
+            .map_err(Failure::NotBegun)?;
+        let run = || -> rusqlite::Result<Vec<Result<u64>>> {
+            // A newer windlass may have migrated the database while this process was running.
+            let version = schema::version(self.connection)?;
+            let outcomes = steps
+                .iter()
+                .map(|step| self.guarded(step, version))
+                .collect::<Result<_, _>>()?;
+            self.connection.execute_batch("COMMIT")?;
+            Ok(outcomes)
+        };
+        run().map_err(|error| {
+            // SQLite may have rolled back by itself, depending on the error.
+            if !self.connection.is_autocommit()
+                && let Err(error) = self.connection.execute_batch("ROLLBACK")
+            {
+                tracing::error!(%error, "cannot roll back");
+            }
+            Failure::RolledBack(error)
+        })
+    }
+
+    /// The outer error is the database's and ends the group; the inner one is the step's own.
+    fn guarded(&self, step: &Step, version: u32) -> rusqlite::Result<Result<u64>> {
+        if version != schema::KNOWN {
+            let path: PathBuf = self.path.to_owned();
+            return Ok(Err(StoreError::NewerDatabase {
+                path,
+                found: version,
+                known: schema::KNOWN,
+            }));
+        }
+        self.connection
+            .prepare_cached("SAVEPOINT step")?
+            .execute([])?;
+        let outcome = match step.apply(self.connection) {
+            Ok(head) => Ok(head),
+            Err(Fault::Sqlite(error)) => return Err(error),
+            Err(Fault::Refused(refusal)) => {
+                self.connection
+                    .prepare_cached("ROLLBACK TO step")?
+                    .execute([])?;
+                Err(refusal)
+            }
+        };
+        self.connection
+            .prepare_cached("RELEASE step")?
+            .execute([])?;
+        Ok(outcome)
+    }
+}
+
+/// The same failure for every step of a group that could not begin.
+fn copy(error: &SqliteError) -> SqliteError {
+    let failure = error
+        .sqlite_error()
+        .copied()
+        .unwrap_or(ffi::Error::new(ffi::SQLITE_ERROR));
+    SqliteError::SqliteFailure(failure, Some(error.to_string()))
+}

@@ -1,0 +1,93 @@
+//! What the store's tests share: entries, events and holders that are quick to make and easy to tell apart.
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use windlass_engine::store::{
+    Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, SqliteStore, Store,
+};
+
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::new(1_760_000_000 + second, 123_456_789).expect("a time of this century")
+}
+
+pub fn entry(id: &str, project: &str, name: &str) -> CatalogueEntry {
+    CatalogueEntry {
+        id: id.into(),
+        project: project.into(),
+        name: name.into(),
+        goal: format!("goal of {name}"),
+        recipe: "promise".into(),
+        status: "running".into(),
+        open: true,
+        iterations: 0,
+        max_iterations: Some(5),
+        stop_reason: None,
+        created_at: at(0),
+        updated_at: at(0),
+        stopped_at: None,
+        summary: format!(r#"{{"id":"{id}"}}"#),
+    }
+}
+
+pub fn event(kind: &str) -> NewEvent {
+    event_with(kind, "")
+}
+
+pub fn event_with(kind: &str, text: &str) -> NewEvent {
+    let body = serde_json::json!({ "type": kind, "text": text }).to_string();
+    NewEvent {
+        at: at(1),
+        kind: kind.into(),
+        body,
+    }
+}
+
+pub fn holder(token: &str) -> Holder {
+    Holder {
+        boot_id: "1b0f".into(),
+        pid: 4711,
+        start_time: u64::MAX - 1,
+        socket: "/run/windlass/a b.sock".into(),
+        token: token.into(),
+    }
+}
+
+pub fn item(id: &str) -> InboxItem {
+    InboxItem {
+        id: id.into(),
+        at: at(2),
+        body: format!(r#"{{"type":"stop","id":"{id}"}}"#),
+    }
+}
+
+/// A loop `id` named like its id in project `/p`, led by `token`, with its first event.
+pub async fn new_loop(store: &dyn Store, id: &str, token: &str) {
+    let new = Create {
+        entry: entry(id, "/p", id),
+        events: vec![event("loop_created")],
+        holder: Some(holder(token)),
+    };
+    assert_eq!(store.create(new).await.expect("a new loop"), 1);
+}
+
+/// A step of loop `id` with one event after `expected_seq`.
+pub fn step(id: &str, expected_seq: u64, token: &str) -> Append {
+    let mut entry = entry(id, "/p", id);
+    entry.iterations = u32::try_from(expected_seq).expect("a small number");
+    entry.updated_at = at(i64::try_from(expected_seq).expect("a small number"));
+    Append {
+        loop_id: id.into(),
+        expected_seq,
+        events: vec![event_with("turn_ended", &format!("after {expected_seq}"))],
+        entry,
+        token: token.into(),
+        consumed: Vec::new(),
+        answers: Vec::new(),
+    }
+}
+
+pub fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(path, Access::ReadWrite).expect("a database that can be written")
+}
