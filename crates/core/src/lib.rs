@@ -3,4 +3,15 @@
 //! Everything here is a function of its arguments: no clock, file, environment, network or process. What the
 //! machine decides is data (events), and what should be under way is data too (effects); the engine performs it.
 
+pub mod agent;
 pub mod command;
+pub mod duration;
+pub mod ids;
+pub mod machine;
+pub mod profile;
+pub mod promise;
+pub mod prompt;
+pub mod recipe;
+pub mod spec;
+pub mod stop;
+pub mod usage;

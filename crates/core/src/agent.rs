@@ -1,0 +1,146 @@
+//! The neutral vocabulary of agents: what any agent says and does in a turn, and how a turn ends.
+//!
+//! Adapters translate into these words; nothing above them knows a vendor's format.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::usage::UsageByModel;
+
+/// Something an agent said or did. Also the line format of a command agent that prints JSON lines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AgentEvent {
+    /// Assistant text: the only place where a promise counts.
+    Text {
+        text: String,
+    },
+    Thinking {
+        text: String,
+    },
+    ToolUse {
+        #[serde(default)]
+        id: String,
+        name: String,
+        #[serde(default)]
+        input: String,
+    },
+    ToolResult {
+        #[serde(default)]
+        id: String,
+        #[serde(default)]
+        output: String,
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// The agent's own resumable session.
+    Session {
+        id: String,
+    },
+    /// What was used since the last report of this turn.
+    Usage {
+        #[serde(default)]
+        model: String,
+        #[serde(flatten)]
+        usage: crate::usage::Usage,
+    },
+    Error {
+        kind: ErrorKind,
+        #[serde(default)]
+        message: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<Timestamp>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
+    },
+    /// The agent's own closing word on the turn.
+    Result {
+        #[serde(default)]
+        text: String,
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// A line that means nothing to the adapter; kept as it is.
+    Raw {
+        line: String,
+    },
+}
+
+/// Causes of failure that a policy treats differently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    RateLimit,
+    Overloaded,
+    Network,
+    ContextOverflow,
+    Auth,
+    ModelNotFound,
+    UnknownSession,
+    Other,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnOutcome {
+    /// The agent ended by itself and says nothing went wrong.
+    Finished,
+    /// The agent ended with an error.
+    Failed {
+        kind: ErrorKind,
+        message: String,
+    },
+    RateLimited {
+        until: Option<Timestamp>,
+        message: String,
+    },
+    /// The program could not be started.
+    NotStarted {
+        message: String,
+        missing: bool,
+    },
+    /// The engine ended the turn; `TurnInterrupted` says why.
+    Interrupted,
+    /// The turn was under way when its engine went away; nobody saw it end.
+    CutOff,
+}
+
+impl TurnOutcome {
+    pub fn is_finished(&self) -> bool {
+        *self == TurnOutcome::Finished
+    }
+}
+
+/// All that is journalled of a turn when it is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnReport {
+    pub outcome: TurnOutcome,
+    /// The agent's word that it is done.
+    pub claim: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(default)]
+    pub usage: UsageByModel,
+    /// The end of what the assistant said, bounded.
+    #[serde(default)]
+    pub last_words: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    pub duration_ms: u64,
+}
+
+impl TurnReport {
+    /// A report of a turn of which nothing is known but its end.
+    pub fn bare(outcome: TurnOutcome) -> Self {
+        Self {
+            outcome,
+            claim: false,
+            session: None,
+            usage: UsageByModel::new(),
+            last_words: String::new(),
+            exit_code: None,
+            duration_ms: 0,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Names of loops and turns.
+//!
+//! A turn's id is made from its key, so the same turn has the same id after every replay: commits, transcripts and
+//! processes that carry it are found again.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A loop's id, chosen by whoever creates the loop (a UUID).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LoopId(pub String);
+
+impl fmt::Display for LoopId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What an agent is appointed for in a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Coder,
+    Auditor,
+    Acceptor,
+    Summariser,
+}
+
+impl Role {
+    pub const ALL: [Role; 4] = [Role::Coder, Role::Auditor, Role::Acceptor, Role::Summariser];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Coder => "coder",
+            Role::Auditor => "auditor",
+            Role::Acceptor => "acceptor",
+            Role::Summariser => "summariser",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Role::ALL.into_iter().find(|role| role.name() == text).ok_or_else(|| format!("unknown role `{text}`"))
+    }
+}
+
+/// One request to an agent: which iteration, which role, which try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TurnKey {
+    pub iteration: u32,
+    pub role: Role,
+    pub attempt: u32,
+}
+
+impl TurnKey {
+    pub fn first(iteration: u32, role: Role) -> Self {
+        Self { iteration, role, attempt: 1 }
+    }
+
+    #[must_use]
+    pub fn next_attempt(self) -> Self {
+        Self { attempt: self.attempt + 1, ..self }
+    }
+
+    /// The id that commits, transcripts and processes of this turn carry.
+    pub fn id(self, loop_id: &LoopId) -> String {
+        format!("{loop_id}.{self}")
+    }
+}
+
+impl fmt::Display for TurnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.iteration, self.role, self.attempt)
+    }
+}
+
+/// Whether a loop may have this name: `a-z 0-9 - _`, not empty, at most 64 characters.
+pub fn is_valid_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 64
+        && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'))
+        && !name.starts_with('-')
+}
+
+/// A name made of a goal's words; empty when the goal has no letter a name may carry.
+pub fn slug(goal: &str) -> String {
+    const LONGEST: usize = 40;
+    let mut slug = String::new();
+    for word in goal.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        let separator = usize::from(!slug.is_empty());
+        if slug.len() + separator + word.len() > LONGEST {
+            if slug.is_empty() {
+                slug.push_str(&word[..LONGEST]);
+            }
+            break;
+        }
+        if separator == 1 {
+            slug.push('-');
+        }
+        slug.push_str(word);
+    }
+    slug.to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slug_is_a_valid_name_or_empty() {
+        assert_eq!(slug("Make the tests pass!"), "make-the-tests-pass");
+        assert_eq!(slug("修复 bug #12"), "bug-12");
+        assert_eq!(slug("修复"), "");
+        assert_eq!(slug(&"x".repeat(80)).len(), 40);
+        assert_eq!(slug("-- --"), "");
+        assert!(is_valid_name(&slug("a very long goal that goes on and on and on and on and on")));
+    }
+
+    #[test]
+    fn names_are_lower_case_letters_digits_dash_and_underscore() {
+        assert!(is_valid_name("fix_2-a"));
+        for bad in ["", "Fix", "a b", "-x", "ä", "a/b", "../x"] {
+            assert!(!is_valid_name(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_turn_id_names_loop_iteration_role_and_attempt() {
+        let key = TurnKey::first(3, Role::Coder).next_attempt();
+        assert_eq!(key.id(&LoopId("abc".into())), "abc.3.coder.2");
+    }
+}

@@ -1,0 +1,97 @@
+//! What should be under way, derived from the state alone.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::event::{Restore, SessionUse};
+use super::input::GateKey;
+use super::state::{LoopState, Phase};
+use crate::ids::TurnKey;
+use crate::stop::Status;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    OpenWorkspace {
+        restore: Restore,
+    },
+    RunTurn {
+        turn: TurnKey,
+        session: SessionUse,
+    },
+    /// End the turn's process tree and report what it came to.
+    EndTurn {
+        turn: TurnKey,
+    },
+    /// Close the turn with a commit. Not interruptible.
+    Checkpoint {
+        turn: TurnKey,
+    },
+    RunGate {
+        gate: GateKey,
+    },
+    SetTimer {
+        timer: Timer,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timer {
+    pub kind: TimerKind,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimerKind {
+    /// A wait is over.
+    Wait,
+    /// The turn has run for as long as it may.
+    TurnTimeout(TurnKey),
+    /// The loop has run for as long as it may.
+    Duration,
+}
+
+pub fn effects(state: &LoopState) -> Vec<Effect> {
+    match &state.status {
+        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => Vec::new(),
+        Status::Waiting { until, .. } => {
+            let wait = Timer { kind: TimerKind::Wait, at: *until };
+            [Some(wait), duration_timer(state)].into_iter().flatten().map(|timer| Effect::SetTimer { timer }).collect()
+        }
+        Status::Running => running(state),
+    }
+}
+
+fn running(state: &LoopState) -> Vec<Effect> {
+    match state.phase {
+        Phase::Prepare => vec![Effect::OpenWorkspace { restore: state.restore() }],
+        Phase::Work => work(state),
+        Phase::Checkpoint => state.last_turn.iter().map(|last| Effect::Checkpoint { turn: last.key }).collect(),
+        Phase::Gates => {
+            vec![Effect::RunGate { gate: GateKey { iteration: state.iteration, index: state.gates.len() } }]
+        }
+        Phase::Decide => Vec::new(),
+    }
+}
+
+fn work(state: &LoopState) -> Vec<Effect> {
+    let Some(turn) = &state.turn else { return Vec::new() };
+    if turn.interrupt.is_some() {
+        return vec![Effect::EndTurn { turn: turn.key }];
+    }
+    let timeout =
+        Timer { kind: TimerKind::TurnTimeout(turn.key), at: later(turn.started_at, state.spec.time.turn_timeout_ms) };
+    let mut wanted = vec![Effect::RunTurn { turn: turn.key, session: turn.session.clone() }];
+    wanted.extend([Some(timeout), duration_timer(state)].into_iter().flatten().map(|timer| Effect::SetTimer { timer }));
+    wanted
+}
+
+fn duration_timer(state: &LoopState) -> Option<Timer> {
+    let limit = state.duration_limit_ms()?;
+    let left = limit.saturating_sub(state.elapsed_ms);
+    Some(Timer { kind: TimerKind::Duration, at: later(state.updated_at, left) })
+}
+
+/// A time so much later; the end of time when that is past it.
+pub(super) fn later(from: Timestamp, ms: u64) -> Timestamp {
+    let span = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
+    from.checked_add(span).unwrap_or(Timestamp::MAX)
+}

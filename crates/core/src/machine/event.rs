@@ -1,0 +1,206 @@
+//! What was decided: the journal's vocabulary. Past participles, and never changed once released.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
+use super::state::Phase;
+use crate::agent::TurnReport;
+use crate::ids::{LoopId, TurnKey};
+use crate::spec::LoopSpec;
+use crate::stop::{End, PauseReason, StopReason};
+use crate::usage::Usage;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    LoopCreated {
+        id: LoopId,
+        name: String,
+        project: String,
+        spec: Box<LoopSpec>,
+    },
+    /// A stretch begins: the first, or another one after an end or a pause.
+    LoopOpened {
+        by: Opener,
+        raise: Raise,
+    },
+    /// A driver took over; time since the last event does not count as the loop's.
+    DriverAttached,
+    PhaseEntered {
+        phase: Phase,
+        iteration: u32,
+    },
+    WorkspaceOpened {
+        opening: WorkspaceOpening,
+    },
+    IterationStarted {
+        iteration: u32,
+    },
+    TurnStarted {
+        turn: TurnKey,
+        turn_id: String,
+        session: SessionUse,
+        steering: Vec<String>,
+        recovery: bool,
+    },
+    SessionFound {
+        turn: TurnKey,
+        session: String,
+    },
+    TurnInterrupted {
+        turn: TurnKey,
+        why: Interrupt,
+    },
+    TurnEnded {
+        turn: TurnKey,
+        report: TurnReport,
+    },
+    /// The agent no longer knows its session, or it is full: the next turn starts a fresh one.
+    SessionLost {
+        turn: TurnKey,
+        message: String,
+    },
+    Checkpointed {
+        turn: TurnKey,
+        checkpoint: CheckpointReport,
+    },
+    GateEnded {
+        gate: GateKey,
+        report: GateReport,
+    },
+    IterationJudged {
+        iteration: u32,
+        claim: bool,
+        failing: Vec<String>,
+    },
+    ClaimRefused {
+        iteration: u32,
+        because: RefusedBecause,
+    },
+    ProgressStalled {
+        iterations: u32,
+        step: StallStep,
+    },
+    WaitStarted {
+        until: Timestamp,
+        why: String,
+    },
+    WaitEnded,
+    PauseRequested {
+        now: bool,
+    },
+    LoopPaused {
+        why: PauseReason,
+    },
+    StopRequested,
+    SteeringQueued {
+        id: String,
+        text: String,
+    },
+    LoopStopped {
+        status: End,
+        stop_reason: StopReason,
+        verified: bool,
+        iterations: u32,
+        head_commit: Option<String>,
+        usage: Usage,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opener {
+    Start,
+    Resume,
+    Restart,
+}
+
+/// Which agent session a turn uses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SessionUse {
+    Fresh,
+    Resume {
+        session: String,
+    },
+    /// The policy is to resume, but no session id is known.
+    FreshInstead,
+}
+
+/// Why the engine ended a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Interrupt {
+    Stop,
+    Pause,
+    /// The driver was told to leave; the loop goes on when somebody resumes it.
+    Shutdown,
+    Stall,
+    TurnTimeout,
+    Limit {
+        limit: StopReason,
+    },
+}
+
+/// What happens to the tree before a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Restore {
+    Keep,
+    /// Back to the checkpoint; what lies there is saved under a ref that names the turn.
+    Reset {
+        commit: String,
+        cut_turn: TurnKey,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum RefusedBecause {
+    Gates {
+        failing: Vec<String>,
+    },
+    /// A person's message has not reached the agent yet.
+    SteeringPending,
+}
+
+/// What the engine does about a loop that does not move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StallStep {
+    Nudge,
+    FreshSession,
+    Stop,
+}
+
+impl Event {
+    /// The tag, as the feed shows it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::LoopCreated { .. } => "loop_created",
+            Event::LoopOpened { .. } => "loop_opened",
+            Event::DriverAttached => "driver_attached",
+            Event::PhaseEntered { .. } => "phase_entered",
+            Event::WorkspaceOpened { .. } => "workspace_opened",
+            Event::IterationStarted { .. } => "iteration_started",
+            Event::TurnStarted { .. } => "turn_started",
+            Event::SessionFound { .. } => "session_found",
+            Event::TurnInterrupted { .. } => "turn_interrupted",
+            Event::TurnEnded { .. } => "turn_ended",
+            Event::SessionLost { .. } => "session_lost",
+            Event::Checkpointed { .. } => "checkpointed",
+            Event::GateEnded { .. } => "gate_ended",
+            Event::IterationJudged { .. } => "iteration_judged",
+            Event::ClaimRefused { .. } => "claim_refused",
+            Event::ProgressStalled { .. } => "progress_stalled",
+            Event::WaitStarted { .. } => "wait_started",
+            Event::WaitEnded => "wait_ended",
+            Event::PauseRequested { .. } => "pause_requested",
+            Event::LoopPaused { .. } => "loop_paused",
+            Event::StopRequested => "stop_requested",
+            Event::SteeringQueued { .. } => "steering_queued",
+            Event::LoopStopped { .. } => "loop_stopped",
+        }
+    }
+}

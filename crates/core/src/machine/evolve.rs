@@ -1,0 +1,299 @@
+//! The fold: what an event means for the state. It decides nothing and never fails.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use super::event::{Event, Interrupt, Opener, SessionUse, StallStep};
+use super::input::{CheckpointReport, Raise, WorkspaceOpening};
+use super::state::{
+    Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
+};
+use crate::agent::{TurnOutcome, TurnReport};
+use crate::ids::TurnKey;
+use crate::stop::{Status, StopReason};
+use crate::usage::UsageLedger;
+
+/// An event with the time it was decided at.
+pub type Replayed = (Timestamp, Event);
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the journal does not begin with the loop's creation")]
+pub struct NotCreated;
+
+/// The state after a whole journal.
+pub fn replay(journal: impl IntoIterator<Item = Replayed>) -> Result<LoopState, NotCreated> {
+    let mut journal = journal.into_iter();
+    let (at, first) = journal.next().ok_or(NotCreated)?;
+    let created = LoopState::created(at, &first).ok_or(NotCreated)?;
+    Ok(journal.fold(created, |state, (at, event)| evolve(state, at, &event)))
+}
+
+impl LoopState {
+    /// The state after a loop's first event.
+    pub fn created(at: Timestamp, event: &Event) -> Option<LoopState> {
+        let Event::LoopCreated { id, name, project, spec } = event else { return None };
+        Some(LoopState {
+            id: id.clone(),
+            name: name.clone(),
+            project: project.clone(),
+            spec: (**spec).clone(),
+            seq: 1,
+            status: Status::Queued,
+            stop_reason: None,
+            verified: false,
+            phase: Phase::Prepare,
+            iteration: 0,
+            workspace: None,
+            turn: None,
+            last_turn: None,
+            sessions: BTreeMap::new(),
+            gates: Vec::new(),
+            iterations: Vec::new(),
+            usage: UsageLedger::default(),
+            claims: Claims::default(),
+            steering: Vec::new(),
+            wish: None,
+            counters: Counters::default(),
+            created_at: at,
+            started_at: None,
+            stopped_at: None,
+            updated_at: at,
+            elapsed_ms: 0,
+        })
+    }
+}
+
+pub fn evolve(mut state: LoopState, at: Timestamp, event: &Event) -> LoopState {
+    apply(&mut state, at, event);
+    state
+}
+
+pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
+    state.seq += 1;
+    if *event != Event::DriverAttached {
+        state.elapsed_ms = state.elapsed_at(at);
+    }
+    state.updated_at = at;
+    match event {
+        // A second creation cannot be journalled (sequence numbers) and would mean nothing.
+        Event::LoopCreated { .. } | Event::DriverAttached => {}
+        Event::LoopOpened { by, raise } => opened(state, at, *by, raise),
+        Event::PhaseEntered { phase, .. } => {
+            state.phase = *phase;
+            if *phase == Phase::Gates {
+                state.gates.clear();
+            }
+        }
+        Event::WorkspaceOpened { opening } => workspace_opened(state, opening),
+        Event::IterationStarted { iteration } => state.iteration = *iteration,
+        Event::TurnStarted { turn, session, steering, recovery, .. } => {
+            turn_started(state, at, *turn, session, steering, *recovery);
+        }
+        Event::SessionFound { turn, session } => {
+            state.sessions.insert(turn.role, session.clone());
+        }
+        Event::TurnInterrupted { turn, why } => {
+            if let Some(running) = state.turn.as_mut().filter(|running| running.key == *turn) {
+                running.interrupt = Some(why.clone());
+            }
+        }
+        Event::TurnEnded { turn, report } => turn_ended(state, *turn, report),
+        Event::SessionLost { turn, .. } => {
+            state.sessions.remove(&turn.role);
+        }
+        Event::Checkpointed { turn, checkpoint } => checkpointed(state, at, *turn, checkpoint),
+        Event::GateEnded { report, .. } => state.gates.push(report.clone()),
+        Event::IterationJudged { iteration, failing, .. } => judged(state, *iteration, failing),
+        Event::ClaimRefused { .. } => state.claims.refused += 1,
+        Event::ProgressStalled { step, .. } => match step {
+            StallStep::FreshSession => state.sessions.clear(),
+            StallStep::Nudge | StallStep::Stop => {}
+        },
+        Event::WaitStarted { until, why } => {
+            state.status = Status::Waiting { until: *until, why: why.clone() };
+            state.counters.waits += 1;
+        }
+        Event::WaitEnded => state.status = Status::Running,
+        Event::PauseRequested { .. } => state.wish = Some(Wish::Pause),
+        Event::LoopPaused { why } => {
+            state.status = Status::Paused { why: why.clone() };
+            state.wish = None;
+        }
+        Event::StopRequested => state.wish = Some(Wish::Stop),
+        Event::SteeringQueued { id, text } => {
+            state.steering.push(Steering { id: id.clone(), text: text.clone(), delivered: None });
+        }
+        Event::LoopStopped { status, stop_reason, verified, .. } => {
+            state.status = Status::Ended { end: *status };
+            state.stop_reason = Some(stop_reason.clone());
+            state.verified = *verified;
+            state.stopped_at = Some(at);
+            state.wish = None;
+        }
+    }
+}
+
+fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
+    let limits = &mut state.spec.limits;
+    if raise.max_iterations > 0 {
+        limits.max_iterations = limits.max_iterations.map(|max| max.saturating_add(raise.max_iterations));
+    }
+    if raise.duration_ms > 0 {
+        limits.duration_ms = limits.duration_ms.map(|ms| ms.saturating_add(raise.duration_ms));
+    }
+    if raise.budget_usd > 0.0 {
+        limits.budget_usd = limits.budget_usd.map(|usd| usd + raise.budget_usd);
+    }
+    if raise.max_tokens > 0 {
+        limits.max_tokens = limits.max_tokens.map(|tokens| tokens.saturating_add(raise.max_tokens));
+    }
+    state.status = Status::Running;
+    state.stop_reason = None;
+    state.stopped_at = None;
+    state.wish = None;
+    state.started_at.get_or_insert(at);
+    state.counters = Counters::default();
+    match by {
+        Opener::Start | Opener::Resume => {}
+        Opener::Restart => state.sessions.clear(),
+    }
+}
+
+fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
+    let (head_commit, tree) = match state.workspace.take() {
+        // The journal knows the checkpoint; an agent may have moved HEAD since.
+        Some(known) => (known.head_commit, known.tree),
+        None => (opening.head_commit.clone(), String::new()),
+    };
+    state.workspace = Some(Workspace {
+        dir: opening.dir.clone(),
+        branch: opening.branch.clone(),
+        base_commit: opening.base_commit.clone(),
+        head_commit,
+        tree,
+        handle: opening.handle.clone(),
+    });
+}
+
+fn turn_started(
+    state: &mut LoopState,
+    at: Timestamp,
+    key: TurnKey,
+    session: &SessionUse,
+    steering: &[String],
+    recovery: bool,
+) {
+    state.phase = Phase::Work;
+    for message in state.steering.iter_mut().filter(|message| steering.contains(&message.id)) {
+        message.delivered = Some(key);
+    }
+    state.turn = Some(RunningTurn { key, started_at: at, session: session.clone(), recovery, interrupt: None });
+}
+
+fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
+    let interrupt = state.turn.take().and_then(|running| running.interrupt);
+    state.usage.record(key.role, &report.usage);
+    if let Some(session) = &report.session {
+        state.sessions.insert(key.role, session.clone());
+    }
+    if report.claim && report.outcome.is_finished() {
+        state.claims.made += 1;
+    }
+    let counters = &mut state.counters;
+    match &report.outcome {
+        TurnOutcome::Finished => {
+            counters.cut_offs = 0;
+            counters.stalls = 0;
+            counters.failures = 0;
+            counters.waits = 0;
+        }
+        TurnOutcome::CutOff => counters.cut_offs += 1,
+        TurnOutcome::Interrupted => match &interrupt {
+            Some(Interrupt::Stall) => counters.stalls += 1,
+            Some(Interrupt::TurnTimeout) => counters.failures += 1,
+            Some(Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Limit { .. }) | None => {}
+        },
+        TurnOutcome::Failed { .. } => counters.failures += 1,
+        TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } => {}
+    }
+    let ended = EndedTurn { key, report: report.clone(), interrupt };
+    if ended.is_due_again() {
+        // What the agent was told in a turn that is tried again, it is told again.
+        for message in state.steering.iter_mut().filter(|message| message.delivered == Some(key)) {
+            message.delivered = None;
+        }
+    }
+    state.last_turn = Some(ended);
+}
+
+fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint: &CheckpointReport) {
+    if let Some(workspace) = &mut state.workspace {
+        if checkpoint.commit.is_some() {
+            workspace.head_commit.clone_from(&checkpoint.commit);
+        }
+        workspace.tree.clone_from(&checkpoint.tree);
+    }
+    let Some(last) = &state.last_turn else { return };
+    state.iterations.push(IterationRecord {
+        iteration: turn.iteration,
+        turn,
+        success: last.report.outcome.is_finished(),
+        claim: last.report.claim,
+        checkpoint: checkpoint.clone(),
+        summary: last.report.last_words.clone(),
+        gates: Vec::new(),
+        at,
+        duration_ms: last.report.duration_ms,
+    });
+}
+
+fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
+    state.phase = Phase::Decide;
+    let verdicts = state.gates.iter().map(|gate| if gate.verdict.passed() { "pass" } else { "fail" }.to_owned());
+    if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration) {
+        record.gates = verdicts.collect();
+    }
+    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
+    let counters = &mut state.counters;
+    if failing.is_empty() {
+        counters.same = 0;
+    } else if counters.same > 0 && counters.same_tree == tree && counters.same_failing == failing {
+        counters.same += 1;
+    } else {
+        counters.same = 1;
+    }
+    counters.same_tree = tree;
+    counters.same_failing = failing.to_vec();
+}
+
+impl StopReason {
+    /// What a limit would say if it were looked at now; the first that is reached, in a fixed order.
+    pub(super) fn reached_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
+        let limits = &state.spec.limits;
+        let used = state.usage.total();
+        if let Some(max) = limits.max_iterations.filter(|max| state.iteration >= *max) {
+            return Some(StopReason::MaxIterations { max });
+        }
+        if let Some(limit_ms) = state.duration_limit_ms().filter(|limit| state.elapsed_at(now) >= *limit) {
+            return Some(StopReason::Duration { limit_ms });
+        }
+        StopReason::overspent(state, &used)
+    }
+
+    /// Whether so much use passes what the loop may spend.
+    pub(super) fn overspent(state: &LoopState, used: &crate::usage::Usage) -> Option<StopReason> {
+        let limits = &state.spec.limits;
+        if let Some(limit_usd) = limits.budget_usd {
+            let spent_usd = used.cost_usd.unwrap_or(0.0);
+            if spent_usd >= limit_usd {
+                return Some(StopReason::Budget { limit_usd, spent_usd });
+            }
+        }
+        limits
+            .max_tokens
+            .filter(|limit| used.tokens() >= *limit)
+            .map(|limit| StopReason::Tokens { limit, used: used.tokens() })
+    }
+}

@@ -1,0 +1,160 @@
+//! What is reported to the machine: outcomes of effects, timers, and what people ask for.
+
+use serde::{Deserialize, Serialize};
+
+use super::effect::TimerKind;
+use super::event::Opener;
+use crate::agent::TurnReport;
+use crate::ids::TurnKey;
+use crate::usage::UsageByModel;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// Begin, or begin again.
+    Open {
+        by: Opener,
+        raise: Raise,
+    },
+    /// A driver took the lease of a loop that is under way.
+    Attach,
+    /// The driver is told to leave.
+    Shutdown,
+    WorkspaceOpened {
+        opening: WorkspaceOpening,
+    },
+    WorkspaceFailed {
+        failure: WorkspaceFailure,
+    },
+    SessionSeen {
+        turn: TurnKey,
+        session: String,
+    },
+    /// What the turn has used so far.
+    UsageSeen {
+        turn: TurnKey,
+        usage: UsageByModel,
+    },
+    /// No output for as long as the loop allows.
+    Stalled {
+        turn: TurnKey,
+    },
+    TurnEnded {
+        turn: TurnKey,
+        report: TurnReport,
+    },
+    Checkpointed {
+        turn: TurnKey,
+        checkpoint: CheckpointReport,
+    },
+    GateEnded {
+        gate: GateKey,
+        report: GateReport,
+    },
+    TimerFired {
+        timer: TimerKind,
+    },
+    Stop,
+    Pause {
+        now: bool,
+    },
+    Steer {
+        id: String,
+        text: String,
+    },
+}
+
+/// Limits raised when a loop is opened again; each is added to what stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Raise {
+    #[serde(default)]
+    pub max_iterations: u32,
+    #[serde(default)]
+    pub duration_ms: u64,
+    #[serde(default)]
+    pub budget_usd: f64,
+    #[serde(default)]
+    pub max_tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkspaceOpening {
+    pub dir: String,
+    pub branch: Option<String>,
+    pub base_commit: Option<String>,
+    pub head_commit: Option<String>,
+    /// Where the tree of a cut-off turn was saved before it was reset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What only the workspace module understands, to open the same workspace again.
+    pub handle: serde_json::Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkspaceFailure {
+    Missing { message: String },
+    Setup { message: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointReport {
+    /// The commit that closes the turn; the previous one if nothing changed; none with `commit = off`.
+    pub commit: Option<String>,
+    /// Empty where nothing needs the tree's hash.
+    pub tree: String,
+    /// The first files that changed; `files_changed` counts all.
+    pub files: Vec<ChangedFile>,
+    pub files_changed: u64,
+    /// The engine made a new commit for this turn.
+    pub created: bool,
+    /// Commits that the agent made by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agent_commits: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFile {
+    pub path: String,
+    pub change: String,
+}
+
+/// One run of one gate. A verdict belongs to the commit (or, without commits, to the tree) that it judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GateKey {
+    pub iteration: u32,
+    pub index: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GateReport {
+    pub command: String,
+    pub verdict: Verdict,
+    pub exit_code: Option<i32>,
+    pub commit: Option<String>,
+    pub tree: String,
+    pub duration_ms: u64,
+    /// The end of what the gate printed, bounded.
+    pub output_tail: String,
+    /// Files the gate changed; they were put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedFile>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Pass,
+    Fail,
+    TimedOut,
+    /// The gate could not be started.
+    NotStarted,
+}
+
+impl Verdict {
+    pub fn passed(self) -> bool {
+        self == Verdict::Pass
+    }
+}

@@ -1,0 +1,23 @@
+//! The machine: what a loop decides, as three pure functions.
+//!
+//! `decide` turns an input into events, `evolve` folds an event into the state, `effects` says what should be under
+//! way in that state. Events are durable before anything acts on them; effects are derived, never queued, so
+//! restart is: replay, then perform what is wanted.
+
+mod decide;
+mod effect;
+mod event;
+mod evolve;
+mod input;
+mod state;
+
+pub use decide::{Refusal, decide};
+pub use effect::{Effect, Timer, TimerKind, effects};
+pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
+pub use evolve::{Replayed, evolve, replay};
+pub use input::{
+    ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, Verdict, WorkspaceFailure, WorkspaceOpening,
+};
+pub use state::{
+    Claims, EndedTurn, GateResult, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
+};

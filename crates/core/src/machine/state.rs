@@ -1,0 +1,269 @@
+//! Everything a loop is, folded from its journal.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::event::{Interrupt, Restore, SessionUse};
+use super::input::{CheckpointReport, GateReport};
+use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
+use crate::ids::{LoopId, Role, TurnKey};
+use crate::spec::{CommitPolicy, Done, LoopSpec, SessionPolicy, WorkspaceKind};
+use crate::stop::{Status, StopReason};
+use crate::usage::UsageLedger;
+
+/// Step of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The workspace is opened.
+    Prepare,
+    /// The coder's turn.
+    Work,
+    Checkpoint,
+    Gates,
+    /// All facts of the iteration are in; what follows is decided.
+    Decide,
+}
+
+impl Phase {
+    pub const ALL: [Phase; 5] = [Phase::Prepare, Phase::Work, Phase::Checkpoint, Phase::Gates, Phase::Decide];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Prepare => "prepare",
+            Phase::Work => "work",
+            Phase::Checkpoint => "checkpoint",
+            Phase::Gates => "gates",
+            Phase::Decide => "decide",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopState {
+    pub id: LoopId,
+    pub name: String,
+    pub project: String,
+    pub spec: LoopSpec,
+    /// Number of the last event.
+    pub seq: u64,
+    pub status: Status,
+    pub stop_reason: Option<StopReason>,
+    pub verified: bool,
+    pub phase: Phase,
+    /// The iteration under way, or the last one; 0 before the first.
+    pub iteration: u32,
+    pub workspace: Option<Workspace>,
+    pub turn: Option<RunningTurn>,
+    pub last_turn: Option<EndedTurn>,
+    /// What the agent of each role calls its session.
+    pub sessions: BTreeMap<Role, String>,
+    /// Verdicts on the checkpoint of the current iteration, in the gates' order.
+    pub gates: Vec<GateResult>,
+    pub iterations: Vec<IterationRecord>,
+    pub usage: UsageLedger,
+    pub claims: Claims,
+    pub steering: Vec<Steering>,
+    pub wish: Option<Wish>,
+    pub counters: Counters,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub stopped_at: Option<Timestamp>,
+    pub updated_at: Timestamp,
+    /// Time under way, restarts included; pauses and the time without a driver left out.
+    pub elapsed_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workspace {
+    pub dir: String,
+    pub branch: Option<String>,
+    pub base_commit: Option<String>,
+    /// The last checkpoint, or the base.
+    pub head_commit: Option<String>,
+    pub tree: String,
+    pub handle: serde_json::Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningTurn {
+    pub key: TurnKey,
+    pub started_at: Timestamp,
+    pub session: SessionUse,
+    /// The turn goes on with what an earlier attempt left.
+    pub recovery: bool,
+    pub interrupt: Option<Interrupt>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedTurn {
+    pub key: TurnKey,
+    pub report: TurnReport,
+    pub interrupt: Option<Interrupt>,
+}
+
+impl EndedTurn {
+    /// Whether the turn did not come to an outcome of its own, so that the same iteration tries again.
+    pub fn is_due_again(&self) -> bool {
+        match &self.report.outcome {
+            TurnOutcome::Finished => false,
+            TurnOutcome::CutOff | TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } => true,
+            TurnOutcome::Failed { kind, .. } => match kind {
+                ErrorKind::RateLimit
+                | ErrorKind::Overloaded
+                | ErrorKind::Network
+                | ErrorKind::ContextOverflow
+                | ErrorKind::Auth
+                | ErrorKind::UnknownSession => true,
+                ErrorKind::ModelNotFound | ErrorKind::Other => false,
+            },
+            TurnOutcome::Interrupted => match self.interrupt {
+                Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => false,
+                Some(Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Stall) | None => true,
+            },
+        }
+    }
+}
+
+pub type GateResult = GateReport;
+
+/// What is remembered of an iteration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IterationRecord {
+    pub iteration: u32,
+    pub turn: TurnKey,
+    pub success: bool,
+    pub claim: bool,
+    pub checkpoint: CheckpointReport,
+    /// The agent's last words.
+    pub summary: String,
+    pub gates: Vec<String>,
+    pub at: Timestamp,
+    pub duration_ms: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    pub made: u32,
+    pub refused: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steering {
+    pub id: String,
+    pub text: String,
+    pub delivered: Option<TurnKey>,
+}
+
+/// What a person asked for and the loop has not done yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    Stop,
+    Pause,
+}
+
+/// Things that happened in a row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counters {
+    pub cut_offs: u32,
+    pub stalls: u32,
+    pub failures: u32,
+    pub waits: u32,
+    /// Iterations with the same tree and the same failing gates.
+    pub same: u32,
+    pub same_tree: String,
+    pub same_failing: Vec<String>,
+}
+
+impl LoopState {
+    pub fn turn_id(&self, key: TurnKey) -> String {
+        key.id(&self.id)
+    }
+
+    pub fn head_commit(&self) -> Option<&str> {
+        self.workspace.as_ref()?.head_commit.as_deref()
+    }
+
+    pub fn is_open(&self) -> bool {
+        !self.status.is_ended()
+    }
+
+    /// Whether somebody else owns the tree.
+    pub fn is_external(&self) -> bool {
+        self.spec.workspace.kind == WorkspaceKind::External
+    }
+
+    pub fn failing_gates(&self) -> Vec<String> {
+        self.gates.iter().filter(|gate| !gate.verdict.passed()).map(|gate| gate.command.clone()).collect()
+    }
+
+    pub fn undelivered_steering(&self) -> impl Iterator<Item = &Steering> {
+        self.steering.iter().filter(|message| message.delivered.is_none())
+    }
+
+    /// Time under way up to `now`.
+    pub fn elapsed_at(&self, now: Timestamp) -> u64 {
+        self.elapsed_ms.saturating_add(if self.counts_time() { millis_between(self.updated_at, now) } else { 0 })
+    }
+
+    pub(super) fn counts_time(&self) -> bool {
+        match self.status {
+            Status::Running | Status::Waiting { .. } => true,
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => false,
+        }
+    }
+
+    /// The turn of the current iteration that has to be tried again.
+    pub(super) fn due_again(&self) -> Option<&EndedTurn> {
+        self.last_turn.as_ref().filter(|last| last.key.iteration == self.iteration && last.is_due_again())
+    }
+
+    /// The session the next turn uses: a turn that is tried again goes on in its own session.
+    pub(super) fn next_session(&self, role: Role) -> SessionUse {
+        let known = self.sessions.get(&role);
+        if self.due_again().is_some() {
+            return known.map_or(SessionUse::Fresh, |id| SessionUse::Resume { session: id.clone() });
+        }
+        match self.spec.session {
+            SessionPolicy::Fresh => SessionUse::Fresh,
+            SessionPolicy::Resume => match known {
+                Some(id) => SessionUse::Resume { session: id.clone() },
+                None if self.iteration <= 1 => SessionUse::Fresh,
+                None => SessionUse::FreshInstead,
+            },
+        }
+    }
+
+    /// The time bound of this loop: its limit, or the target of a loop that works for a while.
+    pub fn duration_limit_ms(&self) -> Option<u64> {
+        let target = match self.spec.done {
+            Done::Duration { ms } => Some(ms),
+            Done::Promise { .. } | Done::Gates | Done::Count { .. } => None,
+        };
+        [self.spec.limits.duration_ms, target].into_iter().flatten().min()
+    }
+
+    /// Tree and agent memory move together: a turn that is tried again in its own session finds its tree as it was,
+    /// one that starts fresh begins at the checkpoint. The user's checkout, and a tree without commits, stay.
+    pub fn restore(&self) -> Restore {
+        let Some(due) = self.due_again() else { return Restore::Keep };
+        let keeps_tree = match self.spec.workspace.kind {
+            WorkspaceKind::InPlace | WorkspaceKind::External => true,
+            WorkspaceKind::Worktree | WorkspaceKind::Clone => self.spec.commit == CommitPolicy::Off,
+        };
+        if keeps_tree || self.sessions.contains_key(&due.key.role) {
+            return Restore::Keep;
+        }
+        match self.head_commit() {
+            Some(commit) => Restore::Reset { commit: commit.to_owned(), cut_turn: due.key },
+            None => Restore::Keep,
+        }
+    }
+}
+
+/// Milliseconds from one time to a later one; 0 when the clock went back.
+pub(super) fn millis_between(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.as_millisecond() - from.as_millisecond()).unwrap_or(0)
+}

@@ -1,0 +1,173 @@
+//! How a loop stands and why it ended: one vocabulary for command line, API and dashboard.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How a loop stands. `interrupted` is missing on purpose: it is what a reader sees when a running loop's driver
+/// is gone, and nothing writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Status {
+    Queued,
+    Running,
+    /// Goes on by itself at a known time.
+    Waiting {
+        until: Timestamp,
+        why: String,
+    },
+    /// Goes on when a person says so.
+    Paused {
+        why: PauseReason,
+    },
+    Ended {
+        end: End,
+    },
+}
+
+/// The five ends. Only `Completed` is for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Completed,
+    Exhausted,
+    Cancelled,
+    Stalled,
+    Errored,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PauseReason {
+    /// A person asked for it.
+    Person,
+    /// A limit was reached and the loop's policy is to ask.
+    Limit { limit: StopReason },
+    /// The agent is not logged in.
+    Auth { message: String },
+}
+
+/// Why a stretch of a loop ended; exactly one for each stretch between opening and end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StopReason {
+    Completed,
+    MaxIterations { max: u32 },
+    Duration { limit_ms: u64 },
+    Budget { limit_usd: f64, spent_usd: f64 },
+    Tokens { limit: u64, used: u64 },
+    GatesFailed { gates: Vec<String> },
+    Cancelled,
+    Stall { stalls: u32 },
+    NoProgress { iterations: u32 },
+    AgentFailed { message: String },
+    AgentMissing { message: String },
+    ProviderLimit { message: String },
+    Auth { message: String },
+    ErrorMaxRetries { message: String },
+    AuditRetryExhausted,
+    FinalAuditRetryExhausted,
+    Rejections,
+    WorkspaceMissing { message: String },
+    CutOff { times: u32 },
+    SetupFailed { message: String },
+}
+
+impl StopReason {
+    /// The end that this reason leads to.
+    pub fn end(&self) -> End {
+        match self {
+            StopReason::Completed => End::Completed,
+            StopReason::MaxIterations { .. }
+            | StopReason::Duration { .. }
+            | StopReason::Budget { .. }
+            | StopReason::Tokens { .. }
+            | StopReason::GatesFailed { .. } => End::Exhausted,
+            StopReason::Cancelled => End::Cancelled,
+            StopReason::Stall { .. } | StopReason::NoProgress { .. } => End::Stalled,
+            StopReason::AgentFailed { .. }
+            | StopReason::AgentMissing { .. }
+            | StopReason::ProviderLimit { .. }
+            | StopReason::Auth { .. }
+            | StopReason::ErrorMaxRetries { .. }
+            | StopReason::AuditRetryExhausted
+            | StopReason::FinalAuditRetryExhausted
+            | StopReason::Rejections
+            | StopReason::WorkspaceMissing { .. }
+            | StopReason::CutOff { .. }
+            | StopReason::SetupFailed { .. } => End::Errored,
+        }
+    }
+
+    /// The tag, as scripts see it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StopReason::Completed => "completed",
+            StopReason::MaxIterations { .. } => "max_iterations",
+            StopReason::Duration { .. } => "duration",
+            StopReason::Budget { .. } => "budget",
+            StopReason::Tokens { .. } => "tokens",
+            StopReason::GatesFailed { .. } => "gates_failed",
+            StopReason::Cancelled => "cancelled",
+            StopReason::Stall { .. } => "stall",
+            StopReason::NoProgress { .. } => "no_progress",
+            StopReason::AgentFailed { .. } => "agent_failed",
+            StopReason::AgentMissing { .. } => "agent_missing",
+            StopReason::ProviderLimit { .. } => "provider_limit",
+            StopReason::Auth { .. } => "auth",
+            StopReason::ErrorMaxRetries { .. } => "error_max_retries",
+            StopReason::AuditRetryExhausted => "audit_retry_exhausted",
+            StopReason::FinalAuditRetryExhausted => "final_audit_retry_exhausted",
+            StopReason::Rejections => "rejections",
+            StopReason::WorkspaceMissing { .. } => "workspace_missing",
+            StopReason::CutOff { .. } => "cut_off",
+            StopReason::SetupFailed { .. } => "setup_failed",
+        }
+    }
+}
+
+impl End {
+    pub fn name(self) -> &'static str {
+        match self {
+            End::Completed => "completed",
+            End::Exhausted => "exhausted",
+            End::Cancelled => "cancelled",
+            End::Stalled => "stalled",
+            End::Errored => "errored",
+        }
+    }
+}
+
+impl Status {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Status::Queued => "queued",
+            Status::Running => "running",
+            Status::Waiting { .. } => "waiting",
+            Status::Paused { .. } => "paused",
+            Status::Ended { end } => end.name(),
+        }
+    }
+
+    pub fn is_ended(&self) -> bool {
+        matches!(self, Status::Ended { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_reason_is_its_tag() {
+        let reasons = [
+            StopReason::Completed,
+            StopReason::MaxIterations { max: 1 },
+            StopReason::GatesFailed { gates: vec![] },
+            StopReason::FinalAuditRetryExhausted,
+            StopReason::CutOff { times: 3 },
+        ];
+        for reason in reasons {
+            assert_eq!(serde_json::to_value(&reason).unwrap()["type"], reason.name());
+        }
+    }
+}

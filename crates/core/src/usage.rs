@@ -1,0 +1,126 @@
+//! Tokens and money, in five buckets, by model and by role.
+//!
+//! Unknown cost stays unknown: a sum is a number only when every part of it is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Role;
+
+/// What some turns used.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    #[serde(default)]
+    pub input_tokens: u64,
+    #[serde(default)]
+    pub output_tokens: u64,
+    #[serde(default)]
+    pub reasoning_tokens: u64,
+    #[serde(default)]
+    pub cache_read_tokens: u64,
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+    /// `None`: the agent gave no figure and no price is known.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    /// Assistant messages.
+    #[serde(default)]
+    pub messages: u64,
+}
+
+impl Usage {
+    /// All tokens, as a token limit counts them.
+    pub fn tokens(&self) -> u64 {
+        [self.input_tokens, self.output_tokens, self.reasoning_tokens, self.cache_read_tokens, self.cache_write_tokens]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Usage::default()
+    }
+
+    pub fn add(&mut self, other: &Usage) {
+        if other.is_empty() {
+            return;
+        }
+        // An empty sum has no cost yet; taking the other's keeps "unknown" from swallowing the first figure.
+        self.cost_usd =
+            if self.is_empty() { other.cost_usd } else { self.cost_usd.zip(other.cost_usd).map(|(a, b)| a + b) };
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.messages = self.messages.saturating_add(other.messages);
+    }
+}
+
+/// Usage of one turn, by model name ("" where the agent does not say).
+pub type UsageByModel = BTreeMap<String, Usage>;
+
+pub fn total(by_model: &UsageByModel) -> Usage {
+    let mut sum = Usage::default();
+    for usage in by_model.values() {
+        sum.add(usage);
+    }
+    sum
+}
+
+/// Usage over a loop's lifetime.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct UsageLedger {
+    pub by_role: BTreeMap<Role, UsageByModel>,
+}
+
+impl UsageLedger {
+    pub fn record(&mut self, role: Role, usage: &UsageByModel) {
+        let models = self.by_role.entry(role).or_default();
+        for (model, used) in usage {
+            models.entry(model.clone()).or_default().add(used);
+        }
+    }
+
+    pub fn total(&self) -> Usage {
+        let mut sum = Usage::default();
+        for usage in self.by_role.values().flat_map(BTreeMap::values) {
+            sum.add(usage);
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(tokens: u64, cost: Option<f64>) -> Usage {
+        Usage { input_tokens: tokens, cost_usd: cost, ..Usage::default() }
+    }
+
+    #[test]
+    fn unknown_cost_stays_unknown_in_a_sum() {
+        let mut sum = used(1, Some(0.5));
+        sum.add(&used(1, None));
+        assert_eq!(sum.cost_usd, None);
+        assert_eq!(sum.tokens(), 2);
+    }
+
+    #[test]
+    fn the_first_figure_is_taken_as_it_is() {
+        let mut sum = Usage::default();
+        sum.add(&used(1, Some(0.5)));
+        sum.add(&Usage::default());
+        sum.add(&used(1, Some(0.25)));
+        assert_eq!(sum.cost_usd, Some(0.75));
+    }
+
+    #[test]
+    fn a_ledger_sums_over_roles_and_models() {
+        let mut ledger = UsageLedger::default();
+        ledger.record(Role::Coder, &UsageByModel::from([("a".into(), used(5, Some(1.0)))]));
+        ledger.record(Role::Auditor, &UsageByModel::from([("b".into(), used(7, Some(2.0)))]));
+        assert_eq!(ledger.total(), used(12, Some(3.0)));
+    }
+}
