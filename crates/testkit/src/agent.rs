@@ -16,22 +16,10 @@ pub fn scripted_agent() -> PathBuf {
     const NAME: &str = "windlass-scripted-agent";
     let exe = std::env::current_exe().expect("path of the test executable");
     let name = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
-    let found = exe
-        .ancestors()
-        .skip(1)
-        .take(3)
-        .map(|dir| dir.join(&name))
-        .find(|p| p.is_file());
+    let found = exe.ancestors().skip(1).take(3).map(|dir| dir.join(&name)).find(|p| p.is_file());
     found.unwrap_or_else(|| {
-        let release = if exe.components().any(|c| c.as_os_str() == "release") {
-            " --release"
-        } else {
-            ""
-        };
-        panic!(
-            "{NAME} is not built beside {}; run: cargo build -p windlass-testkit{release}",
-            exe.display()
-        )
+        let release = if exe.components().any(|c| c.as_os_str() == "release") { " --release" } else { "" };
+        panic!("{NAME} is not built beside {}; run: cargo build -p windlass-testkit{release}", exe.display())
     })
 }
 
@@ -68,9 +56,7 @@ impl ScriptedAgent {
     /// The prompts of all starts so far, in order, as text; a start whose prompt has not been read yet gives "".
     pub fn prompts(&self) -> Vec<String> {
         let prompt = |number| self.records.prompt(number).unwrap_or_default();
-        (1..=self.turns().len())
-            .map(|number| String::from_utf8_lossy(&prompt(number)).into_owned())
-            .collect()
+        (1..=self.turns().len()).map(|number| String::from_utf8_lossy(&prompt(number)).into_owned()).collect()
     }
 
     /// The prompt of the n-th start (from 1), byte for byte.
@@ -85,22 +71,16 @@ impl ScriptedAgent {
 
     /// The agents and leftovers of this script that are alive.
     pub fn still_alive(&self) -> Vec<Leftover> {
-        let agents = self.turns().into_iter().map(|turn| Leftover {
-            kind: format!("turn {}", turn.number),
-            process: turn.process,
-        });
-        agents
-            .chain(self.pids())
-            .filter(|p| p.process.alive())
-            .collect()
+        let agents = self
+            .turns()
+            .into_iter()
+            .map(|turn| Leftover { kind: format!("turn {}", turn.number), process: turn.process });
+        agents.chain(self.pids()).filter(|p| p.process.alive()).collect()
     }
 
     /// The file that a relative name in `touch`, `wait_for` and `gates` means.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.path
-            .parent()
-            .expect("a script is in a directory")
-            .join(name)
+        self.path.parent().expect("a script is in a directory").join(name)
     }
 
     /// Lets an agent go on that waits for `name`.
@@ -138,12 +118,7 @@ impl ScriptedAgent {
     fn wait(&self, path: &Path, done: impl FnMut() -> bool) {
         let seen = watch::wait_until(path, Some(HUNG), done)
             .unwrap_or_else(|e| panic!("cannot watch {}: {e}", path.display()));
-        assert!(
-            seen,
-            "nothing at {} within {HUNG:?}; turns so far: {:?}",
-            path.display(),
-            self.turns()
-        );
+        assert!(seen, "nothing at {} within {HUNG:?}; turns so far: {:?}", path.display(), self.turns());
     }
 }
 
@@ -151,9 +126,5 @@ impl ScriptedAgent {
 fn quoted(path: &Path) -> String {
     let text = path.to_str().expect("test paths are UTF-8");
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

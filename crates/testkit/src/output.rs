@@ -23,12 +23,7 @@ pub struct Output {
 }
 
 impl Output {
-    pub(crate) fn new(
-        what: String,
-        status: ExitStatus,
-        stdout: Vec<u8>,
-        stderr: Vec<u8>,
-    ) -> Output {
+    pub(crate) fn new(what: String, status: ExitStatus, stdout: Vec<u8>, stderr: Vec<u8>) -> Output {
         use std::os::unix::process::ExitStatusExt;
         Output {
             code: status.code(),
@@ -49,11 +44,7 @@ impl Output {
     /// If the exit code is another one.
     #[track_caller]
     pub fn assert_code(&self, code: i32) -> &Output {
-        assert!(
-            self.code == Some(code),
-            "expected exit code {code}\n{}",
-            self.shown()
-        );
+        assert!(self.code == Some(code), "expected exit code {code}\n{}", self.shown());
         self
     }
 
@@ -61,11 +52,7 @@ impl Output {
     /// If stdout does not contain the text.
     #[track_caller]
     pub fn assert_stdout_has(&self, text: &str) -> &Output {
-        assert!(
-            self.stdout.contains(text),
-            "expected {text:?} in stdout\n{}",
-            self.shown()
-        );
+        assert!(self.stdout.contains(text), "expected {text:?} in stdout\n{}", self.shown());
         self
     }
 
@@ -73,11 +60,7 @@ impl Output {
     /// If stderr does not contain the text.
     #[track_caller]
     pub fn assert_stderr_has(&self, text: &str) -> &Output {
-        assert!(
-            self.stderr.contains(text),
-            "expected {text:?} in stderr\n{}",
-            self.shown()
-        );
+        assert!(self.stderr.contains(text), "expected {text:?} in stderr\n{}", self.shown());
         self
     }
 
@@ -87,8 +70,7 @@ impl Output {
     /// If it is none.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|e| panic!("stdout is not JSON: {e}\n{}", self.shown()))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("stdout is not JSON: {e}\n{}", self.shown()))
     }
 
     /// Stdout as one JSON value a line.
@@ -98,14 +80,9 @@ impl Output {
     #[track_caller]
     pub fn json_lines(&self) -> Vec<Value> {
         let parse = |line: &str| {
-            serde_json::from_str(line)
-                .unwrap_or_else(|e| panic!("not a JSON line: {e}: {line}\n{}", self.shown()))
+            serde_json::from_str(line).unwrap_or_else(|e| panic!("not a JSON line: {e}: {line}\n{}", self.shown()))
         };
-        self.stdout
-            .lines()
-            .filter(|l| !l.trim().is_empty())
-            .map(parse)
-            .collect()
+        self.stdout.lines().filter(|l| !l.trim().is_empty()).map(parse).collect()
     }
 
     /// Everything for a person to read.
@@ -115,9 +92,6 @@ impl Output {
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => "unknown end".to_owned(),
         };
-        format!(
-            "{}\nended with {ended}\n--- stdout\n{}\n--- stderr\n{}",
-            self.what, self.stdout, self.stderr
-        )
+        format!("{}\nended with {ended}\n--- stdout\n{}\n--- stderr\n{}", self.what, self.stdout, self.stderr)
     }
 }

@@ -29,10 +29,7 @@ impl ProcessId {
     pub fn own() -> ProcessId {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let start_ticks = Stat::parse(&stat).map_or(0, |s| s.start_ticks);
-        ProcessId {
-            pid: std::process::id(),
-            start_ticks,
-        }
+        ProcessId { pid: std::process::id(), start_ticks }
     }
 
     /// The pid under which this process is seen from here, if it is alive. Supervisors put agents into pid
@@ -88,11 +85,7 @@ pub fn processes_with_env(key: &str, value: &str) -> Vec<Process> {
 /// If it is still there after [`crate::HUNG`].
 pub fn wait_dead(pid: u32) {
     if !wait_dead_for(pid, crate::HUNG) {
-        panic!(
-            "process {pid} is still alive after {:?}: {:?}",
-            crate::HUNG,
-            Process::read(pid)
-        );
+        panic!("process {pid} is still alive after {:?}: {:?}", crate::HUNG, Process::read(pid));
     }
 }
 
@@ -131,15 +124,8 @@ impl Process {
     fn read(pid: u32) -> Option<Process> {
         let stat = Stat::read(pid).filter(|s| s.alive)?;
         let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&raw)
-            .replace('\0', " ")
-            .trim()
-            .to_owned();
-        Some(Process {
-            pid,
-            start_ticks: stat.start_ticks,
-            command,
-        })
+        let command = String::from_utf8_lossy(&raw).replace('\0', " ").trim().to_owned();
+        Some(Process { pid, start_ticks: stat.start_ticks, command })
     }
 
     /// Ends exactly this process with SIGKILL, never one that got its pid later.
@@ -171,9 +157,7 @@ fn all_pids() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
     };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect()
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The pid that the process knows itself by: the last of `NSpid`.
@@ -199,9 +183,6 @@ impl Stat {
         let mut fields = rest.split(' ');
         let state = fields.next()?;
         let start_ticks = fields.nth(18)?.parse().ok()?;
-        Some(Stat {
-            alive: !matches!(state, "Z" | "X" | "x"),
-            start_ticks,
-        })
+        Some(Stat { alive: !matches!(state, "Z" | "X" | "x"), start_ticks })
     }
 }

@@ -57,12 +57,7 @@ impl TurnId {
         let role = parts.next()?.to_owned();
         let iteration = parts.next()?.parse().ok()?;
         let loop_id = parts.next()?.to_owned();
-        Some(TurnId {
-            loop_id,
-            iteration,
-            role,
-            attempt,
-        })
+        Some(TurnId { loop_id, iteration, role, attempt })
     }
 }
 
@@ -75,9 +70,7 @@ impl TurnStart {
 
 impl Records {
     pub fn of(script: &Path) -> Records {
-        Records {
-            script: script.to_owned(),
-        }
+        Records { script: script.to_owned() }
     }
 
     pub fn turns_file(&self) -> PathBuf {
@@ -137,11 +130,7 @@ impl Records {
 }
 
 fn open_append(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(path)
+    OpenOptions::new().read(true).append(true).create(true).open(path)
 }
 
 fn append(file: &mut File, record: &impl Serialize) -> io::Result<()> {
@@ -158,8 +147,7 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     whole
         .lines()
         .map(|line| {
-            serde_json::from_str(line)
-                .unwrap_or_else(|e| panic!("bad line in {}: {e}: {line}", path.display()))
+            serde_json::from_str(line).unwrap_or_else(|e| panic!("bad line in {}: {e}: {line}", path.display()))
         })
         .collect()
 }

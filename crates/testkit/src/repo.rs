@@ -31,10 +31,7 @@ pub struct Commit {
 impl Commit {
     /// The value of the first trailer with this name.
     pub fn trailer(&self, name: &str) -> Option<&str> {
-        self.trailers
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, v)| v.as_str())
+        self.trailers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 }
 
@@ -57,10 +54,7 @@ impl Repo {
 
     /// The same repository seen from another working tree.
     pub fn at(&self, path: &Path) -> Repo {
-        Repo {
-            path: path.to_owned(),
-            env: self.env.clone(),
-        }
+        Repo { path: path.to_owned(), env: self.env.clone() }
     }
 
     pub fn path(&self) -> &Path {
@@ -81,16 +75,9 @@ impl Repo {
     /// Runs git here, whether it fails or not.
     pub fn try_git<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         let mut command = Command::new("git");
-        command
-            .current_dir(&self.path)
-            .env_clear()
-            .envs(&self.env)
-            .args(args)
-            .stdin(Stdio::null());
+        command.current_dir(&self.path).env_clear().envs(&self.env).args(args).stdin(Stdio::null());
         let what = format!("{command:?}");
-        let output = command
-            .output()
-            .unwrap_or_else(|e| panic!("cannot run {what}: {e}"));
+        let output = command.output().unwrap_or_else(|e| panic!("cannot run {what}: {e}"));
         Output::new(what, output.status, output.stdout, output.stderr)
     }
 
@@ -99,8 +86,7 @@ impl Repo {
         let path = self.path.join(path);
         let dir = path.parent().expect("a file is in a directory");
         fs::create_dir_all(dir).unwrap_or_else(|e| panic!("cannot make {}: {e}", dir.display()));
-        fs::write(&path, content)
-            .unwrap_or_else(|e| panic!("cannot write {}: {e}", path.display()));
+        fs::write(&path, content).unwrap_or_else(|e| panic!("cannot write {}: {e}", path.display()));
         self
     }
 
@@ -126,33 +112,20 @@ impl Repo {
 
     /// The commit id of a revision.
     pub fn rev(&self, rev: &str) -> String {
-        self.git([
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            &format!("{rev}^{{commit}}"),
-        ])
+        self.git(["rev-parse", "--verify", "--quiet", &format!("{rev}^{{commit}}")])
     }
 
     /// The commits of a branch or range, newest first.
     pub fn commits(&self, rev: &str) -> Vec<Commit> {
         let format = "--format=%H%x1f%s%x1f%an%x1f%(trailers:only,unfold)%x1e";
         let log = self.git(["log", format, rev, "--"]);
-        log.split('\x1e')
-            .map(str::trim_start)
-            .filter(|c| !c.is_empty())
-            .map(commit)
-            .collect()
+        log.split('\x1e').map(str::trim_start).filter(|c| !c.is_empty()).map(commit).collect()
     }
 
     /// All files of a revision, sorted.
     pub fn tree_files(&self, rev: &str) -> Vec<String> {
         let listed = self.git(["ls-tree", "-r", "-z", "--name-only", "--full-tree", rev]);
-        let mut files: Vec<String> = listed
-            .split('\0')
-            .filter(|f| !f.is_empty())
-            .map(str::to_owned)
-            .collect();
+        let mut files: Vec<String> = listed.split('\0').filter(|f| !f.is_empty()).map(str::to_owned).collect();
         files.sort();
         files
     }
@@ -166,10 +139,7 @@ impl Repo {
 
     /// Names of the local branches, sorted.
     pub fn branches(&self) -> Vec<String> {
-        self.refs("refs/heads/")
-            .iter()
-            .map(|r| r["refs/heads/".len()..].to_owned())
-            .collect()
+        self.refs("refs/heads/").iter().map(|r| r["refs/heads/".len()..].to_owned()).collect()
     }
 
     /// Full names of the refs under a prefix, sorted.
@@ -186,11 +156,7 @@ impl Repo {
     /// Directories of all working trees, this one first.
     pub fn worktrees(&self) -> Vec<PathBuf> {
         let listed = self.git(["worktree", "list", "--porcelain"]);
-        listed
-            .lines()
-            .filter_map(|l| l.strip_prefix("worktree "))
-            .map(PathBuf::from)
-            .collect()
+        listed.lines().filter_map(|l| l.strip_prefix("worktree ")).map(PathBuf::from).collect()
     }
 }
 
@@ -203,10 +169,5 @@ fn commit(text: &str) -> Commit {
         .filter_map(|l| l.split_once(": "))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    Commit {
-        id,
-        subject,
-        author,
-        trailers,
-    }
+    Commit { id, subject, author, trailers }
 }

@@ -3,7 +3,7 @@
 //! Invariant: waiting blocks on events (output, end of the process), never on time; the only clock is the one that
 //! gives up a hung test.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
@@ -57,28 +57,27 @@ impl Running {
     pub fn start(mut command: Command) -> Running {
         let what = format!("{command:?}");
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start {what}: {e}"));
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {what}: {e}"));
         let pid = Pid::from_child(&child);
         let shared = Arc::new(Shared::default());
-        capture(
-            &shared,
-            Stream::Stdout,
-            child.stdout.take().expect("stdout is piped"),
-        );
-        capture(
-            &shared,
-            Stream::Stderr,
-            child.stderr.take().expect("stderr is piped"),
-        );
+        capture(&shared, Stream::Stdout, child.stdout.take().expect("stdout is piped"));
+        capture(&shared, Stream::Stderr, child.stderr.take().expect("stderr is piped"));
         reap(&shared, child, pid);
-        Running {
-            pid,
-            what,
-            shared,
-            seen: [0, 0],
-        }
+        Running { pid, what, shared, seen: [0, 0] }
+    }
+
+    /// Starts the command and feeds it the bytes; its stdin is closed after them.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    #[track_caller]
+    pub fn start_with_input(mut command: Command, input: Vec<u8>) -> Running {
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        command.stdin(reader);
+        let running = Running::start(command);
+        // A program that ends without reading is no fault of the test.
+        std::thread::spawn(move || writer.write_all(&input));
+        running
     }
 
     pub fn pid(&self) -> u32 {
@@ -128,17 +127,27 @@ impl Running {
         match found {
             Some(line) => line,
             None => {
-                let why = if done {
-                    "the stream ended"
-                } else {
-                    "timed out"
-                };
-                panic!(
-                    "no line with {text:?} on {stream:?}: {why}\n{}",
-                    self.so_far()
-                );
+                let why = if done { "the stream ended" } else { "timed out" };
+                panic!("no line with {text:?} on {stream:?}: {why}\n{}", self.so_far());
             }
         }
+    }
+
+    /// Blocks until the stream has brought at least `count` bytes in all.
+    ///
+    /// # Panics
+    /// If it ends before, or after [`HUNG`].
+    #[track_caller]
+    pub fn wait_bytes(&self, stream: Stream, count: usize) {
+        let captured = |s: &State| s.streams[stream.index()].bytes.len();
+        self.wait_for(|s| captured(s) >= count || s.streams[stream.index()].closed);
+        let got = captured(&self.lock());
+        assert!(got >= count, "{got} of {count} bytes on {stream:?}\n{}", self.so_far());
+    }
+
+    /// What it has written to stdout up to now.
+    pub fn stdout_so_far(&self) -> Vec<u8> {
+        self.lock().streams[Stream::Stdout.index()].bytes.clone()
     }
 
     /// Blocks until the program has ended and both outputs are closed.
@@ -151,11 +160,7 @@ impl Running {
         if !done {
             let ended = self.ended();
             self.kill();
-            let why = if ended {
-                "ended, but its output is still open"
-            } else {
-                "still runs"
-            };
+            let why = if ended { "ended, but its output is still open" } else { "still runs" };
             panic!("{why} after {HUNG:?}\n{}", self.so_far());
         }
         let mut state = self.lock();
@@ -170,24 +175,15 @@ impl Running {
     /// After [`HUNG`].
     #[track_caller]
     pub fn wait_ended(&self) -> ExitStatus {
-        assert!(
-            self.wait_for(|s| s.status.is_some()),
-            "still runs\n{}",
-            self.so_far()
-        );
+        assert!(self.wait_for(|s| s.status.is_some()), "still runs\n{}", self.so_far());
         self.lock().status.expect("it has ended")
     }
 
-    /// What it has written up to now.
+    /// What it has written up to now, for a person to read.
     pub fn so_far(&self) -> String {
         let state = self.lock();
         let text = |i: usize| String::from_utf8_lossy(&state.streams[i].bytes).into_owned();
-        format!(
-            "{}\n--- stdout\n{}\n--- stderr\n{}",
-            self.what,
-            text(0),
-            text(1)
-        )
+        format!("{}\n--- stdout\n{}\n--- stderr\n{}", self.what, text(0), text(1))
     }
 
     fn wait_for(&self, mut done: impl FnMut(&State) -> bool) -> bool {
@@ -201,11 +197,7 @@ impl Running {
             if left.is_zero() {
                 return false;
             }
-            (state, _) = self
-                .shared
-                .changed
-                .wait_timeout(state, left)
-                .expect("no panic under the lock");
+            (state, _) = self.shared.changed.wait_timeout(state, left).expect("no panic under the lock");
         }
     }
 

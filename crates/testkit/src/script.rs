@@ -197,6 +197,9 @@ pub struct Hang {
     /// Also ignore TERM, INT and HUP.
     #[serde(default)]
     pub ignore_signals: bool,
+    /// Touch this file once the signals are ignored.
+    #[serde(default)]
+    pub touch: Option<String>,
 }
 
 /// Signals by name; none named means TERM, INT and HUP.
@@ -264,10 +267,9 @@ impl Leave {
     pub fn capped_life_ms(&self) -> u64 {
         let cap = match self.kind {
             LeaveKind::Hopper => Self::MAX_HOPPER_LIFE_MS,
-            LeaveKind::HoldsStdout
-            | LeaveKind::DoubleFork
-            | LeaveKind::Setsid
-            | LeaveKind::SetsidBare => Self::MAX_LIFE_MS,
+            LeaveKind::HoldsStdout | LeaveKind::DoubleFork | LeaveKind::Setsid | LeaveKind::SetsidBare => {
+                Self::MAX_LIFE_MS
+            }
         };
         self.life_ms.unwrap_or(cap).clamp(1, cap)
     }
@@ -314,8 +316,7 @@ struct RawTurn {
 impl Script {
     /// Reads a script file: JSON if its name ends in `.json`, else TOML.
     pub fn read(path: &Path) -> Result<Script, String> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| format!("cannot read script {}: {e}", path.display()))?;
+        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read script {}: {e}", path.display()))?;
         let parsed = if path.extension().is_some_and(|e| e == "json") {
             Script::from_json(&text)
         } else {
@@ -342,17 +343,13 @@ impl Script {
         for (t, raw_turn) in raw.turn.into_iter().enumerate() {
             let mut steps = Vec::with_capacity(raw_turn.steps.len());
             for (s, value) in raw_turn.steps.into_iter().enumerate() {
-                let step =
-                    step(value).map_err(|e| format!("turn {}, step {}: {e}", t + 1, s + 1))?;
+                let step = step(value).map_err(|e| format!("turn {}, step {}: {e}", t + 1, s + 1))?;
                 steps.push(step);
             }
             let stdin = raw_turn.stdin.unwrap_or(raw.stdin);
             turns.push(Turn { stdin, steps });
         }
-        Ok(Script {
-            select: raw.select,
-            turns,
-        })
+        Ok(Script { select: raw.select, turns })
     }
 
     /// The turn for the `index`-th pass (from 0); the last one repeats.

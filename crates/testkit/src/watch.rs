@@ -22,11 +22,7 @@ pub fn wait_exists(path: &Path, time: Option<Duration>) -> io::Result<bool> {
 ///
 /// # Errors
 /// If the directory of `path` cannot be made or watched, or vanishes meanwhile.
-pub fn wait_until(
-    path: &Path,
-    time: Option<Duration>,
-    mut done: impl FnMut() -> bool,
-) -> io::Result<bool> {
+pub fn wait_until(path: &Path, time: Option<Duration>, mut done: impl FnMut() -> bool) -> io::Result<bool> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     std::fs::create_dir_all(dir)?;
     let watch = Watch::on(dir)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::agent::ScriptedAgent;
+use crate::agent::{ScriptedAgent, scripted_agent};
 use crate::output::Output;
 use crate::process::{Process, processes_with_env, wait_dead, wait_dead_for};
 use crate::repo::Repo;
@@ -39,42 +39,22 @@ pub struct World {
 
 impl World {
     /// A world with a repository that has one commit on `main`.
-    #[expect(
-        clippy::new_without_default,
-        reason = "it makes files, which a default value should not"
-    )]
+    #[expect(clippy::new_without_default, reason = "it makes files, which a default value should not")]
     pub fn new() -> World {
         // A short name: sockets have paths of at most 107 bytes.
-        let dir = tempfile::Builder::new()
-            .prefix("wl-")
-            .tempdir()
-            .expect("a temp directory");
-        let root = dir
-            .path()
-            .canonicalize()
-            .expect("the temp directory exists");
+        let dir = tempfile::Builder::new().prefix("wl-").tempdir().expect("a temp directory");
+        let root = dir.path().canonicalize().expect("the temp directory exists");
         for name in ["home", "config", "data", "bin", "tmp", "scripts"] {
             fs::create_dir(root.join(name)).expect("the temp directory is writable");
         }
-        let tag = root
-            .file_name()
-            .expect("it has a name")
-            .to_string_lossy()
-            .into_owned();
+        let tag = root.file_name().expect("it has a name").to_string_lossy().into_owned();
         let env = environment(&root, &tag);
         let identity = "[user]\n\tname = Test\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n\
                         [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
         fs::write(root.join("home/.gitconfig"), identity).expect("the temp directory is writable");
         fs::write(root.join("config/config.toml"), "").expect("the temp directory is writable");
         let repo = Repo::with_commit(root.join("repo"), env.clone());
-        World {
-            dir: Some(dir),
-            root,
-            tag,
-            env,
-            repo,
-            scripts: Mutex::default(),
-        }
+        World { dir: Some(dir), root, tag, env, repo, scripts: Mutex::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -128,8 +108,7 @@ impl World {
 
     /// Sets a variable for every program started from here on.
     pub fn set_env(&mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) {
-        self.env
-            .insert(name.as_ref().to_owned(), value.as_ref().to_owned());
+        self.env.insert(name.as_ref().to_owned(), value.as_ref().to_owned());
     }
 
     /// Puts a shell script on `PATH`.
@@ -145,43 +124,46 @@ impl World {
             .spawn()
             .expect("sh starts");
         let mut stdin = child.stdin.take().expect("stdin is piped");
-        let text = if body.starts_with("#!") {
-            body.to_owned()
-        } else {
-            format!("#!/bin/sh\n{body}\n")
-        };
+        let text = if body.starts_with("#!") { body.to_owned() } else { format!("#!/bin/sh\n{body}\n") };
         std::io::Write::write_all(&mut stdin, text.as_bytes()).expect("sh reads");
         drop(stdin);
-        assert!(
-            child.wait().expect("sh ends").success(),
-            "cannot install {}",
-            path.display()
-        );
+        assert!(child.wait().expect("sh ends").success(), "cannot install {}", path.display());
         path
     }
 
     /// Puts a program on `PATH` under another name.
     pub fn install_link(&self, name: &str, program: &Path) -> PathBuf {
         let path = self.bin_dir().join(name);
-        std::os::unix::fs::symlink(program, &path)
-            .unwrap_or_else(|e| panic!("cannot link {}: {e}", path.display()));
+        std::os::unix::fs::symlink(program, &path).unwrap_or_else(|e| panic!("cannot link {}: {e}", path.display()));
         path
     }
 
     /// Any program, in this world's environment and repository, with nothing on stdin.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command
-            .env_clear()
-            .envs(&self.env)
-            .current_dir(self.repo.path())
-            .stdin(Stdio::null());
+        command.env_clear().envs(&self.env).current_dir(self.repo.path()).stdin(Stdio::null());
         command
     }
 
     /// The product's binary, in this world's environment and repository.
     pub fn windlass(&self, bin: &Path) -> Command {
         self.command(bin)
+    }
+
+    /// The scripted agent itself, for a test without the product in between.
+    pub fn agent(&self, agent: &ScriptedAgent) -> Command {
+        let mut command = self.command(scripted_agent());
+        command.arg("--script").arg(&agent.path);
+        command
+    }
+
+    /// Runs a command to its end with these bytes on its stdin.
+    ///
+    /// # Panics
+    /// If it does not end within [`crate::HUNG`].
+    #[track_caller]
+    pub fn run_with_input(&self, command: Command, input: impl Into<Vec<u8>>) -> Output {
+        Running::start_with_input(command, input.into()).wait()
     }
 
     /// Runs a command to its end.
@@ -289,16 +271,10 @@ fn environment(root: &Path, tag: &str) -> BTreeMap<OsString, OsString> {
     set("SHELL", "/bin/sh".as_ref());
     set("LANG", "C.UTF-8".as_ref());
     set("TZ", "UTC".as_ref());
-    set(
-        "GIT_CONFIG_GLOBAL",
-        root.join("home/.gitconfig").as_os_str(),
-    );
+    set("GIT_CONFIG_GLOBAL", root.join("home/.gitconfig").as_os_str());
     set("GIT_CONFIG_NOSYSTEM", "1".as_ref());
     set("WINDLASS_HOME", root.join("data").as_os_str());
-    set(
-        "WINDLASS_CONFIG",
-        root.join("config/config.toml").as_os_str(),
-    );
+    set("WINDLASS_CONFIG", root.join("config/config.toml").as_os_str());
     set("WINDLASS_SANDBOX", "off".as_ref());
     set(TAG, tag.as_ref());
     env
@@ -307,11 +283,7 @@ fn environment(root: &Path, tag: &str) -> BTreeMap<OsString, OsString> {
 /// The world's own directory, the system's, and where git is if that is elsewhere: no agent that the person who
 /// runs the tests has installed for himself is found.
 fn search_path(bin: &Path) -> OsString {
-    let mut dirs = vec![
-        bin.to_owned(),
-        PathBuf::from("/usr/bin"),
-        PathBuf::from("/bin"),
-    ];
+    let mut dirs = vec![bin.to_owned(), PathBuf::from("/usr/bin"), PathBuf::from("/bin")];
     if !dirs.iter().any(|d| d.join("git").exists()) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         dirs.extend(std::env::split_paths(&path).find(|d| d.join("git").exists()));

@@ -22,28 +22,19 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u32> = text
         .chars()
         .filter(|c| !c.is_whitespace())
-        .map(|c| {
-            c.to_digit(16)
-                .ok_or_else(|| format!("not a hex digit: {c:?}"))
-        })
+        .map(|c| c.to_digit(16).ok_or_else(|| format!("not a hex digit: {c:?}")))
         .collect::<Result<_, _>>()?;
     if digits.len() % 2 == 1 {
         return Err("an odd number of hex digits".to_owned());
     }
-    digits
-        .chunks(2)
-        .map(|d| u8::try_from(d[0] * 16 + d[1]).map_err(|e| e.to_string()))
-        .collect()
+    digits.chunks(2).map(|d| u8::try_from(d[0] * 16 + d[1]).map_err(|e| e.to_string())).collect()
 }
 
 fn base64(text: &str) -> Result<Vec<u8>, String> {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();
     let (mut bits, mut count) = (0_u32, 0_u32);
-    for c in text
-        .bytes()
-        .filter(|c| !c.is_ascii_whitespace() && *c != b'=')
-    {
+    for c in text.bytes().filter(|c| !c.is_ascii_whitespace() && *c != b'=') {
         let value = ALPHABET.iter().position(|&a| a == c);
         let value = value.ok_or_else(|| format!("not a base64 digit: {:?}", char::from(c)))?;
         bits = (bits << 6) | u32::try_from(value).map_err(|e| e.to_string())?;

@@ -39,13 +39,11 @@ pub(crate) fn delete(path: &str) -> Result<(), String> {
 
 pub(crate) fn rename(rename: &Rename) -> Result<(), String> {
     make_parent(&rename.to)?;
-    fs::rename(&rename.from, &rename.to)
-        .map_err(|e| format!("cannot rename {} to {}: {e}", rename.from, rename.to))
+    fs::rename(&rename.from, &rename.to).map_err(|e| format!("cannot rename {} to {}: {e}", rename.from, rename.to))
 }
 
 pub(crate) fn chmod(chmod: &Chmod) -> Result<(), String> {
-    let mode = u32::from_str_radix(&chmod.mode, 8)
-        .map_err(|_| format!("not an octal mode: {}", chmod.mode))?;
+    let mode = u32::from_str_radix(&chmod.mode, 8).map_err(|_| format!("not an octal mode: {}", chmod.mode))?;
     fs::set_permissions(&chmod.path, Permissions::from_mode(mode))
         .map_err(|e| format!("cannot chmod {}: {e}", chmod.path))
 }
@@ -53,8 +51,7 @@ pub(crate) fn chmod(chmod: &Chmod) -> Result<(), String> {
 pub(crate) fn symlink(symlink: &Symlink) -> Result<(), String> {
     make_parent(&symlink.path)?;
     delete(&symlink.path)?;
-    std::os::unix::fs::symlink(&symlink.target, &symlink.path)
-        .map_err(|e| format!("cannot link {}: {e}", symlink.path))
+    std::os::unix::fs::symlink(&symlink.target, &symlink.path).map_err(|e| format!("cannot link {}: {e}", symlink.path))
 }
 
 /// Runs a command with the agent's own output. That it fails is for the script's reader to see, not an end: real
@@ -73,10 +70,7 @@ pub(crate) fn run(command: &Command) -> Result<Option<String>, String> {
             process
         }
     };
-    let status = process
-        .stdin(process::Stdio::null())
-        .status()
-        .map_err(|e| format!("cannot run {command:?}: {e}"))?;
+    let status = process.stdin(process::Stdio::null()).status().map_err(|e| format!("cannot run {command:?}: {e}"))?;
     Ok((!status.success()).then(|| format!("{command:?}: {status}")))
 }
 
@@ -91,11 +85,7 @@ fn git(args: &[&str]) -> Result<(), String> {
         .stdin(process::Stdio::null())
         .status()
         .map_err(|e| format!("cannot run git: {e}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("git {args:?}: {status}"))
-    }
+    if status.success() { Ok(()) } else { Err(format!("git {args:?}: {status}")) }
 }
 
 fn make_parent(path: &str) -> Result<(), String> {

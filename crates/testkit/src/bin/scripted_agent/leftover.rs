@@ -3,7 +3,7 @@
 //! Invariants: each of them has an alarm that ends it after its capped life, set before it does anything else and
 //! never ignored; each has recorded itself before the agent's next step.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,8 +18,7 @@ use crate::speech::{STDOUT, write_all};
 pub(crate) const BARE_FLAG: &str = "--bare-leftover";
 
 pub(crate) fn leave(leave: &Leave, dir: &Path, records: &Records) -> Result<(), String> {
-    let (ready, tell) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| e.to_string())?;
+    let (ready, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| e.to_string())?;
     match fork()? {
         Side::Child => {
             drop(ready);
@@ -27,7 +26,7 @@ pub(crate) fn leave(leave: &Leave, dir: &Path, records: &Records) -> Result<(), 
                 LeaveKind::HoldsStdout => live(leave, dir, records, tell),
                 LeaveKind::DoubleFork => in_grandchild(|| live(leave, dir, records, tell)),
                 LeaveKind::Setsid => in_own_session(|| live(leave, dir, records, tell)),
-                LeaveKind::SetsidBare => in_own_session(|| become_bare(leave, records)),
+                LeaveKind::SetsidBare => in_own_session(|| become_bare(leave, records, tell)),
                 LeaveKind::Hopper => in_own_session(|| hop(leave, records, tell)),
             };
             let code = i32::from(failure.is_err());
@@ -42,14 +41,9 @@ pub(crate) fn leave(leave: &Leave, dir: &Path, records: &Records) -> Result<(), 
             let stays = matches!(leave.kind, LeaveKind::HoldsStdout);
             if !stays {
                 // The intermediate one is gone or about to go; a zombie would be a leftover of our own.
-                let _ =
-                    rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
+                let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
             }
-            if said == 0 {
-                Ok(())
-            } else {
-                Err("a leftover could not be started".to_owned())
-            }
+            if said == 0 { Ok(()) } else { Err("a leftover could not be started".to_owned()) }
         }
     }
 }
@@ -64,9 +58,7 @@ fn fork() -> Result<Side, String> {
     match unsafe { libc::fork() } {
         -1 => Err(format!("cannot fork: {}", std::io::Error::last_os_error())),
         0 => Ok(Side::Child),
-        pid => rustix::process::Pid::from_raw(pid)
-            .map(Side::Parent)
-            .ok_or_else(|| "fork gave no pid".to_owned()),
+        pid => rustix::process::Pid::from_raw(pid).map(Side::Parent).ok_or_else(|| "fork gave no pid".to_owned()),
     }
 }
 
@@ -96,10 +88,7 @@ fn enter(leave: &Leave, records: &Records, left: Duration) -> Result<(), String>
         LeaveKind::SetsidBare => "setsid_bare",
         LeaveKind::Hopper => "hopper",
     };
-    let leftover = Leftover {
-        kind: kind.to_owned(),
-        process: ProcessId::own(),
-    };
+    let leftover = Leftover { kind: kind.to_owned(), process: ProcessId::own() };
     records.add_leftover(&leftover).map_err(|e| e.to_string())
 }
 
@@ -126,55 +115,41 @@ fn hop(leave: &Leave, records: &Records, tell: OwnedFd) -> Result<(), String> {
         match fork()? {
             Side::Parent(_) => return Ok(()),
             // An alarm is not inherited: each hop sets what is left.
-            Side::Child => enter(
-                leave,
-                records,
-                end.saturating_duration_since(Instant::now()),
-            )?,
+            Side::Child => enter(leave, records, end.saturating_duration_since(Instant::now()))?,
         }
     }
     pause()
 }
 
 /// Becomes a program with an empty environment, no open file and no directory, recorded before it does.
-fn become_bare(leave: &Leave, records: &Records) -> Result<(), String> {
+fn become_bare(leave: &Leave, records: &Records, tell: OwnedFd) -> Result<(), String> {
     // The alarm, ignored signals, pid and start time all survive exec.
-    enter(
-        leave,
-        records,
-        Duration::from_millis(leave.capped_life_ms()),
-    )?;
+    let life = Duration::from_millis(leave.capped_life_ms());
+    enter(leave, records, life).inspect_err(|_| fail(&tell))?;
+    // The pipe survives too: that it closes with the rest tells the agent that nothing is left open.
+    rustix::io::fcntl_setfd(&tell, rustix::io::FdFlags::empty()).map_err(|e| e.to_string())?;
     let _ = std::env::set_current_dir("/");
     let exe = CString::new("/proc/self/exe").map_err(|e| e.to_string())?;
     let name = CString::new("sleeper").map_err(|e| e.to_string())?;
     let flag = CString::new(BARE_FLAG).map_err(|e| e.to_string())?;
-    let args = [name.as_ptr(), flag.as_ptr(), std::ptr::null()];
+    let pipe = CString::new(tell.as_raw_fd().to_string()).map_err(|e| e.to_string())?;
+    let args = [name.as_ptr(), flag.as_ptr(), pipe.as_ptr(), std::ptr::null()];
     let env = [std::ptr::null()];
-    // SAFETY: closes every descriptor of a process that uses none any more, the pipe to the agent among them; the
-    // strings live until exec, which does not return unless it fails.
-    unsafe {
-        close_all();
-        libc::execve(exe.as_ptr(), args.as_ptr(), env.as_ptr());
-    }
+    // SAFETY: the strings live until exec, which does not return unless it fails.
+    unsafe { libc::execve(exe.as_ptr(), args.as_ptr(), env.as_ptr()) };
+    fail(&tell);
     Err("cannot exec".to_owned())
 }
 
-/// The rest of a bare leftover's life.
-pub(crate) fn live_bare() -> ! {
-    // Rust opens /dev/null for the standard streams that it finds closed.
-    // SAFETY: this process uses no descriptor.
-    unsafe { close_all() };
+/// The rest of a bare leftover's life; `pipe` is the descriptor to close last.
+pub(crate) fn live_bare(pipe: Option<&OsString>) -> ! {
+    let pipe = pipe.and_then(|p| p.to_str()?.parse().ok()).unwrap_or(-1);
+    for fd in (0..1024).filter(|&fd| fd != pipe).chain([pipe]) {
+        // SAFETY: this process uses no descriptor from here on; closing one that is not open does nothing.
+        unsafe { libc::close(fd) };
+    }
     match pause() {
         Ok(()) | Err(_) => std::process::exit(0),
-    }
-}
-
-/// # Safety
-/// Nothing in this process may use a descriptor afterwards.
-unsafe fn close_all() {
-    for fd in 0..1024 {
-        // SAFETY: see above; closing one that is not open does nothing.
-        unsafe { libc::close(fd) };
     }
 }
 
@@ -187,19 +162,13 @@ fn pause() -> Result<(), String> {
 }
 
 fn set_alarm(life: Duration) {
-    let zero = libc::timeval {
-        tv_sec: 0,
-        tv_usec: 0,
-    };
+    let zero = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let value = libc::timeval {
         tv_sec: libc::time_t::try_from(life.as_secs()).unwrap_or(1),
         // Never zero altogether, which would switch the alarm off.
         tv_usec: libc::suseconds_t::from(life.subsec_micros().max(1)),
     };
-    let timer = libc::itimerval {
-        it_interval: zero,
-        it_value: value,
-    };
+    let timer = libc::itimerval { it_interval: zero, it_value: value };
     // SAFETY: points at a value that lives through the call.
     unsafe {
         libc::signal(libc::SIGALRM, libc::SIG_DFL);

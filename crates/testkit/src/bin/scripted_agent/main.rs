@@ -4,10 +4,7 @@
 //! started ends the agent with code 64 and a message, never with a turn that only looks played; whatever the agent
 //! leaves behind dies by itself.
 
-#![allow(
-    unsafe_code,
-    reason = "a program that forks, ignores signals and closes everything; never shipped"
-)]
+#![allow(unsafe_code, reason = "a program that forks, ignores signals and closes everything; never shipped")]
 
 mod encoding;
 mod files;
@@ -32,7 +29,7 @@ const WRONG_USE: u8 = 64;
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     if args.first().is_some_and(|a| a == leftover::BARE_FLAG) {
-        leftover::live_bare();
+        leftover::live_bare(args.get(1));
     }
     if args.iter().any(|a| a == "--version") {
         let _ = speech::write_all(speech::STDOUT, b"windlass-scripted-agent 0.1.0\n");
@@ -100,13 +97,8 @@ impl Arguments {
 
 fn play(args: Vec<OsString>) -> Result<ExitCode, String> {
     let arguments = Arguments::parse(&args)?;
-    let path = arguments
-        .script
-        .as_deref()
-        .ok_or("no script: give --script FILE or set SCRIPTED_AGENT")?;
-    let path = path
-        .canonicalize()
-        .map_err(|e| format!("no script at {}: {e}", path.display()))?;
+    let path = arguments.script.as_deref().ok_or("no script: give --script FILE or set SCRIPTED_AGENT")?;
+    let path = path.canonicalize().map_err(|e| format!("no script at {}: {e}", path.display()))?;
     let records = Records::of(&path);
     let start = record_start(&records, &args)?;
     let script = Script::read(&path)?;
@@ -117,9 +109,7 @@ fn play(args: Vec<OsString>) -> Result<ExitCode, String> {
     };
     let turn = script.turn(index);
     let prompt = arguments.prompt(turn.stdin)?;
-    records
-        .add_prompt(start.number, &prompt)
-        .map_err(|e| format!("cannot store the prompt: {e}"))?;
+    records.add_prompt(start.number, &prompt).map_err(|e| format!("cannot store the prompt: {e}"))?;
     let player = Player::new(&path, records, &start, id, prompt);
     player.play(&turn.steps)
 }
@@ -132,10 +122,7 @@ fn record_start(records: &Records, args: &[OsString]) -> Result<TurnStart, Strin
             process: ProcessId::own(),
             turn: variable("WINDLASS_TURN"),
             loop_id: variable("WINDLASS_LOOP"),
-            args: args
-                .iter()
-                .map(|a| a.to_string_lossy().into_owned())
-                .collect(),
+            args: args.iter().map(|a| a.to_string_lossy().into_owned()).collect(),
             cwd: std::env::current_dir().unwrap_or_default(),
         })
         .map_err(|e| format!("cannot write {}: {e}", records.turns_file().display()))

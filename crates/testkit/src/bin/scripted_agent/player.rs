@@ -43,12 +43,7 @@ impl Player {
             values.insert("attempt", id.attempt.to_string());
         }
         let dir = script.parent().unwrap_or(Path::new("/")).to_owned();
-        Player {
-            dir,
-            records,
-            values,
-            prompt,
-        }
+        Player { dir, records, values, prompt }
     }
 
     pub(crate) fn play(&self, steps: &[Step]) -> Result<ExitCode, String> {
@@ -57,8 +52,7 @@ impl Player {
                 // Codes wrap as the system does it.
                 return Ok(ExitCode::from(code.to_le_bytes()[0]));
             }
-            self.step(step)
-                .map_err(|e| format!("step {}: {e}", i + 1))?;
+            self.step(step).map_err(|e| format!("step {}: {e}", i + 1))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -98,15 +92,14 @@ impl Player {
                 if hang.ignore_signals {
                     signals::ignore_usual();
                 }
+                if let Some(name) = &hang.touch {
+                    self.touch(name)?;
+                }
                 signals::hang()
             }
             Step::IgnoreSignals(list) => signals::ignore(list),
             Step::WaitFor(name) => self.wait_for(name),
-            Step::Touch(name) => {
-                let path = self.dir.join(name);
-                std::fs::write(&path, "")
-                    .map_err(|e| format!("cannot touch {}: {e}", path.display()))
-            }
+            Step::Touch(name) => self.touch(name),
             Step::Leave(leave) => leftover::leave(leave, &self.dir, &self.records),
             Step::PrintEnv(names) => print_env(names),
             Step::CheckEnv(check) => check_env(check),
@@ -151,11 +144,14 @@ impl Player {
         Ok(())
     }
 
+    fn touch(&self, name: &str) -> Result<(), String> {
+        let path = self.dir.join(name);
+        std::fs::write(&path, "").map_err(|e| format!("cannot touch {}: {e}", path.display()))
+    }
+
     fn wait_for(&self, name: &str) -> Result<(), String> {
         let path = self.dir.join(name);
-        watch::wait_exists(&path, None)
-            .map(|_| ())
-            .map_err(|e| format!("cannot wait for {}: {e}", path.display()))
+        watch::wait_exists(&path, None).map(|_| ()).map_err(|e| format!("cannot wait for {}: {e}", path.display()))
     }
 }
 
@@ -177,8 +173,5 @@ fn check_env(check: &CheckEnv) -> Result<(), String> {
     if value == check.is {
         return Ok(());
     }
-    Err(format!(
-        "check_env: {} is {value:?}, expected {:?}",
-        check.name, check.is
-    ))
+    Err(format!("check_env: {} is {value:?}, expected {:?}", check.name, check.is))
 }

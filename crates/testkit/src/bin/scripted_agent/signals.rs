@@ -72,10 +72,7 @@ pub(crate) fn crash() -> ! {
 /// A core file would be a change in the working tree.
 fn no_core_file() {
     use rustix::process::{Resource, Rlimit, setrlimit};
-    let none = Rlimit {
-        current: Some(0),
-        maximum: Some(0),
-    };
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
 }
 

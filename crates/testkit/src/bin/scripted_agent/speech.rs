@@ -33,27 +33,17 @@ pub(crate) fn flood(flood: &Flood) -> Result<(), String> {
     };
     // The buffer holds whole lines, so that writing it again and again keeps the borders. A line longer than the
     // buffer makes the buffer as long as the line.
-    let length = if flood.line == 0 {
-        BUFFER
-    } else {
-        BUFFER.div_ceil(flood.line) * flood.line
-    };
+    let length = if flood.line == 0 { BUFFER } else { BUFFER.div_ceil(flood.line) * flood.line };
     let length = usize::try_from(length.min(flood.bytes)).map_err(|e| e.to_string())?;
     let mut buffer = vec![b'x'; length];
     if let Ok(line) = usize::try_from(flood.line)
         && line > 0
     {
-        buffer
-            .iter_mut()
-            .skip(line - 1)
-            .step_by(line)
-            .for_each(|b| *b = b'\n');
+        buffer.iter_mut().skip(line - 1).step_by(line).for_each(|b| *b = b'\n');
     }
     let mut left = flood.bytes;
     while left > 0 {
-        let now = usize::try_from(left)
-            .unwrap_or(usize::MAX)
-            .min(buffer.len());
+        let now = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
         write_all(fd, &buffer[..now])?;
         left -= now as u64;
     }
