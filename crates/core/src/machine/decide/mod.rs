@@ -1,0 +1,131 @@
+//! The rules: what an input means in a state.
+//!
+//! Each rule pushes events onto a batch, which folds them at once, so a later rule sees what an earlier one decided.
+//! One batch is one durable transaction.
+
+mod opening;
+mod timer;
+mod turn;
+mod verdict;
+mod wish;
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use super::event::{Event, Interrupt};
+use super::evolve::apply;
+use super::input::Input;
+use super::state::{LoopState, Phase, Wish};
+use crate::ids::TurnKey;
+use crate::spec::OnLimit;
+use crate::stop::{End, PauseReason, Status, StopReason};
+
+/// Why an input changes nothing.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Refusal {
+    #[error("the answer is to something that is no longer wanted")]
+    Stale,
+    #[error("the loop has ended as {}", .end.name())]
+    Ended { end: End },
+    #[error("the loop is completed, which is final")]
+    Completed,
+    #[error("the loop is already under way")]
+    UnderWay,
+    #[error("the loop is not under way")]
+    NotUnderWay,
+    #[error("the limit that ended the loop still stands ({})", .limit.name())]
+    LimitStands { limit: StopReason },
+    #[error("the loop is already asked to do that")]
+    AlreadyAsked,
+    #[error("the loop has no such limit to raise: {limit}")]
+    NoSuchLimit { limit: &'static str },
+}
+
+pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let mut batch = Batch { state: state.clone(), now, events: Vec::new() };
+    match input {
+        Input::Open { by, raise } => batch.open(*by, raise)?,
+        Input::Attach => batch.attach()?,
+        Input::Shutdown => batch.interrupt_turn(Interrupt::Shutdown)?,
+        Input::WorkspaceOpened { opening } => batch.workspace_opened(opening)?,
+        Input::WorkspaceFailed { failure } => batch.workspace_failed(failure)?,
+        Input::SessionSeen { turn, session } => batch.session_seen(*turn, session)?,
+        Input::UsageSeen { turn, usage } => batch.usage_seen(*turn, usage)?,
+        Input::Stalled { turn } => {
+            batch.expect_turn(*turn)?;
+            batch.interrupt_turn(Interrupt::Stall)?;
+        }
+        Input::TurnEnded { turn, report } => batch.turn_ended(*turn, report)?,
+        Input::Checkpointed { turn, checkpoint } => batch.checkpointed(*turn, checkpoint)?,
+        Input::GateEnded { gate, report } => batch.gate_ended(gate, report)?,
+        Input::TimerFired { timer } => batch.timer_fired(*timer)?,
+        Input::Stop => batch.stop()?,
+        Input::Pause { now } => batch.pause(*now)?,
+        Input::Steer { id, text } => batch.steer(id, text)?,
+    }
+    Ok(batch.events)
+}
+
+struct Batch {
+    state: LoopState,
+    now: Timestamp,
+    events: Vec<Event>,
+}
+
+impl Batch {
+    fn push(&mut self, event: Event) {
+        apply(&mut self.state, self.now, &event);
+        self.events.push(event);
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.push(Event::PhaseEntered { phase, iteration: self.state.iteration });
+    }
+
+    fn stop_loop(&mut self, stop_reason: StopReason) {
+        let status = stop_reason.end();
+        self.push(Event::LoopStopped {
+            status,
+            verified: status == End::Completed && !self.state.gates.is_empty(),
+            stop_reason,
+            iterations: self.state.iteration,
+            head_commit: self.state.head_commit().map(str::to_owned),
+            usage: self.state.usage.total(),
+        });
+    }
+
+    fn limit_reached(&mut self, limit: StopReason) {
+        match self.state.spec.on_limit {
+            OnLimit::Stop => self.stop_loop(limit),
+            OnLimit::Pause => self.push(Event::LoopPaused { why: PauseReason::Limit { limit } }),
+        }
+    }
+
+    fn pause_or(&mut self, otherwise: impl FnOnce(&mut Self)) {
+        if self.state.wish == Some(Wish::Pause) {
+            self.push(Event::LoopPaused { why: PauseReason::Person });
+        } else {
+            otherwise(self);
+        }
+    }
+
+    fn expect_under_way(&self) -> Result<(), Refusal> {
+        match self.state.status {
+            Status::Running | Status::Waiting { .. } => Ok(()),
+            Status::Ended { end } => Err(Refusal::Ended { end }),
+            Status::Queued | Status::Paused { .. } => Err(Refusal::NotUnderWay),
+        }
+    }
+
+    fn expect_running(&self, phase: Phase) -> Result<(), Refusal> {
+        if self.state.status == Status::Running && self.state.phase == phase { Ok(()) } else { Err(Refusal::Stale) }
+    }
+
+    fn expect_turn(&self, turn: TurnKey) -> Result<(), Refusal> {
+        self.expect_running(Phase::Work)?;
+        match &self.state.turn {
+            Some(running) if running.key == turn => Ok(()),
+            Some(_) | None => Err(Refusal::Stale),
+        }
+    }
+}

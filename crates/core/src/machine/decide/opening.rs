@@ -1,0 +1,105 @@
+//! Where a stretch begins and goes on from: opening a loop, its workspace, the turn that comes first.
+
+use super::{Batch, Refusal};
+use crate::agent::TurnOutcome;
+use crate::machine::event::{Event, Opener};
+use crate::machine::input::{Raise, WorkspaceFailure, WorkspaceOpening};
+use crate::machine::state::Phase;
+use crate::stop::{End, PauseReason, Status, StopReason};
+
+impl Batch {
+    pub(super) fn open(&mut self, by: Opener, raise: &Raise) -> Result<(), Refusal> {
+        match &self.state.status {
+            Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
+            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        }
+        self.check_raise(raise)?;
+        self.push(Event::LoopOpened { by, raise: raise.clone() });
+        if self.state.workspace.is_none() {
+            self.prepare();
+            return Ok(());
+        }
+        self.go_on();
+        // Opening a loop only to end it at the same limit again would tell the person nothing.
+        match self.events.last() {
+            Some(Event::LoopStopped { stop_reason, .. }) => Err(Refusal::LimitStands { limit: stop_reason.clone() }),
+            Some(Event::LoopPaused { why: PauseReason::Limit { limit } }) => {
+                Err(Refusal::LimitStands { limit: limit.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A raise of a limit that the loop does not have is a misunderstanding, not a new limit.
+    pub(super) fn check_raise(&self, raise: &Raise) -> Result<(), Refusal> {
+        let limits = &self.state.spec.limits;
+        let asked = [
+            (raise.max_iterations > 0 && limits.max_iterations.is_none(), "max_iterations"),
+            (raise.duration_ms > 0 && limits.duration_ms.is_none(), "duration"),
+            (raise.budget_usd > 0.0 && limits.budget_usd.is_none(), "budget_usd"),
+            (raise.max_tokens > 0 && limits.max_tokens.is_none(), "max_tokens"),
+        ];
+        match asked.into_iter().find(|(missing, _)| *missing) {
+            Some((_, limit)) => Err(Refusal::NoSuchLimit { limit }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn attach(&mut self) -> Result<(), Refusal> {
+        self.expect_under_way()?;
+        self.push(Event::DriverAttached);
+        Ok(())
+    }
+
+    /// Goes on from wherever the loop was left.
+    pub(super) fn go_on(&mut self) {
+        match self.state.phase {
+            Phase::Prepare | Phase::Work => self.prepare(),
+            // What these phases want is derived from the state, and stands.
+            Phase::Checkpoint | Phase::Gates => {}
+            Phase::Decide => self.next_iteration(),
+        }
+    }
+
+    pub(super) fn prepare(&mut self) {
+        self.enter(Phase::Prepare);
+        if self.state.is_external() {
+            self.start_turn_or_next_iteration();
+        }
+    }
+
+    pub(super) fn workspace_opened(&mut self, opening: &WorkspaceOpening) -> Result<(), Refusal> {
+        self.expect_running(Phase::Prepare)?;
+        self.push(Event::WorkspaceOpened { opening: opening.clone() });
+        self.start_turn_or_next_iteration();
+        Ok(())
+    }
+
+    pub(super) fn workspace_failed(&mut self, failure: &WorkspaceFailure) -> Result<(), Refusal> {
+        self.expect_under_way()?;
+        self.stop_loop(match failure {
+            WorkspaceFailure::Missing { message } => StopReason::WorkspaceMissing { message: message.clone() },
+            WorkspaceFailure::Setup { message } => StopReason::SetupFailed { message: message.clone() },
+        });
+        Ok(())
+    }
+
+    pub(super) fn start_turn_or_next_iteration(&mut self) {
+        match self.state.due_again().map(|due| due.key) {
+            Some(key) => {
+                // A turn that never ran left nothing that the next attempt would have to know of.
+                let recovery = self.state.last_turn.as_ref().is_some_and(|last| match last.report.outcome {
+                    TurnOutcome::NotStarted { .. } => false,
+                    TurnOutcome::Finished
+                    | TurnOutcome::Failed { .. }
+                    | TurnOutcome::RateLimited { .. }
+                    | TurnOutcome::Interrupted
+                    | TurnOutcome::CutOff => true,
+                });
+                self.start_turn(key.next_attempt(), recovery);
+            }
+            None => self.next_iteration(),
+        }
+    }
+}

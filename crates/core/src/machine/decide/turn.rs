@@ -1,0 +1,211 @@
+//! A turn from its start to the checkpoint that closes it.
+
+use jiff::Timestamp;
+
+use super::{Batch, Refusal};
+use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
+use crate::ids::TurnKey;
+use crate::machine::effect::later;
+use crate::machine::event::{Event, Interrupt, SessionUse};
+use crate::machine::input::CheckpointReport;
+use crate::machine::state::{Phase, Wish};
+use crate::spec::OnFailure;
+use crate::stop::{PauseReason, StopReason};
+use crate::usage::UsageByModel;
+
+/// So many cut-offs in a row end a loop.
+const MAX_CUT_OFFS: u32 = 3;
+/// So many waits in a row for a provider that does not answer become a failure.
+const MAX_WAITS: u32 = 20;
+
+impl Batch {
+    pub(super) fn start_turn(&mut self, turn: TurnKey, recovery: bool) {
+        let session = self.state.next_session(turn.role);
+        let steering = self.state.undelivered_steering().map(|message| message.id.clone()).collect();
+        let turn_id = self.state.turn_id(turn);
+        // A fresh session with a tree put back has nothing to recover from.
+        let recovery = recovery && matches!(session, SessionUse::Resume { .. });
+        self.push(Event::TurnStarted { turn, turn_id, session, steering, recovery });
+    }
+
+    pub(super) fn interrupt_turn(&mut self, why: Interrupt) -> Result<(), Refusal> {
+        self.expect_running(Phase::Work)?;
+        match &self.state.turn {
+            Some(running) if running.interrupt.is_none() => {
+                let turn = running.key;
+                self.push(Event::TurnInterrupted { turn, why });
+                Ok(())
+            }
+            Some(_) => Err(Refusal::AlreadyAsked),
+            None => Err(Refusal::NotUnderWay),
+        }
+    }
+
+    pub(super) fn session_seen(&mut self, turn: TurnKey, session: &str) -> Result<(), Refusal> {
+        self.expect_turn(turn)?;
+        if self.state.sessions.get(&turn.role).map(String::as_str) != Some(session) {
+            self.push(Event::SessionFound { turn, session: session.to_owned() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn usage_seen(&mut self, turn: TurnKey, usage: &UsageByModel) -> Result<(), Refusal> {
+        self.expect_turn(turn)?;
+        let mut used = self.state.usage.total();
+        used.add(&crate::usage::total(usage));
+        if let Some(limit) = StopReason::overspent(&self.state, &used) {
+            // Already interrupted is as good.
+            let _ = self.interrupt_turn(Interrupt::Limit { limit });
+        }
+        Ok(())
+    }
+
+    pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport) -> Result<(), Refusal> {
+        self.expect_turn(turn)?;
+        self.push(Event::TurnEnded { turn, report: report.clone() });
+        match &report.outcome {
+            TurnOutcome::Finished => self.close_turn(),
+            TurnOutcome::Interrupted => self.turn_interrupted(),
+            TurnOutcome::CutOff if self.state.wish == Some(Wish::Stop) => self.stop_loop(StopReason::Cancelled),
+            TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
+                self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
+            }
+            TurnOutcome::CutOff => self.pause_or(Self::prepare),
+            TurnOutcome::RateLimited { until, message } => {
+                let until = until.unwrap_or_else(|| later(self.now, rate_limit_wait_ms(self.state.counters.waits)));
+                self.wait(until.max(self.now), format!("rate limit: {message}"));
+            }
+            TurnOutcome::NotStarted { message, missing: true } => {
+                self.stop_loop(StopReason::AgentMissing { message: message.clone() });
+            }
+            TurnOutcome::NotStarted { message, missing: false } => {
+                self.stop_loop(StopReason::AgentFailed { message: message.clone() });
+            }
+            TurnOutcome::Failed { kind, message } => self.turn_failed(turn, *kind, message),
+        }
+        Ok(())
+    }
+
+    pub(super) fn turn_interrupted(&mut self) {
+        if self.state.wish == Some(Wish::Stop) {
+            return self.stop_loop(StopReason::Cancelled);
+        }
+        match self.state.last_turn.as_ref().and_then(|last| last.interrupt.clone()) {
+            Some(Interrupt::Stop) => self.stop_loop(StopReason::Cancelled),
+            Some(Interrupt::Pause) => self.push(Event::LoopPaused { why: PauseReason::Person }),
+            Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
+                self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
+            }
+            Some(Interrupt::Stall | Interrupt::Shutdown) | None => self.pause_or(Self::prepare),
+            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(),
+        }
+    }
+
+    pub(super) fn turn_failed(&mut self, turn: TurnKey, kind: ErrorKind, message: &str) {
+        if self.state.wish == Some(Wish::Stop) {
+            return self.stop_loop(StopReason::Cancelled);
+        }
+        match kind {
+            ErrorKind::RateLimit | ErrorKind::Overloaded | ErrorKind::Network => {
+                if self.state.counters.waits >= MAX_WAITS {
+                    return self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() });
+                }
+                let until = later(self.now, back_off_ms(self.state.counters.waits));
+                self.wait(until, format!("the provider does not answer: {message}"));
+            }
+            ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
+                // A fresh session that fails in the same way would go on for ever.
+                if self.state.counters.failures > 2 {
+                    return self.stop_loop(StopReason::AgentFailed { message: message.to_owned() });
+                }
+                self.push(Event::SessionLost { turn, message: message.to_owned() });
+                self.pause_or(Self::prepare);
+            }
+            ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
+            ErrorKind::ModelNotFound | ErrorKind::Other => self.close_turn(),
+        }
+    }
+
+    /// The turn is over, well or not; its work is committed before anything judges it.
+    pub(super) fn close_turn(&mut self) {
+        if self.state.is_external() {
+            self.turn_closed();
+        } else {
+            self.enter(Phase::Checkpoint);
+        }
+    }
+
+    pub(super) fn checkpointed(&mut self, turn: TurnKey, checkpoint: &CheckpointReport) -> Result<(), Refusal> {
+        self.expect_running(Phase::Checkpoint)?;
+        if self.state.last_turn.as_ref().map(|last| last.key) != Some(turn) {
+            return Err(Refusal::Stale);
+        }
+        self.push(Event::Checkpointed { turn, checkpoint: checkpoint.clone() });
+        self.turn_closed();
+        Ok(())
+    }
+
+    pub(super) fn turn_closed(&mut self) {
+        let Some(last) = self.state.last_turn.clone() else { return };
+        if self.state.wish == Some(Wish::Stop) {
+            self.enter(if last.report.outcome.is_finished() { Phase::Gates } else { Phase::Decide });
+            return self.stop_loop(StopReason::Cancelled);
+        }
+        let target_reached = match &last.interrupt {
+            Some(Interrupt::Limit { limit: StopReason::Duration { .. } }) => self.time_is_the_target(),
+            Some(_) | None => false,
+        };
+        if !last.report.outcome.is_finished() && !target_reached {
+            self.enter(Phase::Decide);
+            return match last.interrupt {
+                Some(Interrupt::Limit { limit }) => self.limit_reached(limit),
+                Some(_) | None => self.after_failure(&last.report.outcome),
+            };
+        }
+        if self.state.spec.gates.is_empty() {
+            self.conclude();
+        } else {
+            self.enter(Phase::Gates);
+        }
+    }
+
+    pub(super) fn after_failure(&mut self, outcome: &TurnOutcome) {
+        let message = match outcome {
+            TurnOutcome::Failed { message, .. } => message.clone(),
+            TurnOutcome::Interrupted => "the turn ran into its time limit".to_owned(),
+            TurnOutcome::Finished
+            | TurnOutcome::RateLimited { .. }
+            | TurnOutcome::NotStarted { .. }
+            | TurnOutcome::CutOff => String::new(),
+        };
+        let failures = self.state.counters.failures;
+        match self.state.spec.on_failure {
+            OnFailure::Stop => self.stop_loop(StopReason::AgentFailed { message }),
+            OnFailure::Retry { times } if failures > times => self.stop_loop(StopReason::ErrorMaxRetries { message }),
+            OnFailure::Continue | OnFailure::Retry { .. } => {
+                if let Some(limit) = StopReason::reached_limit(&self.state, self.now) {
+                    return self.target_or_limit(limit);
+                }
+                let until = later(self.now, back_off_ms(failures.saturating_sub(1)));
+                self.wait(until, format!("the agent failed: {message}"));
+            }
+        }
+    }
+
+    pub(super) fn wait(&mut self, until: Timestamp, why: String) {
+        if self.state.wish == Some(Wish::Stop) {
+            return self.stop_loop(StopReason::Cancelled);
+        }
+        self.pause_or(|batch| batch.push(Event::WaitStarted { until, why }));
+    }
+}
+
+/// 10 s, 20 s, 40 s … at most 5 minutes.
+fn back_off_ms(tries_before: u32) -> u64 {
+    (10_000_u64 << tries_before.min(5)).min(300_000)
+}
+
+/// A provider that does not say when: 5, 10, 20, 40 and then 60 minutes.
+fn rate_limit_wait_ms(waits_before: u32) -> u64 {
+    (300_000_u64 << waits_before.min(4)).min(3_600_000)
+}

@@ -1,0 +1,140 @@
+//! What an iteration came to: gates, the claim, progress, and whether another iteration follows.
+
+use super::{Batch, Refusal};
+use crate::ids::{Role, TurnKey};
+use crate::machine::event::{Event, RefusedBecause, StallStep};
+use crate::machine::input::{GateKey, GateReport};
+use crate::machine::state::{Phase, Wish};
+use crate::spec::Done;
+use crate::stop::{PauseReason, StopReason};
+
+/// Iterations with the same tree and the same failing gates before each step.
+const SAME_BEFORE_NUDGE: u32 = 3;
+const SAME_BEFORE_FRESH_SESSION: u32 = 5;
+const SAME_BEFORE_STOP: u32 = 8;
+
+impl Batch {
+    pub(super) fn gate_ended(&mut self, gate: &GateKey, report: &GateReport) -> Result<(), Refusal> {
+        self.expect_running(Phase::Gates)?;
+        let wanted = GateKey { iteration: self.state.iteration, index: self.state.gates.len() };
+        if *gate != wanted {
+            return Err(Refusal::Stale);
+        }
+        self.push(Event::GateEnded { gate: gate.clone(), report: report.clone() });
+        if self.state.gates.len() == self.state.spec.gates.len() {
+            self.conclude();
+        }
+        Ok(())
+    }
+
+    /// All facts of the iteration are in.
+    pub(super) fn conclude(&mut self) {
+        let iteration = self.state.iteration;
+        let failing = self.state.failing_gates();
+        let claim = match self.state.spec.done {
+            Done::Promise { .. } => self.state.last_turn.as_ref().is_some_and(|last| last.report.claim),
+            Done::Gates => true,
+            Done::Count { iterations } => iteration >= iterations,
+            Done::Duration { ms } => self.state.elapsed_at(self.now) >= ms,
+        };
+        self.push(Event::IterationJudged { iteration, claim, failing: failing.clone() });
+        if claim && self.accept_claim(failing) {
+            return;
+        }
+        self.watch_progress();
+        if self.state.is_open() {
+            self.next_iteration();
+        }
+    }
+
+    /// Whether the loop is over by this claim.
+    pub(super) fn accept_claim(&mut self, failing: Vec<String>) -> bool {
+        let iteration = self.state.iteration;
+        let target = match self.state.spec.done {
+            Done::Count { .. } | Done::Duration { .. } => true,
+            Done::Promise { .. } | Done::Gates => false,
+        };
+        if !failing.is_empty() {
+            if target {
+                self.stop_loop(StopReason::GatesFailed { gates: failing });
+            } else {
+                self.push(Event::ClaimRefused { iteration, because: RefusedBecause::Gates { failing } });
+            }
+            return target;
+        }
+        if self.state.undelivered_steering().next().is_some() && !target {
+            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
+            return false;
+        }
+        self.stop_loop(StopReason::Completed);
+        true
+    }
+
+    pub(super) fn watch_progress(&mut self) {
+        let iterations = self.state.counters.same;
+        let step = match iterations {
+            SAME_BEFORE_NUDGE => StallStep::Nudge,
+            SAME_BEFORE_FRESH_SESSION => StallStep::FreshSession,
+            SAME_BEFORE_STOP.. => StallStep::Stop,
+            _ => return,
+        };
+        self.push(Event::ProgressStalled { iterations, step });
+        if step == StallStep::Stop {
+            self.stop_loop(StopReason::NoProgress { iterations });
+        }
+    }
+
+    pub(super) fn next_iteration(&mut self) {
+        if self.state.phase != Phase::Decide && self.state.iteration > 0 {
+            self.enter(Phase::Decide);
+        }
+        if let Some(limit) = StopReason::reached_limit(&self.state, self.now) {
+            return self.target_or_limit(limit);
+        }
+        if self.state.wish == Some(Wish::Pause) {
+            return self.push(Event::LoopPaused { why: PauseReason::Person });
+        }
+        let iteration = self.state.iteration + 1;
+        self.push(Event::IterationStarted { iteration });
+        self.start_turn(TurnKey::first(iteration, Role::Coder), false);
+    }
+
+    /// A refine loop whose time or count is up between two turns has reached its target, not a limit.
+    pub(super) fn target_or_limit(&mut self, limit: StopReason) {
+        let is_target = match limit {
+            StopReason::Duration { .. } => self.time_is_the_target(),
+            StopReason::MaxIterations { .. } => match self.state.spec.done {
+                Done::Count { iterations } => self.state.iteration >= iterations,
+                Done::Promise { .. } | Done::Gates | Done::Duration { .. } => false,
+            },
+            StopReason::Completed
+            | StopReason::Budget { .. }
+            | StopReason::Tokens { .. }
+            | StopReason::GatesFailed { .. }
+            | StopReason::Cancelled
+            | StopReason::Stall { .. }
+            | StopReason::NoProgress { .. }
+            | StopReason::AgentFailed { .. }
+            | StopReason::AgentMissing { .. }
+            | StopReason::ProviderLimit { .. }
+            | StopReason::Auth { .. }
+            | StopReason::ErrorMaxRetries { .. }
+            | StopReason::AuditRetryExhausted
+            | StopReason::FinalAuditRetryExhausted
+            | StopReason::Rejections
+            | StopReason::WorkspaceMissing { .. }
+            | StopReason::CutOff { .. }
+            | StopReason::SetupFailed { .. } => false,
+        };
+        let failing = self.state.failing_gates();
+        match is_target {
+            true if failing.is_empty() => self.stop_loop(StopReason::Completed),
+            true => self.stop_loop(StopReason::GatesFailed { gates: failing }),
+            false => self.limit_reached(limit),
+        }
+    }
+
+    pub(super) fn time_is_the_target(&self) -> bool {
+        matches!(self.state.spec.done, Done::Duration { .. })
+    }
+}

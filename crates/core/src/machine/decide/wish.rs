@@ -1,0 +1,66 @@
+//! What people ask of a loop: stop, pause, steer.
+
+use super::{Batch, Refusal};
+use crate::machine::event::{Event, Interrupt};
+use crate::machine::state::{Phase, Wish};
+use crate::stop::{PauseReason, Status, StopReason};
+
+impl Batch {
+    pub(super) fn stop(&mut self) -> Result<(), Refusal> {
+        if let Status::Ended { end } = self.state.status {
+            return Err(Refusal::Ended { end });
+        }
+        if self.state.wish == Some(Wish::Stop) {
+            return Err(Refusal::AlreadyAsked);
+        }
+        self.push(Event::StopRequested);
+        let running = self.state.status == Status::Running;
+        match self.state.phase {
+            Phase::Work if running && self.state.turn.is_some() && !self.state.is_external() => {
+                // An interrupt that is under way already ends the turn; the wish decides what follows.
+                let _ = self.interrupt_turn(Interrupt::Stop);
+            }
+            // A commit is not interruptible; the wish is looked at when it is made.
+            Phase::Checkpoint if running => {}
+            Phase::Prepare | Phase::Work | Phase::Checkpoint | Phase::Gates | Phase::Decide => {
+                self.stop_loop(StopReason::Cancelled);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn pause(&mut self, at_once: bool) -> Result<(), Refusal> {
+        match &self.state.status {
+            Status::Ended { end } => return Err(Refusal::Ended { end: *end }),
+            Status::Queued | Status::Paused { .. } => return Err(Refusal::NotUnderWay),
+            Status::Waiting { .. } => {
+                self.push(Event::PauseRequested { now: at_once });
+                self.push(Event::LoopPaused { why: PauseReason::Person });
+                return Ok(());
+            }
+            Status::Running => {}
+        }
+        if self.state.wish.is_some() && !at_once {
+            return Err(Refusal::AlreadyAsked);
+        }
+        self.push(Event::PauseRequested { now: at_once });
+        if at_once && self.state.phase == Phase::Work {
+            let _ = self.interrupt_turn(Interrupt::Pause);
+        }
+        if at_once && self.state.phase == Phase::Gates {
+            self.push(Event::LoopPaused { why: PauseReason::Person });
+        }
+        Ok(())
+    }
+
+    pub(super) fn steer(&mut self, id: &str, text: &str) -> Result<(), Refusal> {
+        if let Status::Ended { end } = self.state.status {
+            return Err(Refusal::Ended { end });
+        }
+        if self.state.steering.iter().any(|message| message.id == id) {
+            return Err(Refusal::AlreadyAsked);
+        }
+        self.push(Event::SteeringQueued { id: id.to_owned(), text: text.to_owned() });
+        Ok(())
+    }
+}
