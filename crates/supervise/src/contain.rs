@@ -1,4 +1,10 @@
-//! The ladder of containments.
+//! The ladder of containments: what can hold a tree together here.
+//!
+//! Invariant: a rung is judged by trying it, never by a version or a file that suggests it would work.
+//! What runs in the new process ([`enter`]) is signal-safe, because [`probe`] forks an engine that has
+//! threads.
+
+use crate::spec::Containment;
 
 /// One rung of the ladder, for a person to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +16,166 @@ pub struct Rung {
     pub guarantee: &'static str,
 }
 
-/// Which rungs work on this machine, highest first, found by trying them.
+/// Which rungs work on this machine, highest first, found by trying them. The first available one is
+/// what `Auto` uses.
 pub fn probe() -> Vec<Rung> {
-    Vec::new()
+    let namespace = try_namespace();
+    let subreaper = cfg!(target_os = "linux");
+    vec![
+        Rung {
+            name: Containment::PidNamespace.name(),
+            available: namespace.is_ok(),
+            why: match namespace {
+                Ok(true) => "works, through a user namespace".to_owned(),
+                Ok(false) => "works, with the privileges this process has".to_owned(),
+                Err(why) => why,
+            },
+            guarantee: "the kernel ends the whole tree, also if windlass and its shim are killed",
+        },
+        Rung {
+            name: Containment::Subreaper.name(),
+            available: subreaper,
+            why: if subreaper { "part of Linux" } else { "only on Linux" }.to_owned(),
+            guarantee: "the whole tree ends, unless the shim and its reaper are killed together",
+        },
+        Rung {
+            name: Containment::ProcessGroup.name(),
+            available: true,
+            why: "part of every Unix".to_owned(),
+            guarantee: "processes that stay in the agent's group end; one that leaves it survives",
+        },
+    ]
+}
+
+#[cfg(not(target_os = "linux"))]
+fn try_namespace() -> Result<bool, String> {
+    Err("only on Linux".to_owned())
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use namespace::{Maps, Obstacle, enter, fork_into_namespace, try_namespace};
+
+#[cfg(target_os = "linux")]
+mod namespace {
+    use std::io;
+    use std::os::fd::OwnedFd;
+
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+    use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+
+    use crate::sys::{self, Forked, Waited};
+
+    /// Identity maps for a user namespace, as text made before the fork.
+    #[derive(Debug)]
+    pub(crate) struct Maps {
+        uid: String,
+        gid: String,
+    }
+
+    impl Maps {
+        pub(crate) fn own() -> Self {
+            let uid = rustix::process::geteuid().as_raw();
+            let gid = rustix::process::getegid().as_raw();
+            Self { uid: format!("{uid} {uid} 1\n"), gid: format!("{gid} {gid} 1\n") }
+        }
+    }
+
+    /// What stood in the way of a namespace.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[repr(u8)]
+    pub(crate) enum Obstacle {
+        Map = 1,
+        Mounts = 2,
+        Proc = 3,
+    }
+
+    impl Obstacle {
+        pub(crate) fn describe(code: u8) -> &'static str {
+            match code {
+                1 => "cannot map the user into a namespace",
+                2 => "cannot make mounts private",
+                3 => "cannot mount /proc",
+                _ => "cannot set up a PID namespace",
+            }
+        }
+    }
+
+    /// Forks process 1 of a new PID namespace; says whether it took a user namespace. Privileged
+    /// processes do without one, because inside it `sudo` and other users' files stop working.
+    pub(crate) fn fork_into_namespace() -> io::Result<(Forked, bool)> {
+        let wanted = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
+        match sys::fork_into(wanted) {
+            Ok(forked) => Ok((forked, false)),
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                sys::fork_into(wanted | libc::CLONE_NEWUSER).map(|forked| (forked, true))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// In process 1: a `/proc` of its own that nobody else sees. Returns the one that was there before,
+    /// in which processes have the numbers the engine knows. Signal-safe.
+    pub(crate) fn enter(maps: Option<&Maps>) -> Result<OwnedFd, (Obstacle, io::Error)> {
+        fn at(obstacle: Obstacle) -> impl Fn(rustix::io::Errno) -> (Obstacle, io::Error) {
+            move |errno| (obstacle, errno.into())
+        }
+        let outer = openat(CWD, c"/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(at(Obstacle::Proc))?;
+        if let Some(maps) = maps {
+            let put = |path, text: &str| {
+                let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+                rustix::io::write(&file, text.as_bytes()).map(drop)
+            };
+            put(c"/proc/self/setgroups", "deny").map_err(at(Obstacle::Map))?;
+            put(c"/proc/self/uid_map", &maps.uid).map_err(at(Obstacle::Map))?;
+            put(c"/proc/self/gid_map", &maps.gid).map_err(at(Obstacle::Map))?;
+        }
+        // Downstream, so that what the user mounts later still appears here, and nothing goes back.
+        mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
+            .map_err(at(Obstacle::Mounts))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount(c"proc", c"/proc", c"proc", flags, None).map_err(at(Obstacle::Proc))?;
+        Ok(outer)
+    }
+
+    /// Makes a namespace and lets it go. `Ok(true)` if it took a user namespace.
+    pub(crate) fn try_namespace() -> Result<bool, String> {
+        let maps = Maps::own();
+        let (forked, user) = fork_into_namespace()
+            .map_err(|error| format!("cannot create a PID namespace: {error}"))?;
+        match forked {
+            Forked::Child => sys::exit_now(match enter(user.then_some(&maps)) {
+                Ok(_) => 0,
+                Err((obstacle, _)) => obstacle as i32,
+            }),
+            Forked::Parent { child } => match sys::wait_for(child) {
+                Waited::Ended { status: 0, .. } => Ok(user),
+                Waited::Ended { status, .. } => {
+                    Err(Obstacle::describe(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(0)).to_owned())
+                }
+                Waited::Running | Waited::NoChildren => Err("the attempt got lost".to_owned()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_always_has_a_lowest_rung() {
+        let rungs = probe();
+        assert_eq!(rungs.len(), 3);
+        assert!(rungs.last().unwrap().available);
+        assert!(rungs.iter().all(|rung| !rung.why.is_empty()));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn trying_a_namespace_leaves_the_mounts_as_they_are() {
+        let before = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        probe();
+        assert_eq!(std::fs::read_to_string("/proc/self/mountinfo").unwrap(), before);
+    }
 }

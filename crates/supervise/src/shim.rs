@@ -1,6 +1,142 @@
-//! The process between engine and agent.
+//! The process between engine and agent, `windlass shim`.
+//!
+//! It has one thread, no runtime and small buffers, because there is one for every running agent. It
+//! reads a [`ShimSpec`] from descriptor 0, runs it, and tells of it on descriptor 1. Invariants:
+//!
+//! * What the agent wrote is in its transcript, whatever happens to the engine.
+//! * The exit record is written after the tree is gone and its output is in the files.
+//! * The end of descriptor 0 is the end of the engine, and so of the tree.
 
-/// Runs the shim and exits. Call it before any runtime or thread starts.
+mod exec;
+mod reaper;
+mod session;
+mod status;
+mod transcript;
+mod tree;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use windlass_core::command::Stdin;
+
+use self::exec::Prepared;
+use self::session::{Inputs, Outputs, Session};
+use self::status::StatusPipe;
+use self::transcript::{Times, Transcript};
+use self::tree::Tree;
+use crate::record::{PendingRecord, SpawnFailure, SpawnFailureKind};
+use crate::spec::ShimSpec;
+use crate::{sys, wire};
+
+/// Runs the shim and exits. Call it first thing in `main`, before any runtime or thread starts.
 pub fn main() -> ! {
-    std::process::exit(70)
+    prepare_process();
+    let code = match read_spec() {
+        Ok(spec) => {
+            run(spec);
+            0
+        }
+        // Nothing was started, and the closing of the status pipe says that something is wrong.
+        Err(_) => 70,
+    };
+    std::process::exit(code)
+}
+
+fn prepare_process() {
+    // Descriptors that someone leaked to the engine are not for the agent.
+    sys::close_all_but(&[]);
+    // The engine decides when a tree ends; signals to a group or a terminal that closes do not.
+    sys::ignore_signals(&[
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGTERM,
+        libc::SIGPIPE,
+        libc::SIGTSTP,
+        libc::SIGXFSZ,
+    ]);
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(c"windlass-shim");
+}
+
+fn read_spec() -> io::Result<ShimSpec> {
+    let mut control = File::from(rustix::stdio::stdin().try_clone_to_owned()?);
+    let mut length = [0; 4];
+    control.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length);
+    if length > wire::MAX_SPEC {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut json = vec![0; length as usize];
+    control.read_exact(&mut json)?;
+    Ok(serde_json::from_slice(&json)?)
+}
+
+fn run(spec: ShimSpec) {
+    let status = StatusPipe::new(rustix::stdio::stdout());
+    let outputs = match open_outputs(&spec) {
+        Ok(outputs) => outputs,
+        Err(failure) => return session::refuse(status, None, failure),
+    };
+    match start(&spec) {
+        Ok((tree, inputs)) => {
+            Session::new(spec.command, spec.grace_ms, tree, inputs, outputs, status).run();
+        }
+        Err(failure) => session::refuse(status, Some(outputs), failure),
+    }
+}
+
+fn open_outputs(spec: &ShimSpec) -> Result<Outputs, SpawnFailure> {
+    let unwritable = |path: &std::path::Path, error: io::Error| {
+        failure(SpawnFailureKind::OutputUnwritable, &format!("cannot write {}", path.display()), &error)
+    };
+    let stdout = Transcript::open(&spec.stdout, spec.cap_bytes)
+        .map_err(|error| unwritable(&spec.stdout, error))?;
+    let stderr = Transcript::open(&spec.stderr, spec.cap_bytes)
+        .map_err(|error| unwritable(&spec.stderr, error))?;
+    let times = match &spec.times {
+        Some(path) => Some(Times::open(path).map_err(|error| unwritable(path, error))?),
+        None => None,
+    };
+    let record = PendingRecord::reserve(&spec.exit_record)
+        .map_err(|error| unwritable(&spec.exit_record, error))?;
+    Ok(Outputs { stdout, stderr, times, record: Some(record) })
+}
+
+fn start(spec: &ShimSpec) -> Result<(Tree, Inputs), SpawnFailure> {
+    let prepared = Prepared::new(&spec.command)?;
+    let stdin = open_stdin(&spec.command.stdin)?;
+    let (stdout, their_stdout) = pipe()?;
+    let (stderr, their_stderr) = pipe()?;
+    let (report, their_report) = pipe()?;
+    let stdio = [stdin.as_raw_fd(), their_stdout.as_raw_fd(), their_stderr.as_raw_fd()];
+    let tree = Tree::start(spec.containment, &prepared, stdio, their_report.as_fd())?;
+    // Read ends only: the flag belongs to the open end, so the agent's own stay blocking.
+    for pipe in [&stdout, &stderr] {
+        let _ = rustix::io::ioctl_fionbio(pipe, true);
+    }
+    Ok((tree, Inputs { stdout: Some(stdout), stderr: Some(stderr), report: Some(report) }))
+}
+
+fn open_stdin(stdin: &Stdin) -> Result<File, SpawnFailure> {
+    let path = match stdin {
+        Stdin::Null => std::path::Path::new("/dev/null"),
+        Stdin::File { path } => path,
+    };
+    File::open(path).map_err(|error| {
+        let what = format!("cannot read {} for standard input", path.display());
+        failure(SpawnFailureKind::StdinUnreadable, &what, &error)
+    })
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
+    pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|errno| failure(SpawnFailureKind::Other, "cannot make a pipe", &errno.into()))
+}
+
+fn failure(kind: SpawnFailureKind, what: &str, error: &io::Error) -> SpawnFailure {
+    let message = exec::shorten(format!("{what}: {error}"));
+    SpawnFailure { kind, os_error: error.raw_os_error(), message }
 }

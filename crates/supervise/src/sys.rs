@@ -1,1 +1,217 @@
-//! sys
+//! The system calls that the type system cannot check, each behind a safe function.
+//!
+//! Invariant: nothing here decides anything. Functions marked *signal-safe* neither allocate nor lock,
+//! so they may be called between `fork` and `exec`, also in a process that had threads.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub(crate) enum Forked {
+    Parent { child: i32 },
+    Child,
+}
+
+/// What waiting for a child gave.
+#[derive(Debug)]
+pub(crate) enum Waited {
+    Ended { pid: i32, status: i32 },
+    /// There are children, none has ended.
+    Running,
+    NoChildren,
+}
+
+fn forked(result: i64) -> io::Result<Forked> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Forked::Child),
+        child => Ok(Forked::Parent { child: child as i32 }),
+    }
+}
+
+pub(crate) fn fork() -> io::Result<Forked> {
+    // SAFETY: fork has no preconditions. Callers run only signal-safe code in the child, or are
+    // single-threaded (the shim and its reaper).
+    forked(i64::from(unsafe { libc::fork() }))
+}
+
+/// `fork` into new namespaces.
+#[cfg(target_os = "linux")]
+pub(crate) fn fork_into(namespaces: c_int) -> io::Result<Forked> {
+    let flags = (namespaces | libc::SIGCHLD) as libc::c_ulong;
+    let none: libc::c_ulong = 0;
+    // SAFETY: without CLONE_VM and with no stack this is fork(2): the child runs on its own copy of the
+    // caller's stack. No pointer is passed. Callers keep to what `fork` above asks of them.
+    forked(unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) })
+}
+
+/// Signal-safe. Ends this process without running anything else.
+pub(crate) fn exit_now(code: c_int) -> ! {
+    // SAFETY: _exit has no preconditions.
+    unsafe { libc::_exit(code) }
+}
+
+/// Signal-safe.
+pub(crate) fn kill(pid: i32, signal: c_int) -> io::Result<()> {
+    // SAFETY: kill takes two integers.
+    check(unsafe { libc::kill(pid, signal) })
+}
+
+pub(crate) fn wait_for_any(block: bool) -> Waited {
+    wait(-1, block)
+}
+
+pub(crate) fn wait_for(pid: i32) -> Waited {
+    wait(pid, true)
+}
+
+fn wait(which: i32, block: bool) -> Waited {
+    let flags = if block { 0 } else { libc::WNOHANG };
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        match unsafe { libc::waitpid(which, &raw mut status, flags) } {
+            0 => return Waited::Running,
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            -1 => return Waited::NoChildren,
+            pid => return Waited::Ended { pid, status },
+        }
+    }
+}
+
+pub(crate) fn ignore_signals(signals: &[c_int]) {
+    for signal in signals {
+        // SAFETY: SIG_IGN installs no code of ours.
+        unsafe { libc::signal(*signal, libc::SIG_IGN) };
+    }
+}
+
+/// Signal-safe. Every signal to its default and none blocked, as a fresh program expects.
+pub(crate) fn reset_signals() {
+    for signal in 1..32 {
+        // SAFETY: SIG_DFL installs no code of ours; the two signals that refuse it keep it anyway.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    // SAFETY: the set is initialised by sigemptyset before it is read, and lives through the calls.
+    unsafe {
+        let mut none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+    }
+}
+
+static CHILD_ENDED: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn child_ended(_signal: c_int) {
+    // SAFETY: write is signal-safe, and the byte lives through the call. A full pipe is as good as one
+    // byte, so the result does not matter; errno is kept for the code that was interrupted.
+    unsafe {
+        let errno = errno_location();
+        let saved = *errno;
+        libc::write(CHILD_ENDED.load(Ordering::Relaxed), [1_u8].as_ptr().cast(), 1);
+        *errno = saved;
+    }
+}
+
+#[cfg(target_os = "linux")]
+unsafe fn errno_location() -> *mut c_int {
+    // SAFETY: always valid for the calling thread.
+    unsafe { libc::__errno_location() }
+}
+
+#[cfg(not(target_os = "linux"))]
+unsafe fn errno_location() -> *mut c_int {
+    // SAFETY: always valid for the calling thread.
+    unsafe { libc::__error() }
+}
+
+/// From now on the end of a child makes `pipe` readable. `pipe` must be non-blocking.
+pub(crate) fn tell_of_children(pipe: RawFd) -> io::Result<()> {
+    CHILD_ENDED.store(pipe, Ordering::Relaxed);
+    // SAFETY: the structure is plain data, and the handler does only signal-safe things.
+    unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        action.sa_sigaction = child_ended as extern "C" fn(c_int) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        check(libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut()))
+    }
+}
+
+/// Signal-safe.
+pub(crate) fn duplicate_onto(fd: RawFd, onto: RawFd) -> io::Result<()> {
+    // SAFETY: dup2 takes two integers; what `onto` was is given up by the caller.
+    check(unsafe { libc::dup2(fd, onto) })
+}
+
+/// Signal-safe. Closes every descriptor from 3 on that is not in `keep`, which must be sorted.
+pub(crate) fn close_all_but(keep: &[RawFd]) {
+    let mut first = 3;
+    for fd in keep {
+        close_range(first, *fd - 1);
+        first = *fd + 1;
+    }
+    close_range(first, RawFd::MAX);
+}
+
+fn close_range(first: RawFd, last: RawFd) {
+    if first > last {
+        return;
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: three integers. Callers run where no owner of these descriptors is used any more.
+    if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } == 0 {
+        return;
+    }
+    for fd in first..=last.min(4096) {
+        // SAFETY: as above.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// Signal-safe. No descriptor from 3 on will survive `exec`.
+pub(crate) fn close_rest_on_exec() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: three integers, and no descriptor is closed yet.
+    if unsafe {
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
+    } == 0
+    {
+        return;
+    }
+    for fd in 3..4096 {
+        // SAFETY: sets a flag on a descriptor, or fails if there is none.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+}
+
+/// Strings as `exec` wants them.
+#[derive(Debug)]
+pub(crate) struct StringArray {
+    /// Owns what `pointers` points to.
+    _strings: Vec<CString>,
+    pointers: Vec<*const c_char>,
+}
+
+impl StringArray {
+    pub(crate) fn new(strings: Vec<CString>) -> Self {
+        let mut pointers: Vec<_> = strings.iter().map(|string| string.as_ptr()).collect();
+        pointers.push(std::ptr::null());
+        Self { _strings: strings, pointers }
+    }
+}
+
+/// Signal-safe. Returns only if it failed.
+pub(crate) fn execute(program: &CStr, args: &StringArray, env: &StringArray) -> io::Error {
+    // SAFETY: both arrays are null-terminated, and their strings are owned by them.
+    unsafe { libc::execve(program.as_ptr(), args.pointers.as_ptr(), env.pointers.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

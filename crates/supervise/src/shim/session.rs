@@ -1,0 +1,395 @@
+//! One tree from start to exit record, in one `poll` loop.
+//!
+//! Invariant: every wait is for an event or a deadline that the contract sets, and always also for the
+//! engine's end. What ended the main process is decided once, by whichever came first.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, read};
+use rustix::time::Timespec;
+use windlass_core::command::CommandSpec;
+
+use super::exec::{self, Report};
+use super::reaper::Message;
+use super::status::StatusPipe;
+use super::transcript::{Times, Transcript};
+use super::tree::Tree;
+use crate::record::{Ended, EndedBy, ExitRecord, PendingRecord, SpawnFailure};
+use crate::spec::ShimSpec;
+use crate::wire::{self, Started, Status};
+
+/// As much as a pipe holds by default, so one read empties it.
+const CHUNK: usize = 64 << 10;
+/// What is left when the main process has exited gets this long to end by itself.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// The ends of pipes that the tree writes to, until each is at its end.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    pub(super) stdout: Option<OwnedFd>,
+    pub(super) stderr: Option<OwnedFd>,
+    pub(super) report: Option<OwnedFd>,
+}
+
+#[derive(Debug)]
+pub(super) struct Outputs {
+    pub(super) stdout: Transcript,
+    pub(super) stderr: Transcript,
+    pub(super) times: Option<Times>,
+    pub(super) record: Option<PendingRecord>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    command: CommandSpec,
+    grace: Duration,
+    tree: Tree,
+    inputs: Inputs,
+    outputs: Outputs,
+    status: StatusPipe,
+    /// Until the engine is gone.
+    control: Option<BorrowedFd<'static>>,
+    report: Vec<u8>,
+    started: bool,
+    stop_asked: bool,
+    kill_at: Option<Instant>,
+    by: EndedBy,
+    /// How the main process ended, as the system says.
+    main_ended: Option<Ended>,
+    /// What has to be said instead of that.
+    failure: Option<Ended>,
+    leftovers: u32,
+    buffer: Vec<u8>,
+}
+
+impl Session {
+    pub(super) fn new(
+        command: CommandSpec,
+        grace_ms: u64,
+        tree: Tree,
+        inputs: Inputs,
+        outputs: Outputs,
+        status: StatusPipe,
+    ) -> Self {
+        Self {
+            command,
+            grace: Duration::from_millis(grace_ms.min(ShimSpec::MAX_GRACE_MS)),
+            tree,
+            inputs,
+            outputs,
+            status,
+            control: Some(rustix::stdio::stdin()),
+            report: Vec::new(),
+            started: false,
+            stop_asked: false,
+            kill_at: None,
+            by: EndedBy::Itself,
+            main_ended: None,
+            failure: None,
+            leftovers: 0,
+            buffer: vec![0; CHUNK],
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        while self.step() {}
+        self.close();
+    }
+
+    /// Waits for something and takes it in. False when the tree is gone.
+    fn step(&mut self) -> bool {
+        let ready = self.wait();
+        // The start first: what has exited has started, and the engine is to hear it in that order.
+        if ready.report {
+            self.take_report();
+        }
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            // Nothing to do about a failed read: if it was not an interruption, the tree's end follows.
+            if ready.output(stream) {
+                let _ = self.take_output(stream);
+            }
+        }
+        if ready.control {
+            self.take_command();
+        }
+        if self.kill_at.is_some_and(|at| at <= Instant::now()) {
+            self.tree.kill();
+        }
+        self.status.progress();
+        if !ready.tree {
+            return true;
+        }
+        match self.tree.next_message() {
+            Some(Message::MainEnded { status, left }) => {
+                self.main_has_ended(status, left);
+                true
+            }
+            Some(Message::Ready | Message::Unable { .. }) => true,
+            None => false,
+        }
+    }
+
+    fn wait(&self) -> Ready {
+        let sources = [
+            (self.control, PollFlags::IN),
+            (self.inputs.stdout.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (self.inputs.stderr.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (self.inputs.report.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (Some(self.tree.events()), PollFlags::IN),
+            (self.status.is_waiting().then(|| self.status.pipe()), PollFlags::OUT),
+        ];
+        // What is at its end would be ready for ever. Its place is filled, and then not looked at.
+        let mut events = sources.map(|(source, flags)| match source {
+            Some(fd) => PollFd::from_borrowed_fd(fd, flags),
+            None => PollFd::from_borrowed_fd(self.tree.events(), PollFlags::empty()),
+        });
+        let kill_at = self.kill_at.filter(|_| !self.tree.was_killed());
+        let deadline = [kill_at, self.status.deadline()].into_iter().flatten().min();
+        let timeout = deadline.map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
+        });
+        if poll(&mut events, timeout.as_ref()).is_err() {
+            return Ready::default();
+        }
+        let ready = |at: usize| sources[at].0.is_some() && !events[at].revents().is_empty();
+        Ready { control: ready(0), stdout: ready(1), stderr: ready(2), report: ready(3), tree: ready(4) }
+    }
+
+    fn take_report(&mut self) {
+        let Some(pipe) = &self.inputs.report else { return };
+        let mut bytes = [0; 16];
+        match read(pipe, &mut bytes) {
+            Ok(got @ 1..) => return self.report.extend_from_slice(&bytes[..got]),
+            Err(Errno::INTR) => return,
+            Ok(_) | Err(_) => self.inputs.report = None,
+        }
+        match exec::understand(&self.report, &self.command) {
+            Report::Runs { pid } => {
+                self.started = true;
+                let containment = self.tree.containment;
+                self.status.tell(&Status::Started(Started { pid, containment }));
+                if self.stop_asked {
+                    self.tree.terminate_main();
+                }
+            }
+            Report::Failed(failure) => {
+                self.status.tell(&Status::SpawnFailed(failure.clone()));
+                self.failure = Some(Ended::SpawnFailed(failure));
+            }
+        }
+    }
+
+    fn finish_report(&mut self) {
+        while self.inputs.report.is_some() {
+            self.take_report();
+        }
+    }
+
+    fn take_command(&mut self) {
+        let Some(control) = self.control else { return };
+        let mut command = [0];
+        let asked = match read(control, &mut command) {
+            Ok(1) => EndedBy::Stopped,
+            Err(Errno::INTR | Errno::AGAIN) => return,
+            Ok(_) | Err(_) => EndedBy::EngineGone,
+        };
+        if self.main_ended.is_none() && self.by != EndedBy::Stopped {
+            self.by = asked;
+        }
+        if asked == EndedBy::EngineGone {
+            self.control = None;
+            return self.tree.kill();
+        }
+        match command[0] {
+            wire::STOP => self.stop(),
+            // What is not understood is taken for the safe one.
+            wire::KILL | _ => self.tree.kill(),
+        }
+    }
+
+    fn stop(&mut self) {
+        // If the main process is gone, what is left is being ended already.
+        if self.stop_asked || self.main_ended.is_some() {
+            return;
+        }
+        self.stop_asked = true;
+        self.kill_at = Some(Instant::now() + self.grace);
+        // Until the program runs, the child still ignores TERM; it is told when it does.
+        if self.started {
+            self.tree.terminate_main();
+        }
+    }
+
+    fn main_has_ended(&mut self, status: i32, left: u32) {
+        self.finish_report();
+        let ended = if libc::WIFSIGNALED(status) {
+            Ended::Signaled { signal: libc::WTERMSIG(status) }
+        } else {
+            Ended::Exited { code: libc::WEXITSTATUS(status) }
+        };
+        if self.started {
+            self.status.tell(&Status::Exited(ended.clone()));
+        }
+        self.main_ended = Some(ended);
+        if left > 0 {
+            self.leftovers = left;
+            self.tree.terminate_all();
+            let at = Instant::now() + LEFTOVER_GRACE;
+            self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
+        }
+    }
+
+    /// One chunk from the child to its file; its length, or 0 at the end.
+    fn take_output(&mut self, stream: Stream) -> Result<usize, Errno> {
+        let (pipe, transcript) = match stream {
+            Stream::Stdout => (&mut self.inputs.stdout, &mut self.outputs.stdout),
+            Stream::Stderr => (&mut self.inputs.stderr, &mut self.outputs.stderr),
+        };
+        let Some(source) = pipe else { return Ok(0) };
+        let got = match read(&*source, &mut self.buffer) {
+            Ok(0) => {
+                *pipe = None;
+                return Ok(0);
+            }
+            Ok(got) => got,
+            Err(errno) => return Err(errno),
+        };
+        if stream == Stream::Stdout
+            && let Some(times) = &mut self.outputs.times
+        {
+            times.note(transcript.offset());
+        }
+        let written = transcript.take(&self.buffer[..got]);
+        self.status.output(self.outputs.stdout.offset(), self.outputs.stderr.offset());
+        if let Err(error) = written {
+            self.output_failed(stream, &error);
+        }
+        Ok(got)
+    }
+
+    /// An agent whose words are lost must not go on.
+    fn output_failed(&mut self, stream: Stream, error: &std::io::Error) {
+        let name = match stream {
+            Stream::Stdout => "stdout",
+            Stream::Stderr => "stderr",
+        };
+        self.failure.get_or_insert(Ended::WriteFailed {
+            out_of_space: matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)),
+            message: exec::shorten(format!("cannot write the transcript of {name}: {error}")),
+        });
+        self.inputs.stdout = None;
+        self.inputs.stderr = None;
+        self.tree.kill();
+    }
+
+    /// What the tree had written when it ended. Someone outside it may hold the pipe too (a descriptor
+    /// can be passed on), so neither its end nor its emptiness is waited for.
+    fn drain(&mut self, stream: Stream) {
+        let pipe = match stream {
+            Stream::Stdout => &self.inputs.stdout,
+            Stream::Stderr => &self.inputs.stderr,
+        };
+        let Some(pipe) = pipe else { return };
+        let mut budget = rustix::io::ioctl_fionread(pipe).unwrap_or(0);
+        while budget > 0 {
+            match self.take_output(stream) {
+                Ok(0) | Err(Errno::AGAIN) => return,
+                Ok(got) => budget = budget.saturating_sub(got as u64),
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn close(mut self) {
+        self.tree.wait_until_gone();
+        self.finish_report();
+        self.drain(Stream::Stdout);
+        self.drain(Stream::Stderr);
+        if !matches!(self.failure, Some(Ended::WriteFailed { .. })) {
+            if let Err(error) = self.outputs.stdout.close() {
+                self.output_failed(Stream::Stdout, &error);
+            }
+            if let Err(error) = self.outputs.stderr.close() {
+                self.output_failed(Stream::Stderr, &error);
+            }
+        }
+        let (stdout, stderr) = (self.outputs.stdout.offset(), self.outputs.stderr.offset());
+        self.status.output(stdout, stderr);
+        let main_ended = self.main_ended.take().unwrap_or_else(|| {
+            // Killed together with its reaper, so there was nobody left to see it.
+            let ended = Ended::Signaled { signal: libc::SIGKILL };
+            if self.started {
+                self.status.tell(&Status::Exited(ended.clone()));
+            }
+            ended
+        });
+        let mut record = ExitRecord {
+            ended: self.failure.take().unwrap_or(main_ended),
+            by: self.by,
+            stdout_bytes: stdout,
+            stderr_bytes: stderr,
+            ended_at: jiff::Timestamp::now(),
+            leftovers: self.leftovers,
+            not_recorded: None,
+        };
+        write_record(self.outputs.record.take(), &mut record);
+        self.status.tell(&Status::Closed(record));
+        self.status.finish(self.control);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Ready {
+    control: bool,
+    stdout: bool,
+    stderr: bool,
+    report: bool,
+    tree: bool,
+}
+
+impl Ready {
+    fn output(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::Stdout => self.stdout,
+            Stream::Stderr => self.stderr,
+        }
+    }
+}
+
+/// Nothing could be started.
+pub(super) fn refuse(mut status: StatusPipe, outputs: Option<Outputs>, failure: SpawnFailure) {
+    status.tell(&Status::SpawnFailed(failure.clone()));
+    let length = |transcript: fn(&Outputs) -> &Transcript| {
+        outputs.as_ref().map_or(0, |outputs| transcript(outputs).offset())
+    };
+    let mut record = ExitRecord {
+        ended: Ended::SpawnFailed(failure),
+        by: EndedBy::Itself,
+        stdout_bytes: length(|outputs| &outputs.stdout),
+        stderr_bytes: length(|outputs| &outputs.stderr),
+        ended_at: jiff::Timestamp::now(),
+        leftovers: 0,
+        not_recorded: None,
+    };
+    write_record(outputs.and_then(|outputs| outputs.record), &mut record);
+    status.tell(&Status::Closed(record));
+    status.finish(Some(rustix::stdio::stdin()));
+}
+
+fn write_record(pending: Option<PendingRecord>, record: &mut ExitRecord) {
+    let written = match pending {
+        Some(pending) => pending.commit(record).map_err(|error| error.to_string()),
+        None => Err("it could not be opened".to_owned()),
+    };
+    record.not_recorded = written.err();
+}

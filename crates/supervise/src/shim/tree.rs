@@ -1,0 +1,176 @@
+//! The shim's handle on a tree: its reaper, through which everything else is reached.
+//!
+//! Invariant: a tree that was started on a rung stays on it, and [`Tree::wait_until_gone`] returns only
+//! when nothing of it runs any more, as far as the rung can tell.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+
+use rustix::io::{Errno, read, write};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::exec::Prepared;
+use super::reaper::{self, Message, Reaper};
+use crate::record::{SpawnFailure, SpawnFailureKind};
+use crate::spec::{Containment, ContainmentRequest};
+use crate::sys::{self, Forked};
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) containment: Containment,
+    reaper: i32,
+    socket: OwnedFd,
+    killed: bool,
+}
+
+impl Tree {
+    /// Starts a reaper on the asked-for rung, which starts the command. How that went comes over the
+    /// report pipe.
+    pub(super) fn start(
+        request: ContainmentRequest,
+        command: &Prepared,
+        stdio: [RawFd; 3],
+        report: BorrowedFd<'_>,
+    ) -> Result<Self, SpawnFailure> {
+        let ladder: &[Containment] = match request {
+            ContainmentRequest::Auto if cfg!(target_os = "linux") => {
+                &[Containment::PidNamespace, Containment::Subreaper, Containment::ProcessGroup]
+            }
+            ContainmentRequest::Auto | ContainmentRequest::ProcessGroup => &[Containment::ProcessGroup],
+            ContainmentRequest::PidNamespace => &[Containment::PidNamespace],
+            ContainmentRequest::Subreaper => &[Containment::Subreaper],
+        };
+        let mut why = String::new();
+        for containment in ladder {
+            match Self::start_on(*containment, command, stdio, report) {
+                Ok(tree) => return Ok(tree),
+                Err(reason) => why = format!("containment {containment} does not work here: {reason}"),
+            }
+        }
+        let kind = SpawnFailureKind::ContainmentUnavailable;
+        Err(SpawnFailure { kind, os_error: None, message: why })
+    }
+
+    fn start_on(
+        containment: Containment,
+        command: &Prepared,
+        stdio: [RawFd; 3],
+        report: BorrowedFd<'_>,
+    ) -> Result<Self, String> {
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .map_err(|errno| format!("cannot make a socket: {errno}"))?;
+
+        #[cfg(target_os = "linux")]
+        let (forked, maps) = {
+            let maps = crate::contain::Maps::own();
+            match containment {
+                Containment::PidNamespace => crate::contain::fork_into_namespace()
+                    .map(|(forked, user)| (forked, user.then_some(maps)))
+                    .map_err(|error| format!("cannot create a PID namespace: {error}"))?,
+                Containment::Subreaper | Containment::ProcessGroup => {
+                    (sys::fork().map_err(|error| format!("cannot fork: {error}"))?, None)
+                }
+            }
+        };
+        #[cfg(not(target_os = "linux"))]
+        let forked = sys::fork().map_err(|error| format!("cannot fork: {error}"))?;
+
+        let reaper = match forked {
+            Forked::Parent { child } => child,
+            Forked::Child => Reaper {
+                containment,
+                command,
+                socket: theirs.as_fd(),
+                stdio,
+                report,
+                #[cfg(target_os = "linux")]
+                maps: maps.as_ref(),
+            }
+            .run(),
+        };
+        drop(theirs);
+        #[cfg(target_os = "linux")]
+        if containment == Containment::Subreaper {
+            // If the reaper is killed, its children come to the shim, which then ends them itself.
+            let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
+        }
+        let mut tree = Self { containment, reaper, socket, killed: false };
+        match tree.next_message() {
+            Some(Message::Ready) => Ok(tree),
+            Some(Message::Unable { obstacle, errno }) => {
+                tree.wait_until_gone();
+                let error = std::io::Error::from_raw_os_error(errno);
+                #[cfg(target_os = "linux")]
+                let what = crate::contain::Obstacle::describe(obstacle);
+                #[cfg(not(target_os = "linux"))]
+                let what = obstacle;
+                Err(format!("{what}: {error}"))
+            }
+            Some(Message::MainEnded { .. }) | None => {
+                tree.wait_until_gone();
+                Err("its first process ended early".to_owned())
+            }
+        }
+    }
+
+    pub(super) fn events(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// What the reaper says, waiting for it. `None` when it is gone.
+    pub(super) fn next_message(&mut self) -> Option<Message> {
+        let mut bytes = [0; Message::SIZE];
+        let mut got = 0;
+        while got < bytes.len() {
+            match read(&self.socket, &mut bytes[got..]) {
+                Ok(0) => return None,
+                Ok(more) => got += more,
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        Message::decode(bytes)
+    }
+
+    /// TERM to the main process and its group.
+    pub(super) fn terminate_main(&self) {
+        self.command(reaper::TERMINATE_MAIN);
+    }
+
+    /// TERM to everything that is left.
+    pub(super) fn terminate_all(&self) {
+        self.command(reaper::TERMINATE_ALL);
+    }
+
+    /// KILL to everything.
+    pub(super) fn kill(&mut self) {
+        if self.killed {
+            return;
+        }
+        self.killed = true;
+        match self.containment {
+            // It is this process's child and not yet waited for, so the number is still its own.
+            Containment::PidNamespace => drop(sys::kill(self.reaper, libc::SIGKILL)),
+            Containment::Subreaper | Containment::ProcessGroup => self.command(reaper::KILL_ALL),
+        }
+    }
+
+    pub(super) fn was_killed(&self) -> bool {
+        self.killed
+    }
+
+    fn command(&self, command: u8) {
+        // One byte into a socket that is read promptly. If the reaper is gone, its end says so.
+        let _ = write(&self.socket, &[command]);
+    }
+
+    /// Call it when the reaper has closed its socket: that is the end for all it knows of, except
+    /// that a namespace may still be going down, and that a killed reaper leaves children to us.
+    pub(super) fn wait_until_gone(&mut self) {
+        sys::wait_for(self.reaper);
+        #[cfg(target_os = "linux")]
+        if self.containment == Containment::Subreaper {
+            crate::descendants::end_all(|_, _| {});
+        }
+    }
+}
