@@ -1,0 +1,327 @@
+//! Any command as an agent: prompt on stdin or in its arguments, standard output read as text or as JSON lines.
+
+use jiff::{SignedDuration, Timestamp};
+use regex::Regex;
+use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
+use windlass_core::command::{CommandSpec, Stdin};
+use windlass_core::profile::{AgentProfile, OutputFormat};
+use windlass_core::usage::Usage;
+
+use crate::lines::LineSplitter;
+use crate::text::TextDecoder;
+use crate::{Exit, LaunchError, Session, TurnRequest};
+
+/// The kernel takes no longer argument.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+/// A JSON line beyond this is kept only in the transcript.
+const LONGEST_JSON_LINE: usize = 16 * 1024 * 1024;
+/// Patterns are looked for in lines up to this length.
+const LONGEST_PATTERN_LINE: usize = 64 * 1024;
+/// Text is handed on at the end of a line, or after this much of one.
+const TEXT_CHUNK: usize = 64 * 1024;
+const STDERR_TAIL: usize = 2_000;
+
+pub(crate) fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
+    let agent = request.agent.name.clone();
+    let profile = &request.agent.profile;
+    let mut words = profile.command.clone();
+    if let Some(session) = request.session {
+        words.extend(profile.resume_args.iter().map(|word| word.replace("{session}", session)));
+    }
+    let takes_prompt = words.iter().any(|word| word.contains("{prompt}") || word.contains("{prompt_file}"));
+    let mut filled = Vec::with_capacity(words.len());
+    for word in words {
+        filled.push(fill(&word, request, &agent)?);
+    }
+    let mut filled = filled.into_iter();
+    let program = filled.next().filter(|program| !program.is_empty()).ok_or(LaunchError::NoCommand { agent })?;
+    let mut env = request.env.clone();
+    env.extend(profile.env.clone());
+    Ok(CommandSpec {
+        program,
+        args: filled.collect(),
+        env,
+        cwd: request.cwd.clone(),
+        stdin: if takes_prompt { Stdin::Null } else { Stdin::File { path: request.prompt_file.clone() } },
+    })
+}
+
+/// Puts values in place of the names in one pass, so that a prompt that looks like a name stays as it is.
+fn fill(word: &str, request: &TurnRequest<'_>, agent: &str) -> Result<String, LaunchError> {
+    let mut filled = String::new();
+    let mut rest = word;
+    while let Some(start) = rest.find('{') {
+        filled.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let (name, value) = if rest.starts_with("{prompt}") {
+            ("{prompt}", request.prompt.to_owned())
+        } else if rest.starts_with("{prompt_file}") {
+            ("{prompt_file}", request.prompt_file.to_string_lossy().into_owned())
+        } else if rest.starts_with("{self}") {
+            ("{self}", request.own_program.to_string_lossy().into_owned())
+        } else {
+            ("{", "{".to_owned())
+        };
+        filled.push_str(&value);
+        rest = &rest[name.len()..];
+    }
+    filled.push_str(rest);
+    if filled.len() > LONGEST_ARGUMENT {
+        return Err(LaunchError::PromptTooLong { agent: agent.to_owned(), bytes: filled.len() });
+    }
+    if filled.contains('\0') {
+        return Err(LaunchError::PromptHasNul);
+    }
+    Ok(filled)
+}
+
+/// Whether the patterns of a profile can be used; the error names the key.
+pub fn check_patterns(profile: &AgentProfile) -> Result<(), (&'static str, regex::Error)> {
+    let patterns = [
+        ("session_pattern", &profile.session_pattern),
+        ("usage_pattern", &profile.usage_pattern),
+        ("answer_pattern", &profile.answer_pattern),
+    ];
+    for (key, pattern) in patterns {
+        if let Some(pattern) = pattern {
+            Regex::new(pattern).map_err(|error| (key, error))?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+pub(crate) struct CommandSession {
+    output: Output,
+    stderr_tail: Vec<u8>,
+    /// The last error the agent reported and has not recovered from.
+    error: Option<AgentEvent>,
+}
+
+#[derive(Debug)]
+enum Output {
+    Text { decoder: TextDecoder, pending: String, patterns: Option<Box<Patterns>> },
+    Jsonl { lines: LineSplitter },
+}
+
+#[derive(Debug)]
+struct Patterns {
+    line: String,
+    session: Option<Regex>,
+    usage: Option<Regex>,
+    answer: Option<Regex>,
+}
+
+impl CommandSession {
+    pub(crate) fn new(profile: &AgentProfile) -> Self {
+        let compile = |pattern: &Option<String>| pattern.as_deref().and_then(|text| Regex::new(text).ok());
+        let output = match profile.output.unwrap_or_default() {
+            OutputFormat::Jsonl => Output::Jsonl { lines: LineSplitter::new(LONGEST_JSON_LINE) },
+            OutputFormat::Text => {
+                let patterns = Patterns {
+                    line: String::new(),
+                    session: compile(&profile.session_pattern),
+                    usage: compile(&profile.usage_pattern),
+                    answer: compile(&profile.answer_pattern),
+                };
+                let any = patterns.session.is_some() || patterns.usage.is_some() || patterns.answer.is_some();
+                Output::Text {
+                    decoder: TextDecoder::default(),
+                    pending: String::new(),
+                    patterns: any.then(|| Box::new(patterns)),
+                }
+            }
+        };
+        Self { output, stderr_tail: Vec::new(), error: None }
+    }
+
+    /// Remembers what decides the outcome.
+    fn note(error: &mut Option<AgentEvent>, event: &AgentEvent) {
+        match event {
+            AgentEvent::Error { .. } => *error = Some(event.clone()),
+            AgentEvent::Result { is_error: false, .. } => *error = None,
+            AgentEvent::Result { is_error: true, text } => {
+                // An error that was named before says more than "it is one".
+                if error.is_none() {
+                    *error = Some(AgentEvent::Error {
+                        kind: ErrorKind::Other,
+                        message: text.clone(),
+                        retry_at: None,
+                        retry_after_ms: None,
+                    });
+                }
+            }
+            AgentEvent::Text { .. }
+            | AgentEvent::Thinking { .. }
+            | AgentEvent::ToolUse { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Session { .. }
+            | AgentEvent::Usage { .. }
+            | AgentEvent::Raw { .. } => {}
+        }
+    }
+}
+
+impl Session for CommandSession {
+    fn stdout(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>) {
+        match &mut self.output {
+            Output::Text { decoder, pending, patterns } => {
+                decoder.push(bytes, pending);
+                if let Some(end) = pending.rfind('\n') {
+                    let rest = pending.split_off(end + 1);
+                    hand_on(std::mem::replace(pending, rest), patterns.as_deref_mut(), events);
+                }
+                if pending.len() > TEXT_CHUNK {
+                    hand_on(std::mem::take(pending), patterns.as_deref_mut(), events);
+                }
+            }
+            Output::Jsonl { lines } => {
+                let error = &mut self.error;
+                lines.push(bytes, |line, cut| {
+                    if let Some(event) = json_line(line, cut) {
+                        Self::note(error, &event);
+                        events.push(event);
+                    }
+                });
+            }
+        }
+    }
+
+    fn stderr(&mut self, bytes: &[u8], _events: &mut Vec<AgentEvent>) {
+        let keep = bytes.len().min(STDERR_TAIL);
+        self.stderr_tail.extend_from_slice(&bytes[bytes.len() - keep..]);
+        let excess = self.stderr_tail.len().saturating_sub(STDERR_TAIL);
+        self.stderr_tail.drain(..excess);
+    }
+
+    fn finish(&mut self, events: &mut Vec<AgentEvent>) {
+        match &mut self.output {
+            Output::Text { decoder, pending, patterns } => {
+                decoder.finish(pending);
+                if !pending.is_empty() {
+                    hand_on(std::mem::take(pending), patterns.as_deref_mut(), events);
+                }
+                if let Some(patterns) = patterns {
+                    let line = std::mem::take(&mut patterns.line);
+                    patterns.look(&line, events);
+                }
+            }
+            Output::Jsonl { lines } => {
+                let error = &mut self.error;
+                lines.finish(|line, cut| {
+                    if let Some(event) = json_line(line, cut) {
+                        Self::note(error, &event);
+                        events.push(event);
+                    }
+                });
+            }
+        }
+    }
+
+    fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
+        if let Some(AgentEvent::Error { kind, message, retry_at, retry_after_ms }) = &self.error {
+            return match kind {
+                ErrorKind::RateLimit => {
+                    let after = retry_after_ms.map(|ms| {
+                        let span = SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX));
+                        now.checked_add(span).unwrap_or(Timestamp::MAX)
+                    });
+                    TurnOutcome::RateLimited { until: retry_at.or(after), message: message.clone() }
+                }
+                ErrorKind::Overloaded
+                | ErrorKind::Network
+                | ErrorKind::ContextOverflow
+                | ErrorKind::Auth
+                | ErrorKind::ModelNotFound
+                | ErrorKind::UnknownSession
+                | ErrorKind::Other => TurnOutcome::Failed { kind: *kind, message: message.clone() },
+            };
+        }
+        if exit == Exit::Code(0) {
+            return TurnOutcome::Finished;
+        }
+        let said = String::from_utf8_lossy(&self.stderr_tail);
+        let said = said.trim();
+        let message = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
+        TurnOutcome::Failed { kind: ErrorKind::Other, message }
+    }
+}
+
+fn hand_on(text: String, patterns: Option<&mut Patterns>, events: &mut Vec<AgentEvent>) {
+    let Some(patterns) = patterns else {
+        events.push(AgentEvent::Text { text });
+        return;
+    };
+    let answers_only = patterns.answer.is_some();
+    for part in text.split_inclusive('\n') {
+        if patterns.line.len() + part.len() <= LONGEST_PATTERN_LINE {
+            patterns.line.push_str(part);
+        }
+        if part.ends_with('\n') {
+            let line = std::mem::take(&mut patterns.line);
+            patterns.look(&line, events);
+        }
+    }
+    if !answers_only {
+        events.push(AgentEvent::Text { text });
+    }
+}
+
+impl Patterns {
+    fn look(&self, line: &str, events: &mut Vec<AgentEvent>) {
+        let line = line.trim_end();
+        if line.is_empty() {
+            return;
+        }
+        let group = |pattern: &Option<Regex>| {
+            let found = pattern.as_ref()?.captures(line)?;
+            Some(found.get(1).or(found.get(0))?.as_str().to_owned())
+        };
+        if let Some(id) = group(&self.session) {
+            events.push(AgentEvent::Session { id });
+        }
+        if let Some(found) = self.usage.as_ref().and_then(|pattern| pattern.captures(line)) {
+            let number = |name: &str| found.name(name).map(|text| text.as_str().replace([',', '_'], ""));
+            let tokens = |name: &str| number(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+            events.push(AgentEvent::Usage {
+                model: String::new(),
+                usage: Usage {
+                    input_tokens: tokens("input"),
+                    output_tokens: tokens("output"),
+                    cost_usd: number("cost").and_then(|text| text.parse().ok()),
+                    ..Usage::default()
+                },
+            });
+        }
+        if self.answer.is_some() {
+            events.push(match group(&self.answer) {
+                Some(answer) => AgentEvent::Text { text: format!("{answer}\n") },
+                None => AgentEvent::Raw { line: line.to_owned() },
+            });
+        }
+    }
+}
+
+/// A neutral event, or the line as it is. Text events are messages: each ends its line.
+fn json_line(line: &[u8], cut: bool) -> Option<AgentEvent> {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return None;
+    }
+    let parsed = if cut { None } else { serde_json::from_slice(line).ok() };
+    Some(match parsed {
+        Some(AgentEvent::Text { mut text }) => {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            AgentEvent::Text { text }
+        }
+        Some(event) => event,
+        None => {
+            let shown = &line[..line.len().min(TEXT_CHUNK)];
+            AgentEvent::Raw { line: String::from_utf8_lossy(shown).into_owned() }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
