@@ -119,8 +119,7 @@ mod namespace {
         fn at(obstacle: Obstacle) -> impl Fn(rustix::io::Errno) -> (Obstacle, io::Error) {
             move |errno| (obstacle, errno.into())
         }
-        let outer = openat(CWD, c"/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .map_err(at(Obstacle::Proc))?;
+        let outer = openat(CWD, c"/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(at(Obstacle::Proc))?;
         if let Some(maps) = maps {
             let put = |path, text: &str| {
                 let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -141,8 +140,8 @@ mod namespace {
     /// Makes a namespace and lets it go. `Ok(true)` if it took a user namespace.
     pub(crate) fn try_namespace() -> Result<bool, String> {
         let maps = Maps::own();
-        let (forked, user) = fork_into_namespace()
-            .map_err(|error| format!("cannot create a PID namespace: {error}"))?;
+        let (forked, user) =
+            fork_into_namespace().map_err(|error| format!("cannot create a PID namespace: {error}"))?;
         match forked {
             Forked::Child => sys::exit_now(match enter(user.then_some(&maps)) {
                 Ok(_) => 0,

@@ -32,12 +32,7 @@ impl ProcessIdentity {
     /// The process that has this id now, or `None` if there is none. A zombie is none.
     pub fn of(pid: u32) -> Option<Self> {
         let start_time = system::start_time(pid)?;
-        Some(Self {
-            boot_id: system::boot_id()?,
-            pid_namespace: system::pid_namespace(),
-            pid,
-            start_time,
-        })
+        Some(Self { boot_id: system::boot_id()?, pid_namespace: system::pid_namespace(), pid, start_time })
     }
 
     pub fn liveness(&self) -> Liveness {
@@ -76,9 +71,7 @@ mod system {
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may hold anything, so count from the last one.
         let close = stat.iter().rposition(|byte| *byte == b')')?;
-        let mut fields = std::str::from_utf8(stat.get(close + 1..)?)
-            .ok()?
-            .split_ascii_whitespace();
+        let mut fields = std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace();
         if matches!(fields.next()?, "Z" | "X") {
             return None;
         }
@@ -93,11 +86,7 @@ mod system {
     use std::process::Command;
 
     fn said(program: &str, args: &[&str]) -> Option<String> {
-        let output = Command::new(program)
-            .args(args)
-            .env("LC_ALL", "C")
-            .output()
-            .ok()?;
+        let output = Command::new(program).args(args).env("LC_ALL", "C").output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
         (output.status.success() && !text.is_empty()).then_some(text)
     }
@@ -128,36 +117,23 @@ mod tests {
         assert_eq!(me.liveness(), Liveness::Alive);
         let json = serde_json::to_string(&me).unwrap();
         assert_eq!(serde_json::from_str::<ProcessIdentity>(&json).unwrap(), me);
-        let earlier = ProcessIdentity {
-            start_time: me.start_time - 1,
-            ..me.clone()
-        };
+        let earlier = ProcessIdentity { start_time: me.start_time - 1, ..me.clone() };
         assert_eq!(earlier.liveness(), Liveness::Gone);
-        let rebooted = ProcessIdentity {
-            boot_id: "another".into(),
-            ..me.clone()
-        };
+        let rebooted = ProcessIdentity { boot_id: "another".into(), ..me.clone() };
         assert_eq!(rebooted.liveness(), Liveness::Gone);
-        let elsewhere = ProcessIdentity {
-            pid_namespace: me.pid_namespace + 1,
-            ..me
-        };
+        let elsewhere = ProcessIdentity { pid_namespace: me.pid_namespace + 1, ..me };
         assert_eq!(elsewhere.liveness(), Liveness::Unseen);
     }
 
     #[test]
     fn a_zombie_and_a_reaped_child_are_gone() {
-        let mut child = std::process::Command::new("sleep")
-            .arg("60")
-            .spawn()
-            .unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let identity = ProcessIdentity::of(child.id()).unwrap();
         assert!(identity.is_alive());
         child.kill().unwrap();
         // Wait for the end without reaping it.
         let pid = rustix::process::Pid::from_child(&child);
-        let options =
-            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
         rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
         assert!(!identity.is_alive(), "a zombie does nothing any more");
         child.wait().unwrap();

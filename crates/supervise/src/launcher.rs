@@ -41,10 +41,7 @@ pub struct Launcher {
 
 impl Launcher {
     pub fn new(shim_program: impl Into<PathBuf>) -> Self {
-        Self {
-            shim_program: shim_program.into(),
-            shim_args: vec!["shim".to_owned()],
-        }
+        Self { shim_program: shim_program.into(), shim_args: vec!["shim".to_owned()] }
     }
 
     /// The running binary as its own shim.
@@ -52,11 +49,7 @@ impl Launcher {
         // The link names the image that runs even after an upgrade has replaced the file, so engine and
         // shim always speak the same protocol.
         let link = PathBuf::from("/proc/self/exe");
-        Ok(Self::new(if link.exists() {
-            link
-        } else {
-            std::env::current_exe()?
-        }))
+        Ok(Self::new(if link.exists() { link } else { std::env::current_exe()? }))
     }
 
     pub async fn start(&self, spec: &ShimSpec) -> Result<Running, StartError> {
@@ -78,28 +71,16 @@ impl Launcher {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|source| StartError::Spawn {
-                program: self.shim_program.clone(),
-                source,
-            })?;
+            .map_err(|source| StartError::Spawn { program: self.shim_program.clone(), source })?;
 
         let pipes = (child.stdin.take(), child.stdout.take());
         let (Some(mut control), Some(status)) = pipes else {
             return Err(StartError::Send(io::ErrorKind::BrokenPipe.into()));
         };
-        control
-            .write_all(&length.to_le_bytes())
-            .await
-            .map_err(StartError::Send)?;
+        control.write_all(&length.to_le_bytes()).await.map_err(StartError::Send)?;
         control.write_all(&json).await.map_err(StartError::Send)?;
         let control = control.into_owned_fd().map_err(StartError::Send)?;
-        Ok(Running {
-            control,
-            status,
-            child,
-            unread: Vec::new(),
-            end: End::Open,
-        })
+        Ok(Running { control, status, child, unread: Vec::new(), end: End::Open })
     }
 }
 
@@ -177,9 +158,7 @@ impl Running {
                 Err(error) => {
                     self.kill();
                     self.end = End::Told;
-                    return Some(ProcessEvent::Lost {
-                        why: error.to_string(),
-                    });
+                    return Some(ProcessEvent::Lost { why: error.to_string() });
                 }
             }
             self.unread.reserve(256);
@@ -208,10 +187,7 @@ impl Running {
 
     fn tell(&mut self, status: Status) -> ProcessEvent {
         match status {
-            Status::Started(started) => ProcessEvent::Started {
-                pid: started.pid,
-                containment: started.containment,
-            },
+            Status::Started(started) => ProcessEvent::Started { pid: started.pid, containment: started.containment },
             Status::SpawnFailed(failure) => ProcessEvent::SpawnFailed(failure),
             Status::Output { stdout, stderr } => ProcessEvent::Output { stdout, stderr },
             Status::Exited(ended) => ProcessEvent::Exited(ended),

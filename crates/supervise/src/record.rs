@@ -107,18 +107,10 @@ pub fn read_exit_record(path: &Path) -> Result<Option<ExitRecord>, RecordError> 
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => {
-            return Err(RecordError::Read {
-                path: path.to_owned(),
-                source,
-            });
+            return Err(RecordError::Read { path: path.to_owned(), source });
         }
     };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|source| RecordError::Damaged {
-            path: path.to_owned(),
-            source,
-        })
+    serde_json::from_slice(&bytes).map(Some).map_err(|source| RecordError::Damaged { path: path.to_owned(), source })
 }
 
 /// Room for a record with the longest messages a shim writes.
@@ -140,18 +132,9 @@ impl PendingRecord {
             .to_owned();
         name.push(".tmp");
         let temporary = path.with_file_name(name);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
         file.write_all(&[b' '; RESERVED])?;
-        Ok(Self {
-            file,
-            temporary,
-            path: path.to_owned(),
-        })
+        Ok(Self { file, temporary, path: path.to_owned() })
     }
 
     pub(crate) fn commit(self, record: &ExitRecord) -> io::Result<()> {
@@ -191,11 +174,7 @@ mod tests {
         let path = dir.path().join("exit.json");
         assert_eq!(read_exit_record(&path).unwrap(), None);
         let pending = PendingRecord::reserve(&path).unwrap();
-        assert_eq!(
-            read_exit_record(&path).unwrap(),
-            None,
-            "a reserved record is no record"
-        );
+        assert_eq!(read_exit_record(&path).unwrap(), None, "a reserved record is no record");
         pending.commit(&record()).unwrap();
         assert_eq!(read_exit_record(&path).unwrap(), Some(record()));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -226,9 +205,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("exit.json");
         std::fs::write(&path, "{\"ended\":").unwrap();
-        assert!(matches!(
-            read_exit_record(&path),
-            Err(RecordError::Damaged { .. })
-        ));
+        assert!(matches!(read_exit_record(&path), Err(RecordError::Damaged { .. })));
     }
 }

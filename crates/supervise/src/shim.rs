@@ -92,16 +92,13 @@ fn open_outputs(spec: &ShimSpec) -> Result<Outputs, SpawnFailure> {
     let unwritable = |path: &std::path::Path, error: io::Error| {
         failure(SpawnFailureKind::OutputUnwritable, &format!("cannot write {}", path.display()), &error)
     };
-    let stdout = Transcript::open(&spec.stdout, spec.cap_bytes)
-        .map_err(|error| unwritable(&spec.stdout, error))?;
-    let stderr = Transcript::open(&spec.stderr, spec.cap_bytes)
-        .map_err(|error| unwritable(&spec.stderr, error))?;
+    let stdout = Transcript::open(&spec.stdout, spec.cap_bytes).map_err(|error| unwritable(&spec.stdout, error))?;
+    let stderr = Transcript::open(&spec.stderr, spec.cap_bytes).map_err(|error| unwritable(&spec.stderr, error))?;
     let times = match &spec.times {
         Some(path) => Some(Times::open(path).map_err(|error| unwritable(path, error))?),
         None => None,
     };
-    let record = PendingRecord::reserve(&spec.exit_record)
-        .map_err(|error| unwritable(&spec.exit_record, error))?;
+    let record = PendingRecord::reserve(&spec.exit_record).map_err(|error| unwritable(&spec.exit_record, error))?;
     Ok(Outputs { stdout, stderr, times, record: Some(record) })
 }
 
@@ -132,8 +129,7 @@ fn open_stdin(stdin: &Stdin) -> Result<File, SpawnFailure> {
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
-    pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|errno| failure(SpawnFailureKind::Other, "cannot make a pipe", &errno.into()))
+    pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failure(SpawnFailureKind::Other, "cannot make a pipe", &errno.into()))
 }
 
 fn failure(kind: SpawnFailureKind, what: &str, error: &io::Error) -> SpawnFailure {

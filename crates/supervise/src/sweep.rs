@@ -26,11 +26,7 @@ pub fn sweep(key: &str, value: &str) -> io::Result<Vec<u32>> {
         let mut found = false;
         for entry in std::fs::read_dir("/proc")? {
             let Ok(entry) = entry else { continue };
-            let Some(pid) = entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse::<u32>().ok())
-            else {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
                 continue;
             };
             if pid != own && carries(pid, &tag) && kill_if_tagged(pid, &tag) {
@@ -74,14 +70,8 @@ fn kill_if_tagged(pid: u32, tag: &[u8]) -> bool {
         return false;
     }
     // Its end is an event: wait for it, so that the next scan does not find it dying.
-    let mut events = [rustix::event::PollFd::new(
-        &pidfd,
-        rustix::event::PollFlags::IN,
-    )];
-    let patience = rustix::time::Timespec {
-        tv_sec: 1,
-        tv_nsec: 0,
-    };
+    let mut events = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
+    let patience = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
     let _ = rustix::event::poll(&mut events, Some(&patience));
     true
 }
@@ -95,20 +85,10 @@ mod tests {
     #[test]
     fn only_tagged_processes_are_killed() {
         let value = format!("sweep-test-{}", std::process::id());
-        let mut tagged = Command::new("sleep")
-            .arg("60")
-            .env("WINDLASS_SWEEP_TEST", &value)
-            .spawn()
-            .unwrap();
-        let mut longer = Command::new("sleep")
-            .arg("60")
-            .env("WINDLASS_SWEEP_TEST", format!("{value}0"))
-            .spawn()
-            .unwrap();
-        assert_eq!(
-            sweep("WINDLASS_SWEEP_TEST", &value).unwrap(),
-            vec![tagged.id()]
-        );
+        let mut tagged = Command::new("sleep").arg("60").env("WINDLASS_SWEEP_TEST", &value).spawn().unwrap();
+        let mut longer =
+            Command::new("sleep").arg("60").env("WINDLASS_SWEEP_TEST", format!("{value}0")).spawn().unwrap();
+        assert_eq!(sweep("WINDLASS_SWEEP_TEST", &value).unwrap(), vec![tagged.id()]);
         assert_eq!(tagged.wait().unwrap().signal(), Some(9));
         assert_eq!(longer.try_wait().unwrap(), None, "a tag is compared whole");
         assert!(sweep("WINDLASS_SWEEP_TEST", &value).unwrap().is_empty());

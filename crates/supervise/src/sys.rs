@@ -19,7 +19,10 @@ pub(crate) enum Forked {
 /// What waiting for a child gave.
 #[derive(Debug)]
 pub(crate) enum Waited {
-    Ended { pid: i32, status: i32 },
+    Ended {
+        pid: i32,
+        status: i32,
+    },
     /// There are children, none has ended.
     Running,
     NoChildren,
@@ -92,8 +95,8 @@ pub(crate) fn ignore_signals(signals: &[c_int]) {
 
 /// Signal-safe. Every signal to its default and none blocked, as a fresh program expects.
 pub(crate) fn reset_signals() {
-    for signal in 1..32 {
-        // SAFETY: SIG_DFL installs no code of ours; the two signals that refuse it keep it anyway.
+    for signal in 1..65 {
+        // SAFETY: SIG_DFL installs no code of ours; signals that refuse it or do not exist stay.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     // SAFETY: the set is initialised by sigemptyset before it is read, and lives through the calls.
@@ -177,10 +180,7 @@ fn close_range(first: RawFd, last: RawFd) {
 pub(crate) fn close_rest_on_exec() {
     #[cfg(target_os = "linux")]
     // SAFETY: three integers, and no descriptor is closed yet.
-    if unsafe {
-        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
-    } == 0
-    {
+    if unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) } == 0 {
         return;
     }
     for fd in 3..4096 {

@@ -82,10 +82,7 @@ impl Status {
                 let (Some(stdout), Some(stderr)) = (body.first_chunk(), body.last_chunk()) else {
                     return Err(WireError::Length(length));
                 };
-                Status::Output {
-                    stdout: u64::from_le_bytes(*stdout),
-                    stderr: u64::from_le_bytes(*stderr),
-                }
+                Status::Output { stdout: u64::from_le_bytes(*stdout), stderr: u64::from_le_bytes(*stderr) }
             }
             4 => Status::Exited(serde_json::from_slice(body)?),
             5 => Status::Closed(serde_json::from_slice(body)?),
@@ -108,14 +105,8 @@ mod tests {
     #[test]
     fn frames_survive_any_split() {
         let sent = vec![
-            Status::Started(Started {
-                pid: 7,
-                containment: Containment::Subreaper,
-            }),
-            Status::Output {
-                stdout: 1 << 40,
-                stderr: 3,
-            },
+            Status::Started(Started { pid: 7, containment: Containment::Subreaper }),
+            Status::Output { stdout: 1 << 40, stderr: 3 },
             Status::Exited(Ended::Signaled { signal: 9 }),
         ];
         let mut bytes = Vec::new();

@@ -50,11 +50,8 @@ impl Prepared {
             .chain(&command.args)
             .map(|arg| CString::new(arg.as_str()))
             .collect::<Result<_, _>>()?;
-        let env = command
-            .env
-            .iter()
-            .map(|(key, value)| CString::new(format!("{key}={value}")))
-            .collect::<Result<_, _>>()?;
+        let env =
+            command.env.iter().map(|(key, value)| CString::new(format!("{key}={value}"))).collect::<Result<_, _>>()?;
         Ok(Self {
             candidates,
             args: StringArray::new(args),
@@ -169,9 +166,7 @@ fn explain(step: u8, errno: i32, command: &CommandSpec) -> SpawnFailure {
             let path = search_path(command);
             (Kind::ProgramNotFound, format!("program `{program}` was not found in PATH ({path})"))
         }
-        (2, libc::EACCES) => {
-            (Kind::ProgramNotPermitted, format!("program `{program}` may not be executed: {error}"))
-        }
+        (2, libc::EACCES) => (Kind::ProgramNotPermitted, format!("program `{program}` may not be executed: {error}")),
         (2, libc::ENOEXEC) => (
             Kind::ProgramNotRunnable,
             format!("program `{program}` is neither a binary for this machine nor a script with a `#!` line"),

@@ -26,9 +26,15 @@ pub(super) const KILL_ALL: u8 = b'k';
 pub(super) enum Message {
     Ready,
     /// The rung does not hold; nothing was started.
-    Unable { obstacle: u8, errno: i32 },
+    Unable {
+        obstacle: u8,
+        errno: i32,
+    },
     /// The main process ended with this wait status, and so many others are left.
-    MainEnded { status: i32, left: u32 },
+    MainEnded {
+        status: i32,
+        left: u32,
+    },
 }
 
 impl Message {
@@ -127,8 +133,7 @@ impl Reaper<'_> {
                 // The shim has one thread, so this is bound to the whole shim. If the shim died before,
                 // the socket is closed already, and the first look at it tells.
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| (0, errno.into()))?;
-                let outer = crate::contain::enter(self.maps)
-                    .map_err(|(obstacle, error)| (obstacle as u8, error))?;
+                let outer = crate::contain::enter(self.maps).map_err(|(obstacle, error)| (obstacle as u8, error))?;
                 Ok(Some(outer))
             }
             Containment::Subreaper => {
@@ -144,9 +149,7 @@ impl Reaper<'_> {
     fn settle(&self) -> Result<Option<OwnedFd>, (u8, io::Error)> {
         match self.containment {
             Containment::ProcessGroup => Ok(None),
-            Containment::PidNamespace | Containment::Subreaper => {
-                Err((0, io::ErrorKind::Unsupported.into()))
-            }
+            Containment::PidNamespace | Containment::Subreaper => Err((0, io::ErrorKind::Unsupported.into())),
         }
     }
 
@@ -200,10 +203,8 @@ impl Watch<'_> {
             // A process group has no event for "the last one left".
             let grouped = self.main_ended && self.reaper.containment == Containment::ProcessGroup;
             let soon = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-            let mut events = [
-                PollFd::from_borrowed_fd(self.reaper.socket, PollFlags::IN),
-                PollFd::new(&self.wake, PollFlags::IN),
-            ];
+            let mut events =
+                [PollFd::from_borrowed_fd(self.reaper.socket, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
             match poll(&mut events, grouped.then_some(&soon)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
@@ -327,9 +328,8 @@ impl Watch<'_> {
             // The `/proc` of this namespace shows exactly them and this process.
             Containment::PidNamespace => {
                 let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-                let numbers = entries.filter(|entry| {
-                    entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())
-                });
+                let numbers =
+                    entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
                 u32::try_from(numbers.count()).unwrap_or(u32::MAX).saturating_sub(1)
             }
             #[cfg(target_os = "linux")]

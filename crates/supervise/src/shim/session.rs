@@ -211,8 +211,8 @@ impl Session {
         }
         match command[0] {
             wire::STOP => self.stop(),
-            // What is not understood is taken for the safe one.
-            wire::KILL | _ => self.tree.kill(),
+            // `KILL`; and what is not understood is taken for it, as the safe one.
+            _ => self.tree.kill(),
         }
     }
 
@@ -369,9 +369,8 @@ impl Ready {
 /// Nothing could be started.
 pub(super) fn refuse(mut status: StatusPipe, outputs: Option<Outputs>, failure: SpawnFailure) {
     status.tell(&Status::SpawnFailed(failure.clone()));
-    let length = |transcript: fn(&Outputs) -> &Transcript| {
-        outputs.as_ref().map_or(0, |outputs| transcript(outputs).offset())
-    };
+    let length =
+        |transcript: fn(&Outputs) -> &Transcript| outputs.as_ref().map_or(0, |outputs| transcript(outputs).offset());
     let mut record = ExitRecord {
         ended: Ended::SpawnFailed(failure),
         by: EndedBy::Itself,

@@ -30,14 +30,7 @@ impl StatusPipe {
         if let Ok(flags) = rustix::fs::fcntl_getfl(pipe) {
             let _ = rustix::fs::fcntl_setfl(pipe, flags | rustix::fs::OFlags::NONBLOCK);
         }
-        Self {
-            pipe,
-            queue: Vec::new(),
-            told: (0, 0),
-            current: (0, 0),
-            quiet_until: None,
-            broken: false,
-        }
+        Self { pipe, queue: Vec::new(), told: (0, 0), current: (0, 0), quiet_until: None, broken: false }
     }
 
     pub(super) fn pipe(&self) -> BorrowedFd<'static> {

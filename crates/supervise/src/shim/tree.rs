@@ -56,9 +56,8 @@ impl Tree {
         stdio: [RawFd; 3],
         report: BorrowedFd<'_>,
     ) -> Result<Self, String> {
-        let (socket, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .map_err(|errno| format!("cannot make a socket: {errno}"))?;
+        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|errno| format!("cannot make a socket: {errno}"))?;
 
         #[cfg(target_os = "linux")]
         let (forked, maps) = {

@@ -1,0 +1,61 @@
+//! Process trees for real: this binary is the shim, an engine to be killed, and every agent that
+//! misbehaves. Without a role it runs the cases, one after the other, as `cargo test` expects.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod agents;
+mod basics;
+mod crashes;
+mod endings;
+mod engine;
+mod output;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+/// A case and the name it is found by.
+type Case = (&'static str, fn());
+
+/// Lists functions as cases, under their own names.
+macro_rules! cases {
+    ($($case:ident),* $(,)?) => {
+        pub(crate) const CASES: &[crate::Case] = &[$((concat!(module_path!(), "::", stringify!($case)), $case)),*];
+    };
+}
+pub(crate) use cases;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().collect();
+    match args.get(1).map(String::as_str) {
+        Some("shim") => windlass_supervise::shim::main(),
+        Some("agent") => agents::main(&args[2..]),
+        Some("engine") => engine::main(&args[2]),
+        Some(_) | None => run_cases(&args[1..]),
+    }
+}
+
+fn run_cases(args: &[String]) -> ExitCode {
+    let all = [basics::CASES, output::CASES, endings::CASES, crashes::CASES].concat();
+    let wanted = |name: &str| {
+        let mut filters = args.iter().filter(|arg| !arg.starts_with('-')).peekable();
+        filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))
+    };
+    if args.iter().any(|arg| arg == "--list") {
+        all.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let mut failed = Vec::new();
+    for (name, case) in all.iter().filter(|(name, _)| wanted(name)) {
+        let result = catch_unwind(AssertUnwindSafe(case));
+        println!("test {name} ... {}", if result.is_ok() { "ok" } else { "FAILED" });
+        if result.is_err() {
+            failed.push(*name);
+        }
+    }
+    if failed.is_empty() {
+        println!("test result: ok.");
+        return ExitCode::SUCCESS;
+    }
+    println!("test result: FAILED. {failed:?}");
+    ExitCode::FAILURE
+}
