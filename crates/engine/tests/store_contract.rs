@@ -67,10 +67,7 @@ against_every_store! {
 }
 
 fn kinds_of(events: &[StoredEvent]) -> Vec<(u64, &str)> {
-    events
-        .iter()
-        .map(|event| (event.seq, event.kind.as_str()))
-        .collect()
+    events.iter().map(|event| (event.seq, event.kind.as_str())).collect()
 }
 
 async fn a_created_loop_is_found_by_id_and_by_name(store: Shared) {
@@ -86,10 +83,7 @@ async fn a_created_loop_is_found_by_id_and_by_name(store: Shared) {
     assert_eq!(store.find("/p", "fix").await.unwrap(), Some(found));
     assert_eq!(store.find("/q", "fix").await.unwrap(), None);
     let events = store.read("a", 0, 10).await.unwrap();
-    assert_eq!(
-        kinds_of(&events),
-        [(1, "loop_created"), (2, "phase_entered")]
-    );
+    assert_eq!(kinds_of(&events), [(1, "loop_created"), (2, "phase_entered")]);
 }
 
 async fn an_empty_store_answers_with_nothing(store: Shared) {
@@ -124,11 +118,7 @@ async fn a_name_is_unique_in_its_project_for_ever(store: Shared) {
 
 async fn an_id_is_unique(store: Shared) {
     new_loop(&*store, "a", "t").await;
-    let again = Create {
-        entry: entry("a", "/q", "other"),
-        events: vec![],
-        holder: None,
-    };
+    let again = Create { entry: entry("a", "/q", "other"), events: vec![], holder: None };
     assert!(matches!(store.create(again).await, Err(StoreError::IdTaken { id }) if id == "a"));
     assert_eq!(store.find("/q", "other").await.unwrap(), None);
 }
@@ -140,13 +130,7 @@ async fn events_are_numbered_from_one_without_gaps(store: Shared) {
     assert_eq!(store.append(three).await.unwrap(), 4);
     assert_eq!(store.append(step("a", 4, "t")).await.unwrap(), 5);
     let events = store.read("a", 0, 10).await.unwrap();
-    let expected = [
-        (1, "loop_created"),
-        (2, "x"),
-        (3, "y"),
-        (4, "z"),
-        (5, "turn_ended"),
-    ];
+    let expected = [(1, "loop_created"), (2, "x"), (3, "y"), (4, "z"), (5, "turn_ended")];
     assert_eq!(kinds_of(&events), expected);
     assert_eq!(events[1].body, event("x").body);
 }
@@ -156,8 +140,7 @@ async fn a_read_starts_after_a_sequence_number_and_stops_at_its_limit(store: Sha
     let mut many = step("a", 1, "t");
     many.events = vec![event("x"); 9];
     store.append(many).await.unwrap();
-    let seqs =
-        |events: Vec<StoredEvent>| -> Vec<u64> { events.iter().map(|event| event.seq).collect() };
+    let seqs = |events: Vec<StoredEvent>| -> Vec<u64> { events.iter().map(|event| event.seq).collect() };
     assert_eq!(seqs(store.read("a", 3, 4).await.unwrap()), [4, 5, 6, 7]);
     assert_eq!(seqs(store.read("a", 8, usize::MAX).await.unwrap()), [9, 10]);
     assert_eq!(seqs(store.read("a", 0, 0).await.unwrap()), [0; 0]);
@@ -174,9 +157,7 @@ async fn an_append_with_another_head_is_a_conflict_and_writes_nothing(store: Sha
         wrong.expected_seq = expected_seq;
         wrong.consumed = vec!["c".into()];
         let refused = store.append(wrong).await;
-        assert!(
-            matches!(refused, Err(StoreError::Conflict { expected, found: 1 }) if expected == expected_seq)
-        );
+        assert!(matches!(refused, Err(StoreError::Conflict { expected, found: 1 }) if expected == expected_seq));
     }
     assert_eq!(store.get("a").await.unwrap(), before);
     assert_eq!(store.read("a", 0, 10).await.unwrap().len(), 1);
@@ -202,13 +183,8 @@ async fn an_append_changes_the_projection_but_not_the_identity(store: Shared) {
     };
     let written = end.entry.clone();
     store.append(end).await.unwrap();
-    let expected = CatalogueEntry {
-        id: "a".into(),
-        project: "/p".into(),
-        name: "a".into(),
-        created_at: at(0),
-        ..written
-    };
+    let expected =
+        CatalogueEntry { id: "a".into(), project: "/p".into(), name: "a".into(), created_at: at(0), ..written };
     assert_eq!(store.get("a").await.unwrap().unwrap().entry, expected);
     assert_eq!(store.find("/other", "other").await.unwrap(), None);
 }
@@ -216,30 +192,21 @@ async fn an_append_changes_the_projection_but_not_the_identity(store: Shared) {
 async fn an_unknown_loop_is_refused(store: Shared) {
     let unknown = |error: StoreError| matches!(error, StoreError::UnknownLoop { id } if id == "a");
     assert!(unknown(store.append(step("a", 0, "t")).await.unwrap_err()));
-    assert!(unknown(
-        store.acquire("a", holder("t"), None).await.unwrap_err()
-    ));
+    assert!(unknown(store.acquire("a", holder("t"), None).await.unwrap_err()));
     assert!(unknown(store.release("a", "t").await.unwrap_err()));
     assert!(unknown(store.post("a", item("c")).await.unwrap_err()));
     assert_eq!(store.answer("c").await.unwrap(), None);
 }
 
 async fn an_append_without_the_lease_is_refused(store: Shared) {
-    let new = Create {
-        entry: entry("a", "/p", "a"),
-        events: vec![],
-        holder: None,
-    };
+    let new = Create { entry: entry("a", "/p", "a"), events: vec![], holder: None };
     store.create(new).await.unwrap();
     let lost = store.append(step("a", 0, "t")).await;
     assert!(matches!(lost, Err(StoreError::LeaseLost { loop_id }) if loop_id == "a"));
     store.acquire("a", holder("t"), None).await.unwrap();
     assert_eq!(store.append(step("a", 0, "t")).await.unwrap(), 1);
     store.release("a", "t").await.unwrap();
-    assert!(matches!(
-        store.append(step("a", 1, "t")).await,
-        Err(StoreError::LeaseLost { .. })
-    ));
+    assert!(matches!(store.append(step("a", 1, "t")).await, Err(StoreError::LeaseLost { .. })));
 }
 
 async fn a_lease_is_exclusive_until_it_is_released(store: Shared) {
@@ -250,29 +217,17 @@ async fn a_lease_is_exclusive_until_it_is_released(store: Shared) {
     assert!(matches!(held, Err(StoreError::Held(by)) if *by == holder("one")));
     store.release("a", "one").await.unwrap();
     assert_eq!(store.holder("a").await.unwrap(), None);
-    store
-        .acquire("a", holder("two"), Some("one"))
-        .await
-        .unwrap();
+    store.acquire("a", holder("two"), Some("one")).await.unwrap();
     assert_eq!(store.holder("a").await.unwrap(), Some(holder("two")));
 }
 
 async fn a_dead_holder_is_replaced_by_its_token_and_fenced_off(store: Shared) {
     new_loop(&*store, "a", "dead").await;
-    store
-        .acquire("a", holder("alive"), Some("dead"))
-        .await
-        .unwrap();
-    assert!(matches!(
-        store.append(step("a", 1, "dead")).await,
-        Err(StoreError::LeaseLost { .. })
-    ));
+    store.acquire("a", holder("alive"), Some("dead")).await.unwrap();
+    assert!(matches!(store.append(step("a", 1, "dead")).await, Err(StoreError::LeaseLost { .. })));
     assert_eq!(store.append(step("a", 1, "alive")).await.unwrap(), 2);
     // Fencing is told before the conflict: the former holder must not read on and try again.
-    assert!(matches!(
-        store.append(step("a", 1, "dead")).await,
-        Err(StoreError::LeaseLost { .. })
-    ));
+    assert!(matches!(store.append(step("a", 1, "dead")).await, Err(StoreError::LeaseLost { .. })));
 }
 
 async fn of_two_that_replace_the_same_holder_one_wins(store: Shared) {
@@ -305,10 +260,7 @@ async fn acquiring_again_with_the_same_token_renews_the_holder(store: Shared) {
 
 async fn a_lease_that_was_taken_over_is_not_released_by_its_former_holder(store: Shared) {
     new_loop(&*store, "a", "dead").await;
-    store
-        .acquire("a", holder("alive"), Some("dead"))
-        .await
-        .unwrap();
+    store.acquire("a", holder("alive"), Some("dead")).await.unwrap();
     store.release("a", "dead").await.unwrap();
     assert_eq!(store.holder("a").await.unwrap(), Some(holder("alive")));
 }
@@ -324,10 +276,7 @@ async fn a_command_is_taken_once_with_the_events_it_caused(store: Shared) {
     taking.answers = vec![("c".into(), r#"{"ok":true}"#.into())];
     assert_eq!(store.append(taking).await.unwrap(), 2);
     assert_eq!(store.pending("a").await.unwrap(), []);
-    assert_eq!(
-        store.answer("c").await.unwrap(),
-        Some(Some(r#"{"ok":true}"#.into()))
-    );
+    assert_eq!(store.answer("c").await.unwrap(), Some(Some(r#"{"ok":true}"#.into())));
 
     let mut again = step("a", 2, "t");
     again.consumed = vec!["c".into()];
@@ -360,10 +309,7 @@ async fn a_refused_command_is_consumed_and_answered_without_an_event(store: Shar
     refusing.answers = vec![("c".into(), r#"{"refused":"not paused"}"#.into())];
     assert_eq!(store.append(refusing).await.unwrap(), 1);
     assert_eq!(store.pending("a").await.unwrap(), []);
-    assert_eq!(
-        store.answer("c").await.unwrap().flatten().unwrap(),
-        r#"{"refused":"not paused"}"#
-    );
+    assert_eq!(store.answer("c").await.unwrap().flatten().unwrap(), r#"{"refused":"not paused"}"#);
 }
 
 async fn a_command_can_be_answered_later_but_only_once(store: Shared) {
@@ -382,10 +328,7 @@ async fn a_command_can_be_answered_later_but_only_once(store: Shared) {
     assert_eq!(store.answer("c").await.unwrap(), Some(None));
     store.append(answering(2)).await.unwrap();
     assert_eq!(store.answer("c").await.unwrap(), Some(Some("2".into())));
-    assert!(matches!(
-        store.append(answering(3)).await,
-        Err(StoreError::NotTaken { .. })
-    ));
+    assert!(matches!(store.append(answering(3)).await, Err(StoreError::NotTaken { .. })));
     assert_eq!(store.answer("c").await.unwrap(), Some(Some("2".into())));
 }
 
@@ -397,18 +340,12 @@ async fn a_step_that_takes_a_missing_command_writes_nothing(store: Shared) {
         let mut wrong = step("a", 1, "t");
         wrong.consumed = consumed.into_iter().map(str::to_owned).collect();
         wrong.answers = vec![("c".into(), "1".into())];
-        assert!(matches!(
-            store.append(wrong).await,
-            Err(StoreError::NotPending { .. })
-        ));
+        assert!(matches!(store.append(wrong).await, Err(StoreError::NotPending { .. })));
     }
     let mut wrong = step("a", 1, "t");
     wrong.consumed = vec!["c".into()];
     wrong.answers = vec![("c".into(), "1".into()), ("missing".into(), "2".into())];
-    assert!(matches!(
-        store.append(wrong).await,
-        Err(StoreError::NotTaken { .. })
-    ));
+    assert!(matches!(store.append(wrong).await, Err(StoreError::NotTaken { .. })));
     assert_eq!(store.get("a").await.unwrap(), before);
     assert_eq!(store.read("a", 0, 10).await.unwrap().len(), 1);
     assert_eq!(store.pending("a").await.unwrap(), [item("c")]);
@@ -421,10 +358,7 @@ async fn a_command_of_another_loop_cannot_be_taken(store: Shared) {
     store.post("b", item("c")).await.unwrap();
     let mut wrong = step("a", 1, "t");
     wrong.consumed = vec!["c".into()];
-    assert!(matches!(
-        store.append(wrong).await,
-        Err(StoreError::NotPending { .. })
-    ));
+    assert!(matches!(store.append(wrong).await, Err(StoreError::NotPending { .. })));
     assert_eq!(store.pending("b").await.unwrap(), [item("c")]);
 }
 
@@ -436,24 +370,14 @@ async fn commands_are_pending_in_the_order_they_came(store: Shared) {
     let mut taking = step("a", 1, "t");
     taking.consumed = vec!["m".into()];
     store.append(taking).await.unwrap();
-    assert_eq!(
-        store.pending("a").await.unwrap(),
-        [item("z"), item("a"), item("k")]
-    );
+    assert_eq!(store.pending("a").await.unwrap(), [item("z"), item("a"), item("k")]);
 }
 
 async fn a_list_is_newest_first(store: Shared) {
     for (id, second) in [("a", 5), ("b", 9), ("c", 5), ("d", 1)] {
         let mut entry = entry(id, "/p", id);
         entry.created_at = at(second);
-        store
-            .create(Create {
-                entry,
-                events: vec![],
-                holder: None,
-            })
-            .await
-            .unwrap();
+        store.create(Create { entry, events: vec![], holder: None }).await.unwrap();
     }
     let listed = store.list(ListFilter::default()).await.unwrap();
     let ids: Vec<&str> = listed.iter().map(|row| row.entry.id.as_str()).collect();
@@ -461,90 +385,32 @@ async fn a_list_is_newest_first(store: Shared) {
 }
 
 async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store: Shared) {
-    for (n, (project, open)) in [("/p", true), ("/q", true), ("/p", false), ("/p", true)]
-        .into_iter()
-        .enumerate()
-    {
+    for (n, (project, open)) in [("/p", true), ("/q", true), ("/p", false), ("/p", true)].into_iter().enumerate() {
         let id = format!("l{n}");
         let mut entry = entry(&id, project, &id);
         entry.open = open;
         entry.created_at = at(i64::try_from(n).unwrap());
-        store
-            .create(Create {
-                entry,
-                events: vec![],
-                holder: None,
-            })
-            .await
-            .unwrap();
+        store.create(Create { entry, events: vec![], holder: None }).await.unwrap();
     }
     let ids = |filter: ListFilter| {
         let store = Arc::clone(&store);
         async move {
             let listed = store.list(filter).await.unwrap();
-            listed
-                .into_iter()
-                .map(|row| row.entry.id)
-                .collect::<Vec<_>>()
-                .join(" ")
+            listed.into_iter().map(|row| row.entry.id).collect::<Vec<_>>().join(" ")
         }
     };
-    let of_p = ListFilter {
-        project: Some("/p".into()),
-        ..ListFilter::default()
-    };
+    let of_p = ListFilter { project: Some("/p".into()), ..ListFilter::default() };
     assert_eq!(ids(ListFilter::default()).await, "l3 l2 l1 l0");
     assert_eq!(ids(of_p.clone()).await, "l3 l2 l0");
-    assert_eq!(
-        ids(ListFilter {
-            open_only: true,
-            ..of_p.clone()
-        })
-        .await,
-        "l3 l0"
-    );
-    assert_eq!(
-        ids(ListFilter {
-            open_only: true,
-            ..ListFilter::default()
-        })
-        .await,
-        "l3 l1 l0"
-    );
-    assert_eq!(
-        ids(ListFilter {
-            limit: Some(2),
-            ..of_p.clone()
-        })
-        .await,
-        "l3 l2"
-    );
-    assert_eq!(
-        ids(ListFilter {
-            limit: Some(0),
-            ..of_p.clone()
-        })
-        .await,
-        ""
-    );
-    assert_eq!(
-        ids(ListFilter {
-            project: Some("/none".into()),
-            ..of_p.clone()
-        })
-        .await,
-        ""
-    );
+    assert_eq!(ids(ListFilter { open_only: true, ..of_p.clone() }).await, "l3 l0");
+    assert_eq!(ids(ListFilter { open_only: true, ..ListFilter::default() }).await, "l3 l1 l0");
+    assert_eq!(ids(ListFilter { limit: Some(2), ..of_p.clone() }).await, "l3 l2");
+    assert_eq!(ids(ListFilter { limit: Some(0), ..of_p.clone() }).await, "");
+    assert_eq!(ids(ListFilter { project: Some("/none".into()), ..of_p.clone() }).await, "");
 
     let short = store.list(of_p.clone()).await.unwrap();
     assert!(short.iter().all(|row| row.entry.summary.is_empty()));
-    let full = store
-        .list(ListFilter {
-            summaries: true,
-            ..of_p
-        })
-        .await
-        .unwrap();
+    let full = store.list(ListFilter { summaries: true, ..of_p }).await.unwrap();
     assert_eq!(full[0].entry.summary, r#"{"id":"l3"}"#);
 }
 
@@ -554,53 +420,28 @@ async fn a_list_shows_the_holder_and_the_head(store: Shared) {
     store.append(step("a", 1, "t")).await.unwrap();
     store.release("b", "u").await.unwrap();
     let listed = store.list(ListFilter::default()).await.unwrap();
-    let seen: Vec<_> = listed
-        .into_iter()
-        .map(|row| (row.entry.id, row.head, row.holder))
-        .collect();
-    assert_eq!(
-        seen,
-        [("b".into(), 1, None), ("a".into(), 2, Some(holder("t")))]
-    );
+    let seen: Vec<_> = listed.into_iter().map(|row| (row.entry.id, row.head, row.holder)).collect();
+    assert_eq!(seen, [("b".into(), 1, None), ("a".into(), 2, Some(holder("t")))]);
 }
 
 async fn every_text_and_size_comes_back_as_it_was(store: Shared) {
     let name = "größe-шаг-歩み-🪢-'\"%_";
     let project = "/home/ü ser/?#%00/проект";
-    let new = Create {
-        entry: entry("a", project, name),
-        events: vec![],
-        holder: None,
-    };
+    let new = Create { entry: entry("a", project, name), events: vec![], holder: None };
     store.create(new).await.unwrap();
     let mut odd = holder("t");
     odd.socket = OsStr::from_bytes(b"/run/\xff\xfe.sock").into();
     store.acquire("a", odd.clone(), None).await.unwrap();
 
-    let texts = [
-        "",
-        "\u{1F9F5} naïve — 日本語",
-        "line\nbreak\ttab\u{1b}[0m",
-        &"ю".repeat(512 * 1024),
-    ];
+    let texts = ["", "\u{1F9F5} naïve — 日本語", "line\nbreak\ttab\u{1b}[0m", &"ю".repeat(512 * 1024)];
     let mut writing = step("a", 0, "t");
     writing.events = texts.iter().map(|text| event_with("said", text)).collect();
     writing.entry.summary = texts[3].to_owned();
     writing.entry.goal = "say \"hi\"\u{7f}\u{200b}".into();
-    let expected: Vec<_> = writing
-        .events
-        .iter()
-        .map(|event| event.body.clone())
-        .collect();
+    let expected: Vec<_> = writing.events.iter().map(|event| event.body.clone()).collect();
     store.append(writing).await.unwrap();
 
-    let bodies: Vec<_> = store
-        .read("a", 0, 10)
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|event| event.body)
-        .collect();
+    let bodies: Vec<_> = store.read("a", 0, 10).await.unwrap().into_iter().map(|event| event.body).collect();
     assert!(bodies == expected, "bodies differ");
     assert!(bodies[3].len() > 1024 * 1024);
     let found = store.find(project, name).await.unwrap().unwrap();
@@ -610,19 +451,10 @@ async fn every_text_and_size_comes_back_as_it_was(store: Shared) {
 }
 
 async fn a_time_comes_back_to_the_nanosecond(store: Shared) {
-    let times = [
-        "1969-12-31T23:59:59.999999999Z",
-        "2026-11-03T00:00:00Z",
-        "2262-04-11T23:47:16.854775807Z",
-    ];
+    let times = ["1969-12-31T23:59:59.999999999Z", "2026-11-03T00:00:00Z", "2262-04-11T23:47:16.854775807Z"];
     new_loop(&*store, "a", "t").await;
     let mut writing = step("a", 1, "t");
-    writing.events = times
-        .map(|time| NewEvent {
-            at: time.parse().unwrap(),
-            ..event("x")
-        })
-        .to_vec();
+    writing.events = times.map(|time| NewEvent { at: time.parse().unwrap(), ..event("x") }).to_vec();
     store.append(writing).await.unwrap();
     let read = store.read("a", 1, 10).await.unwrap();
     let read: Vec<String> = read.iter().map(|event| event.at.to_string()).collect();
@@ -633,10 +465,7 @@ async fn a_time_that_cannot_be_kept_is_refused(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let before = store.get("a").await.unwrap();
     let mut writing = step("a", 1, "t");
-    writing.events.push(NewEvent {
-        at: Timestamp::MAX,
-        ..event("x")
-    });
+    writing.events.push(NewEvent { at: Timestamp::MAX, ..event("x") });
     let refused = store.append(writing).await;
     assert!(matches!(refused, Err(StoreError::TimeOutOfRange { at }) if at == Timestamp::MAX));
     assert_eq!(store.get("a").await.unwrap(), before);

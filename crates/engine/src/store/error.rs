@@ -42,17 +42,9 @@ pub enum StoreError {
     #[error("{} is a database of another program", path.display())]
     Foreign { path: PathBuf },
     #[error("the database {} has version {found}, this windlass knows versions up to {known}", path.display())]
-    NewerDatabase {
-        path: PathBuf,
-        found: u32,
-        known: u32,
-    },
+    NewerDatabase { path: PathBuf, found: u32, known: u32 },
     #[error("the database {} has version {found}, this windlass reads version {known}", path.display())]
-    OlderDatabase {
-        path: PathBuf,
-        found: u32,
-        known: u32,
-    },
+    OlderDatabase { path: PathBuf, found: u32, known: u32 },
     #[error("the database {} cannot be written", path.display())]
     ReadOnly { path: PathBuf },
     #[error("no permission to read the database {}", path.display())]
@@ -91,18 +83,21 @@ impl StoreError {
         match self {
             Self::NameTaken { .. } => Some("choose another with --name, or resume that loop".into()),
             Self::Conflict { .. } => Some("read the loop again and repeat the command".into()),
-            Self::LeaseLost { .. } => Some("this process no longer drives the loop; follow it with 'windlass logs -f'".into()),
-            Self::Held(holder) => Some(format!(
-                "it is driven by process {}; 'windlass stop' or 'windlass logs -f' reach it",
-                holder.pid
-            )),
+            Self::LeaseLost { .. } => {
+                Some("this process no longer drives the loop; follow it with 'windlass logs -f'".into())
+            }
+            Self::Held(holder) => {
+                Some(format!("it is driven by process {}; 'windlass stop' or 'windlass logs -f' reach it", holder.pid))
+            }
             Self::NotFound { .. } => Some("'windlass run' creates it; or WINDLASS_HOME names another directory".into()),
             Self::Corrupt { path, .. } => Some(format!(
                 "nothing was changed; put a backup in its place, or move {0}, {0}-wal and {0}-shm away to start with an empty one",
                 path.display()
             )),
             Self::Foreign { .. } => Some("nothing was changed; point WINDLASS_HOME to a directory of its own".into()),
-            Self::NewerDatabase { .. } => Some("nothing was changed; update windlass, or point WINDLASS_HOME elsewhere".into()),
+            Self::NewerDatabase { .. } => {
+                Some("nothing was changed; update windlass, or point WINDLASS_HOME elsewhere".into())
+            }
             Self::OlderDatabase { .. } => {
                 Some("a command that may write, such as 'windlass run', brings it up to date and keeps a copy".into())
             }
@@ -112,7 +107,9 @@ impl StoreError {
             )),
             Self::Forbidden { path } => Some(format!("make {} readable for this user", path.display())),
             Self::DiskFull { .. } => Some("nothing was half written; free some space and repeat the command".into()),
-            Self::Busy { .. } => Some("nothing was written; try again, and see which windlass or backup holds it if this lasts".into()),
+            Self::Busy { .. } => {
+                Some("nothing was written; try again, and see which windlass or backup holds it if this lasts".into())
+            }
             Self::IdTaken { .. }
             | Self::UnknownLoop { .. }
             | Self::NotPending { .. }

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{
-    Append, CatalogueEntry, Create, Holder, InboxItem, ListFilter, Listed, NewEvent, Result, Store,
-    StoreError, StoredEvent, nanoseconds,
+    Append, CatalogueEntry, Create, Holder, InboxItem, ListFilter, Listed, NewEvent, Result, Store, StoreError,
+    StoredEvent, nanoseconds,
 };
 
 #[derive(Debug, Default)]
@@ -57,12 +57,7 @@ impl MemoryStore {
 
 impl State {
     fn index(&self, loop_id: &str) -> Result<usize> {
-        self.by_id
-            .get(loop_id)
-            .copied()
-            .ok_or_else(|| StoreError::UnknownLoop {
-                id: loop_id.to_owned(),
-            })
+        self.by_id.get(loop_id).copied().ok_or_else(|| StoreError::UnknownLoop { id: loop_id.to_owned() })
     }
 
     /// Refuses a step whose inbox items are not in the state it needs them in.
@@ -76,9 +71,9 @@ impl State {
         }
         let mut answered = HashSet::new();
         for (id, _) in &step.answers {
-            let open = self.posted(at_loop, id).is_some_and(|posted| {
-                (posted.taken || taken.contains(id)) && posted.answer.is_none()
-            });
+            let open = self
+                .posted(at_loop, id)
+                .is_some_and(|posted| (posted.taken || taken.contains(id)) && posted.answer.is_none());
             if !open || !answered.insert(id) {
                 return Err(StoreError::NotTaken { id: id.clone() });
             }
@@ -99,37 +94,19 @@ impl Loop {
 
     fn push(&mut self, events: Vec<NewEvent>) {
         for NewEvent { at, kind, body } in events {
-            self.events.push(StoredEvent {
-                seq: self.head() + 1,
-                at,
-                kind,
-                body,
-            });
+            self.events.push(StoredEvent { seq: self.head() + 1, at, kind, body });
         }
     }
 
     fn listed(&self) -> Listed {
-        Listed {
-            entry: self.entry.clone(),
-            head: self.head(),
-            holder: self.holder.clone(),
-        }
+        Listed { entry: self.entry.clone(), head: self.head(), holder: self.holder.clone() }
     }
 }
 
 fn check_times(entry: &CatalogueEntry, events: &[NewEvent]) -> Result<()> {
-    let entry_times = [
-        Some(entry.created_at),
-        Some(entry.updated_at),
-        entry.stopped_at,
-    ];
-    let times = entry_times
-        .into_iter()
-        .flatten()
-        .chain(events.iter().map(|event| event.at));
-    times
-        .into_iter()
-        .try_for_each(|at| nanoseconds(at).map(drop))
+    let entry_times = [Some(entry.created_at), Some(entry.updated_at), entry.stopped_at];
+    let times = entry_times.into_iter().flatten().chain(events.iter().map(|event| event.at));
+    times.into_iter().try_for_each(|at| nanoseconds(at).map(drop))
 }
 
 #[async_trait]
@@ -137,11 +114,7 @@ impl Store for MemoryStore {
     async fn create(&self, new: Create) -> Result<u64> {
         let mut state = self.state();
         check_times(&new.entry, &new.events)?;
-        let Create {
-            entry,
-            events,
-            holder,
-        } = new;
+        let Create { entry, events, holder } = new;
         if state.by_id.contains_key(&entry.id) {
             return Err(StoreError::IdTaken { id: entry.id });
         }
@@ -152,11 +125,7 @@ impl Store for MemoryStore {
         let index = state.loops.len();
         state.by_id.insert(entry.id.clone(), index);
         state.by_name.insert(key, index);
-        let mut created = Loop {
-            entry,
-            events: Vec::new(),
-            holder,
-        };
+        let mut created = Loop { entry, events: Vec::new(), holder };
         created.push(events);
         let head = created.head();
         state.loops.push(created);
@@ -168,20 +137,11 @@ impl Store for MemoryStore {
         check_times(&step.entry, &step.events)?;
         let index = state.index(&step.loop_id)?;
         let current = &state.loops[index];
-        if current
-            .holder
-            .as_ref()
-            .is_none_or(|holder| holder.token != step.token)
-        {
-            return Err(StoreError::LeaseLost {
-                loop_id: step.loop_id,
-            });
+        if current.holder.as_ref().is_none_or(|holder| holder.token != step.token) {
+            return Err(StoreError::LeaseLost { loop_id: step.loop_id });
         }
         if current.head() != step.expected_seq {
-            return Err(StoreError::Conflict {
-                expected: step.expected_seq,
-                found: current.head(),
-            });
+            return Err(StoreError::Conflict { expected: step.expected_seq, found: current.head() });
         }
         state.check_inbox(index, &step)?;
 
@@ -212,21 +172,12 @@ impl Store for MemoryStore {
             return Ok(Vec::new());
         };
         let after = usize::try_from(after_seq).unwrap_or(usize::MAX);
-        Ok(state.loops[index]
-            .events
-            .iter()
-            .skip(after)
-            .take(limit)
-            .cloned()
-            .collect())
+        Ok(state.loops[index].events.iter().skip(after).take(limit).cloned().collect())
     }
 
     async fn get(&self, loop_id: &str) -> Result<Option<Listed>> {
         let state = self.state();
-        Ok(state
-            .by_id
-            .get(loop_id)
-            .map(|&index| state.loops[index].listed()))
+        Ok(state.by_id.get(loop_id).map(|&index| state.loops[index].listed()))
     }
 
     async fn find(&self, project: &str, name: &str) -> Result<Option<Listed>> {
@@ -241,21 +192,13 @@ impl Store for MemoryStore {
             .loops
             .iter()
             .rev()
-            .filter(|row| {
-                filter
-                    .project
-                    .as_ref()
-                    .is_none_or(|project| row.entry.project == *project)
-            })
+            .filter(|row| filter.project.as_ref().is_none_or(|project| row.entry.project == *project))
             .filter(|row| row.entry.open || !filter.open_only)
             .collect();
         // Stable, so loops of the same moment keep the order of creation, last first.
         found.sort_by_key(|row| std::cmp::Reverse(row.entry.created_at));
-        let mut listed: Vec<Listed> = found
-            .into_iter()
-            .take(filter.limit.unwrap_or(usize::MAX))
-            .map(Loop::listed)
-            .collect();
+        let mut listed: Vec<Listed> =
+            found.into_iter().take(filter.limit.unwrap_or(usize::MAX)).map(Loop::listed).collect();
         if !filter.summaries {
             listed.iter_mut().for_each(|row| row.entry.summary.clear());
         }
@@ -279,18 +222,13 @@ impl Store for MemoryStore {
     async fn release(&self, loop_id: &str, token: &str) -> Result<()> {
         let mut state = self.state();
         let index = state.index(loop_id)?;
-        state.loops[index]
-            .holder
-            .take_if(|holder| holder.token == token);
+        state.loops[index].holder.take_if(|holder| holder.token == token);
         Ok(())
     }
 
     async fn holder(&self, loop_id: &str) -> Result<Option<Holder>> {
         let state = self.state();
-        Ok(state
-            .by_id
-            .get(loop_id)
-            .and_then(|&index| state.loops[index].holder.clone()))
+        Ok(state.by_id.get(loop_id).and_then(|&index| state.loops[index].holder.clone()))
     }
 
     async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()> {
@@ -300,12 +238,7 @@ impl Store for MemoryStore {
         if !state.by_item.contains_key(&item.id) {
             let position = state.inbox.len();
             state.by_item.insert(item.id.clone(), position);
-            state.inbox.push(Posted {
-                at_loop,
-                item,
-                taken: false,
-                answer: None,
-            });
+            state.inbox.push(Posted { at_loop, item, taken: false, answer: None });
         }
         Ok(())
     }
@@ -315,18 +248,12 @@ impl Store for MemoryStore {
         let Some(&index) = state.by_id.get(loop_id) else {
             return Ok(Vec::new());
         };
-        let waiting = state
-            .inbox
-            .iter()
-            .filter(|posted| posted.at_loop == index && !posted.taken);
+        let waiting = state.inbox.iter().filter(|posted| posted.at_loop == index && !posted.taken);
         Ok(waiting.map(|posted| posted.item.clone()).collect())
     }
 
     async fn answer(&self, item_id: &str) -> Result<Option<Option<String>>> {
         let state = self.state();
-        Ok(state
-            .by_item
-            .get(item_id)
-            .map(|&position| state.inbox[position].answer.clone()))
+        Ok(state.by_item.get(item_id).map(|&position| state.inbox[position].answer.clone()))
     }
 }

@@ -4,15 +4,13 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_engine::store::{
-    Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, SqliteStore, Store,
-};
+use windlass_engine::store::{Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, SqliteStore, Store};
 
-pub fn at(second: i64) -> Timestamp {
+pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::new(1_760_000_000 + second, 123_456_789).expect("a time of this century")
 }
 
-pub fn entry(id: &str, project: &str, name: &str) -> CatalogueEntry {
+pub(crate) fn entry(id: &str, project: &str, name: &str) -> CatalogueEntry {
     CatalogueEntry {
         id: id.into(),
         project: project.into(),
@@ -31,20 +29,16 @@ pub fn entry(id: &str, project: &str, name: &str) -> CatalogueEntry {
     }
 }
 
-pub fn event(kind: &str) -> NewEvent {
+pub(crate) fn event(kind: &str) -> NewEvent {
     event_with(kind, "")
 }
 
-pub fn event_with(kind: &str, text: &str) -> NewEvent {
+pub(crate) fn event_with(kind: &str, text: &str) -> NewEvent {
     let body = serde_json::json!({ "type": kind, "text": text }).to_string();
-    NewEvent {
-        at: at(1),
-        kind: kind.into(),
-        body,
-    }
+    NewEvent { at: at(1), kind: kind.into(), body }
 }
 
-pub fn holder(token: &str) -> Holder {
+pub(crate) fn holder(token: &str) -> Holder {
     Holder {
         boot_id: "1b0f".into(),
         pid: 4711,
@@ -54,26 +48,18 @@ pub fn holder(token: &str) -> Holder {
     }
 }
 
-pub fn item(id: &str) -> InboxItem {
-    InboxItem {
-        id: id.into(),
-        at: at(2),
-        body: format!(r#"{{"type":"stop","id":"{id}"}}"#),
-    }
+pub(crate) fn item(id: &str) -> InboxItem {
+    InboxItem { id: id.into(), at: at(2), body: format!(r#"{{"type":"stop","id":"{id}"}}"#) }
 }
 
 /// A loop `id` named like its id in project `/p`, led by `token`, with its first event.
-pub async fn new_loop(store: &dyn Store, id: &str, token: &str) {
-    let new = Create {
-        entry: entry(id, "/p", id),
-        events: vec![event("loop_created")],
-        holder: Some(holder(token)),
-    };
+pub(crate) async fn new_loop(store: &dyn Store, id: &str, token: &str) {
+    let new = Create { entry: entry(id, "/p", id), events: vec![event("loop_created")], holder: Some(holder(token)) };
     assert_eq!(store.create(new).await.expect("a new loop"), 1);
 }
 
 /// A step of loop `id` with one event after `expected_seq`.
-pub fn step(id: &str, expected_seq: u64, token: &str) -> Append {
+pub(crate) fn step(id: &str, expected_seq: u64, token: &str) -> Append {
     let mut entry = entry(id, "/p", id);
     entry.iterations = u32::try_from(expected_seq).expect("a small number");
     entry.updated_at = at(i64::try_from(expected_seq).expect("a small number"));
@@ -88,6 +74,6 @@ pub fn step(id: &str, expected_seq: u64, token: &str) -> Append {
     }
 }
 
-pub fn open(path: &Path) -> SqliteStore {
+pub(crate) fn open(path: &Path) -> SqliteStore {
     SqliteStore::open(path, Access::ReadWrite).expect("a database that can be written")
 }

@@ -41,22 +41,14 @@ impl Fault {
 
 /// SQLite's primary result code, if the error came from SQLite.
 pub(super) fn code(error: &rusqlite::Error) -> Option<i32> {
-    error
-        .sqlite_error()
-        .map(|failure| failure.extended_code & 0xff)
+    error.sqlite_error().map(|failure| failure.extended_code & 0xff)
 }
 
 pub(super) fn explain(path: &Path, source: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match code(&source) {
-        Some(ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => StoreError::Corrupt {
-            path,
-            source: Some(source),
-        },
-        Some(ffi::SQLITE_FULL) => StoreError::DiskFull {
-            path,
-            source: Some(source),
-        },
+        Some(ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => StoreError::Corrupt { path, source: Some(source) },
+        Some(ffi::SQLITE_FULL) => StoreError::DiskFull { path, source: Some(source) },
         Some(ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => StoreError::Busy { path, source },
         Some(ffi::SQLITE_READONLY) => StoreError::ReadOnly { path },
         // SQLite does not pass on why the system refused, so look at the place itself.
@@ -64,10 +56,7 @@ pub(super) fn explain(path: &Path, source: rusqlite::Error) -> StoreError {
             if !permits(&path, Permission::READ_OK) {
                 StoreError::Forbidden { path }
             } else if is_full(&path) {
-                StoreError::DiskFull {
-                    path,
-                    source: Some(source),
-                }
+                StoreError::DiskFull { path, source: Some(source) }
             } else if !is_writable(&path) {
                 StoreError::ReadOnly { path }
             } else {
@@ -83,10 +72,7 @@ pub(super) fn explain_io(path: &Path, source: io::Error) -> StoreError {
     let path = path.to_owned();
     if source.kind() == io::ErrorKind::StorageFull {
         StoreError::DiskFull { path, source: None }
-    } else if matches!(
-        source.kind(),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-    ) {
+    } else if matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) {
         StoreError::ReadOnly { path }
     } else {
         StoreError::Io { path, source }
@@ -110,8 +96,7 @@ fn permits(path: &Path, permission: Permission) -> bool {
 fn is_full(path: &Path) -> bool {
     const LEAST: u64 = 64 * 1024;
     rustix::fs::statvfs(directory_of(path)).is_ok_and(|disk| {
-        disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST
-            || (disk.f_files > 0 && disk.f_favail == 0)
+        disk.f_bavail.saturating_mul(disk.f_frsize) < LEAST || (disk.f_files > 0 && disk.f_favail == 0)
     })
 }
 

@@ -20,9 +20,7 @@ use async_trait::async_trait;
 use self::readers::Readers;
 use self::steps::Step;
 use self::writer::Writer;
-use super::{
-    Append, Create, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
-};
+use super::{Append, Create, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent};
 
 /// What the process wants from the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,21 +48,13 @@ impl SqliteStore {
             Access::ReadOnly => {
                 let (connection, mode) = open::readable(&path)?;
                 let readers = Readers::new(&path, mode, Some(connection));
-                Ok(Self {
-                    path,
-                    readers: Arc::new(readers),
-                    writer: None,
-                })
+                Ok(Self { path, readers: Arc::new(readers), writer: None })
             }
             Access::ReadWrite => {
                 let connection = open::writable(&path)?;
                 let writer = Writer::start(connection, &path)?;
                 let readers = Readers::new(&path, open::Mode::Shared, None);
-                Ok(Self {
-                    path,
-                    readers: Arc::new(readers),
-                    writer: Some(writer),
-                })
+                Ok(Self { path, readers: Arc::new(readers), writer: Some(writer) })
             }
         }
     }
@@ -75,9 +65,7 @@ impl SqliteStore {
 
     async fn write(&self, step: Step) -> Result<u64> {
         let Some(writer) = &self.writer else {
-            return Err(StoreError::ReadOnly {
-                path: self.path.clone(),
-            });
+            return Err(StoreError::ReadOnly { path: self.path.clone() });
         };
         writer.write(step).await
     }
@@ -104,40 +92,26 @@ impl Store for SqliteStore {
 
     async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         let loop_id = loop_id.to_owned();
-        self.readers
-            .run(move |connection| rows::events(connection, &loop_id, after_seq, limit))
-            .await
+        self.readers.run(move |connection| rows::events(connection, &loop_id, after_seq, limit)).await
     }
 
     async fn get(&self, loop_id: &str) -> Result<Option<Listed>> {
         let loop_id = loop_id.to_owned();
-        self.readers
-            .run(move |connection| rows::by_id(connection, &loop_id))
-            .await
+        self.readers.run(move |connection| rows::by_id(connection, &loop_id)).await
     }
 
     async fn find(&self, project: &str, name: &str) -> Result<Option<Listed>> {
         let (project, name) = (project.to_owned(), name.to_owned());
-        self.readers
-            .run(move |connection| rows::by_name(connection, &project, &name))
-            .await
+        self.readers.run(move |connection| rows::by_name(connection, &project, &name)).await
     }
 
     async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>> {
-        self.readers
-            .run(move |connection| rows::list(connection, &filter))
-            .await
+        self.readers.run(move |connection| rows::list(connection, &filter)).await
     }
 
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()> {
         let (loop_id, replacing) = (loop_id.to_owned(), replacing.map(str::to_owned));
-        self.write(Step::Acquire {
-            loop_id,
-            holder,
-            replacing,
-        })
-        .await
-        .map(drop)
+        self.write(Step::Acquire { loop_id, holder, replacing }).await.map(drop)
     }
 
     async fn release(&self, loop_id: &str, token: &str) -> Result<()> {
@@ -147,9 +121,7 @@ impl Store for SqliteStore {
 
     async fn holder(&self, loop_id: &str) -> Result<Option<Holder>> {
         let loop_id = loop_id.to_owned();
-        self.readers
-            .run(move |connection| rows::holder(connection, &loop_id))
-            .await
+        self.readers.run(move |connection| rows::holder(connection, &loop_id)).await
     }
 
     async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()> {
@@ -159,15 +131,11 @@ impl Store for SqliteStore {
 
     async fn pending(&self, loop_id: &str) -> Result<Vec<InboxItem>> {
         let loop_id = loop_id.to_owned();
-        self.readers
-            .run(move |connection| rows::pending(connection, &loop_id))
-            .await
+        self.readers.run(move |connection| rows::pending(connection, &loop_id)).await
     }
 
     async fn answer(&self, item_id: &str) -> Result<Option<Option<String>>> {
         let item_id = item_id.to_owned();
-        self.readers
-            .run(move |connection| rows::answer(connection, &item_id))
-            .await
+        self.readers.run(move |connection| rows::answer(connection, &item_id)).await
     }
 }

@@ -48,25 +48,19 @@ pub(super) fn writable(path: &Path) -> Result<Connection> {
     create(path).map_err(|source| explain_io(path, source))?;
     refuse_orphaned_log(path)?;
     if !is_writable(path) {
-        return Err(StoreError::ReadOnly {
-            path: path.to_owned(),
-        });
+        return Err(StoreError::ReadOnly { path: path.to_owned() });
     }
     prepare(path).map_err(|fault| fault.explain(path))
 }
 
 fn prepare(path: &Path) -> Result<Connection, Fault> {
-    let mut connection =
-        Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_WRITE))?;
+    let mut connection = Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_WRITE))?;
     connection.busy_timeout(PATIENCE)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let version = schema::inspect(&connection, path, schema::KNOWN)?;
     // SQLite falls back to reading when it may not write.
     if connection.is_readonly("main")? {
-        return Err(StoreError::ReadOnly {
-            path: path.to_owned(),
-        }
-        .into());
+        return Err(StoreError::ReadOnly { path: path.to_owned() }.into());
     }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
 
@@ -99,16 +93,8 @@ fn create(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let directory = directory_of(path);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&directory)?;
-    match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-    {
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => File::open(directory)?.sync_all(),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -117,29 +103,25 @@ fn create(path: &Path) -> io::Result<()> {
 
 /// Opens for reading; with the way that worked, for further connections.
 pub(super) fn readable(path: &Path) -> Result<(Connection, Mode)> {
+    readable_as(path, schema::KNOWN)
+}
+
+fn readable_as(path: &Path, known: u32) -> Result<(Connection, Mode)> {
     let size = match fs::metadata(path) {
         Ok(metadata) => metadata.len(),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            return Err(StoreError::Forbidden {
-                path: path.to_owned(),
-            });
+            return Err(StoreError::Forbidden { path: path.to_owned() });
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
         Err(source) => {
-            return Err(StoreError::Io {
-                path: path.to_owned(),
-                source,
-            });
+            return Err(StoreError::Io { path: path.to_owned(), source });
         }
     };
     refuse_orphaned_log(path)?;
     if size == 0 {
-        return Err(StoreError::NotFound {
-            path: path.to_owned(),
-        });
+        return Err(StoreError::NotFound { path: path.to_owned() });
     }
 
-    let known = schema::KNOWN;
     let mut mode = Mode::Shared;
     let attempt = |mode| -> Result<(Connection, u32), Fault> {
         let connection = reader(path, mode)?;
@@ -148,28 +130,15 @@ pub(super) fn readable(path: &Path) -> Result<(Connection, Mode)> {
     };
     let mut opened = attempt(mode);
     if let Err(Fault::Sqlite(error)) = &opened
-        && matches!(
-            code(error),
-            Some(ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY)
-        )
+        && matches!(code(error), Some(ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY))
         && !is_writable(path)
     {
-        mode = if size_of_log(path) > 0 {
-            Mode::FileAndLog
-        } else {
-            Mode::FileAlone
-        };
+        mode = if size_of_log(path) > 0 { Mode::FileAndLog } else { Mode::FileAlone };
         opened = attempt(mode);
     }
     match opened.map_err(|fault| fault.explain(path))? {
-        (_, 0) => Err(StoreError::NotFound {
-            path: path.to_owned(),
-        }),
-        (_, found) if found < known => Err(StoreError::OlderDatabase {
-            path: path.to_owned(),
-            found,
-            known,
-        }),
+        (_, 0) => Err(StoreError::NotFound { path: path.to_owned() }),
+        (_, found) if found < known => Err(StoreError::OlderDatabase { path: path.to_owned(), found, known }),
         (connection, _) => Ok((connection, mode)),
     }
 }
@@ -207,10 +176,7 @@ fn flags(access: OpenFlags) -> OpenFlags {
 fn refuse_orphaned_log(path: &Path) -> Result<()> {
     let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size == 0 && size_of_log(path) > 0 {
-        return Err(StoreError::Corrupt {
-            path: path.to_owned(),
-            source: None,
-        });
+        return Err(StoreError::Corrupt { path: path.to_owned(), source: None });
     }
     Ok(())
 }
@@ -225,12 +191,40 @@ fn immutable_uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(byte.into())
-            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(byte.into()),
             _ => uri.push_str(&format!("%{byte:02X}")),
         }
     }
     uri.push_str("?immutable=1");
     uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_on_disk_before_it_returns() {
+        let home = tempfile::tempdir().unwrap();
+        let connection = writable(&home.path().join("windlass.db")).unwrap();
+        let pragma = |name| -> String {
+            let value = connection.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
+            format!("{:?}", value.unwrap())
+        };
+        assert_eq!(pragma("journal_mode"), "Text(\"wal\")");
+        assert_eq!(pragma("synchronous"), "Integer(2)");
+        assert_eq!(pragma("foreign_keys"), "Integer(1)");
+    }
+
+    #[test]
+    fn only_a_database_of_the_known_version_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("windlass.db");
+        drop(writable(&path).unwrap());
+        let older = readable_as(&path, schema::KNOWN + 1).unwrap_err();
+        assert!(matches!(older, StoreError::OlderDatabase { found: schema::KNOWN, .. }), "{older:?}");
+        // Version 0 with our mark is a creation that did not finish: there is nothing to read yet.
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 0).unwrap();
+        assert!(matches!(readable(&path), Err(StoreError::NotFound { .. })));
+    }
 }

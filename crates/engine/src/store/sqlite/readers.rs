@@ -38,12 +38,7 @@ impl Readers {
         self: &Arc<Self>,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let permit = self
-            .permits
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|_| StoreError::Stopped)?;
+        let permit = self.permits.clone().acquire_owned().await.map_err(|_| StoreError::Stopped)?;
         let readers = Arc::clone(self);
         let work = tokio::task::spawn_blocking(move || {
             // Moved in: a caller that is dropped does not free the place before the query has ended.

@@ -16,11 +16,7 @@ const HOLDER: &str = "h.boot_id, h.pid, h.start_time, h.socket, h.token";
 
 /// The columns of [`Listed`], with or without the summary.
 fn select(summaries: bool) -> String {
-    let (summary, join) = if summaries {
-        ("s.body", "JOIN summaries s ON s.loop = l.pk")
-    } else {
-        ("''", "")
-    };
+    let (summary, join) = if summaries { ("s.body", "JOIN summaries s ON s.loop = l.pk") } else { ("''", "") };
     format!(
         "SELECT {HOLDER}, l.id, l.project, l.name, l.goal, l.recipe, l.status, l.open, l.iterations,
                 l.max_iterations, l.stop_reason, l.created_at, l.updated_at, l.stopped_at, l.head, {summary}
@@ -30,44 +26,22 @@ fn select(summaries: bool) -> String {
 
 pub(super) fn by_id(connection: &Connection, loop_id: &str) -> rusqlite::Result<Option<Listed>> {
     let sql = format!("{} WHERE l.id = ?1", select(true));
-    connection
-        .prepare_cached(&sql)?
-        .query_row([loop_id], listed)
-        .optional()
+    connection.prepare_cached(&sql)?.query_row([loop_id], listed).optional()
 }
 
-pub(super) fn by_name(
-    connection: &Connection,
-    project: &str,
-    name: &str,
-) -> rusqlite::Result<Option<Listed>> {
+pub(super) fn by_name(connection: &Connection, project: &str, name: &str) -> rusqlite::Result<Option<Listed>> {
     let sql = format!("{} WHERE l.project = ?1 AND l.name = ?2", select(true));
-    connection
-        .prepare_cached(&sql)?
-        .query_row([project, name], listed)
-        .optional()
+    connection.prepare_cached(&sql)?.query_row([project, name], listed).optional()
 }
 
 pub(super) fn list(connection: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<Listed>> {
-    let project = if filter.project.is_some() {
-        "l.project = ?1"
-    } else {
-        "?1 IS NULL"
-    };
-    let open = if filter.open_only {
-        "AND l.open = 1"
-    } else {
-        ""
-    };
-    let sql = format!(
-        "{} WHERE {project} {open} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2",
-        select(filter.summaries)
-    );
+    let project = if filter.project.is_some() { "l.project = ?1" } else { "?1 IS NULL" };
+    let open = if filter.open_only { "AND l.open = 1" } else { "" };
+    let sql =
+        format!("{} WHERE {project} {open} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2", select(filter.summaries));
     let limit = filter.limit.map_or(-1, row_limit);
     let mut statement = connection.prepare_cached(&sql)?;
-    statement
-        .query_map(params![filter.project, limit], listed)?
-        .collect()
+    statement.query_map(params![filter.project, limit], listed)?.collect()
 }
 
 pub(super) fn events(
@@ -89,18 +63,12 @@ pub(super) fn events(
             body: row.get(3)?,
         })
     };
-    statement
-        .query_map(params![loop_id, after, row_limit(limit)], event)?
-        .collect()
+    statement.query_map(params![loop_id, after, row_limit(limit)], event)?.collect()
 }
 
 pub(super) fn holder(connection: &Connection, loop_id: &str) -> rusqlite::Result<Option<Holder>> {
-    let sql =
-        format!("SELECT {HOLDER} FROM leases h JOIN loops l ON l.pk = h.loop WHERE l.id = ?1");
-    let found = connection
-        .prepare_cached(&sql)?
-        .query_row([loop_id], lease)
-        .optional()?;
+    let sql = format!("SELECT {HOLDER} FROM leases h JOIN loops l ON l.pk = h.loop WHERE l.id = ?1");
+    let found = connection.prepare_cached(&sql)?.query_row([loop_id], lease).optional()?;
     Ok(found.flatten())
 }
 
@@ -109,20 +77,11 @@ pub(super) fn pending(connection: &Connection, loop_id: &str) -> rusqlite::Resul
         "SELECT id, at, body FROM inbox
          WHERE loop = (SELECT pk FROM loops WHERE id = ?1) AND taken IS NULL ORDER BY pk",
     )?;
-    let item = |row: &Row<'_>| {
-        Ok(InboxItem {
-            id: row.get(0)?,
-            at: time(row, 1)?,
-            body: row.get(2)?,
-        })
-    };
+    let item = |row: &Row<'_>| Ok(InboxItem { id: row.get(0)?, at: time(row, 1)?, body: row.get(2)? });
     statement.query_map([loop_id], item)?.collect()
 }
 
-pub(super) fn answer(
-    connection: &Connection,
-    item_id: &str,
-) -> rusqlite::Result<Option<Option<String>>> {
+pub(super) fn answer(connection: &Connection, item_id: &str) -> rusqlite::Result<Option<Option<String>>> {
     let mut statement = connection.prepare_cached("SELECT answer FROM inbox WHERE id = ?1")?;
     statement.query_row([item_id], |row| row.get(0)).optional()
 }
@@ -141,17 +100,10 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
         stop_reason: row.get(14)?,
         created_at: time(row, 15)?,
         updated_at: time(row, 16)?,
-        stopped_at: row
-            .get::<_, Option<i64>>(17)?
-            .map(|_| time(row, 17))
-            .transpose()?,
+        stopped_at: row.get::<_, Option<i64>>(17)?.map(|_| time(row, 17)).transpose()?,
         summary: row.get(19)?,
     };
-    Ok(Listed {
-        entry,
-        head: row.get::<_, i64>(18)?.cast_unsigned(),
-        holder: lease(row)?,
-    })
+    Ok(Listed { entry, head: row.get::<_, i64>(18)?.cast_unsigned(), holder: lease(row)? })
 }
 
 /// The holder in the first five columns; `None` where the join found no lease.
@@ -169,9 +121,8 @@ pub(super) fn lease(row: &Row<'_>) -> rusqlite::Result<Option<Holder>> {
 }
 
 fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    Timestamp::from_nanosecond(row.get::<_, i64>(column)?.into()).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Integer, error.into())
-    })
+    Timestamp::from_nanosecond(row.get::<_, i64>(column)?.into())
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(column, Type::Integer, error.into()))
 }
 
 fn row_limit(limit: usize) -> i64 {

@@ -97,12 +97,7 @@ pub(super) fn inspect(connection: &Connection, path: &Path, known: u32) -> Resul
     let path = path.to_owned();
     if application == APPLICATION_ID {
         if version > known {
-            return Err(StoreError::NewerDatabase {
-                path,
-                found: version,
-                known,
-            }
-            .into());
+            return Err(StoreError::NewerDatabase { path, found: version, known }.into());
         }
         Ok(version)
     } else if application == 0 && version == 0 && tables == 0 {
@@ -113,19 +108,12 @@ pub(super) fn inspect(connection: &Connection, path: &Path, known: u32) -> Resul
 }
 
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
-    connection
-        .prepare_cached("PRAGMA user_version")?
-        .query_row([], |row| row.get(0))
+    connection.prepare_cached("PRAGMA user_version")?.query_row([], |row| row.get(0))
 }
 
 /// Leads a database of version `from` to the last of `migrations`. Another process may be doing the same:
 /// each step looks again under the write lock.
-pub(super) fn migrate(
-    connection: &mut Connection,
-    path: &Path,
-    migrations: &[&str],
-    from: u32,
-) -> Result<(), Fault> {
+pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str], from: u32) -> Result<(), Fault> {
     let from = from as usize;
     if from > 0 && from < migrations.len() {
         back_up(connection, path, from)?;
@@ -149,13 +137,7 @@ fn back_up(connection: &Connection, path: &Path, version: usize) -> Result<(), F
     let partial = beside(path, &format!(".v{version}.{}.partial", std::process::id()));
     let copied = copy_into(connection, &partial).and_then(|()| {
         let backup = (1..)
-            .map(|n| {
-                if n == 1 {
-                    format!(".v{version}.bak")
-                } else {
-                    format!(".v{version}.{n}.bak")
-                }
-            })
+            .map(|n| if n == 1 { format!(".v{version}.bak") } else { format!(".v{version}.{n}.bak") })
             .map(|suffix| beside(path, &suffix))
             .find(|candidate| !candidate.exists())
             .unwrap_or_else(|| partial.clone());
@@ -179,26 +161,99 @@ fn copy_into(connection: &Connection, target: &Path) -> Result<(), Fault> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(target)
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(target)
     };
     let file = create().map_err(|source| explain_io(target, source))?;
     let name = target.to_str().ok_or_else(|| {
-        explain_io(
-            target,
-            io::Error::new(io::ErrorKind::InvalidInput, "the path is not valid UTF-8"),
-        )
+        explain_io(target, io::Error::new(io::ErrorKind::InvalidInput, "the path is not valid UTF-8"))
     })?;
     connection.execute("VACUUM INTO ?1", [name])?;
-    file.sync_all()
-        .map_err(|source| explain_io(target, source).into())
+    file.sync_all().map_err(|source| explain_io(target, source).into())
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const OLD: &[&str] = &["CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('kept')"];
+    const NEW: &[&str] = &[OLD[0], "ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'new'", "CREATE TABLE u (c TEXT)"];
+
+    fn database() -> (tempfile::TempDir, PathBuf, Connection) {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("windlass.db");
+        let connection = Connection::open(&path).unwrap();
+        (home, path, connection)
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let files = fs::read_dir(directory_of(path)).unwrap();
+        let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_new_database_gets_all_migrations_and_no_backup() {
+        let (_home, path, mut connection) = database();
+        assert_eq!(inspect(&connection, &path, 3).unwrap(), 0);
+        migrate(&mut connection, &path, NEW, 0).unwrap();
+        assert_eq!(inspect(&connection, &path, 3).unwrap(), 3);
+        assert_eq!(names(&path), ["windlass.db"]);
+    }
+
+    #[test]
+    fn an_older_database_is_copied_and_then_migrated() {
+        let (_home, path, mut connection) = database();
+        migrate(&mut connection, &path, OLD, 0).unwrap();
+        migrate(&mut connection, &path, NEW, 1).unwrap();
+        let row: (String, String) =
+            connection.query_row("SELECT a, b FROM t", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(row, ("kept".into(), "new".into()));
+        assert_eq!(names(&path), ["windlass.db", "windlass.db.v1.bak"]);
+
+        let backup = beside(&path, ".v1.bak");
+        assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
+        let copy = Connection::open(&backup).unwrap();
+        assert_eq!(inspect(&copy, &backup, 3).unwrap(), 1);
+        let kept: String = copy.query_row("SELECT * FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, "kept");
+    }
+
+    #[test]
+    fn an_earlier_backup_is_not_overwritten() {
+        let (_home, path, mut connection) = database();
+        fs::write(beside(&path, ".v1.bak"), "precious").unwrap();
+        migrate(&mut connection, &path, OLD, 0).unwrap();
+        migrate(&mut connection, &path, NEW, 1).unwrap();
+        assert_eq!(names(&path), ["windlass.db", "windlass.db.v1.2.bak", "windlass.db.v1.bak"]);
+        assert_eq!(fs::read(beside(&path, ".v1.bak")).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_migration_that_fails_leaves_the_version_before_it_whole() {
+        let (_home, path, mut connection) = database();
+        migrate(&mut connection, &path, OLD, 0).unwrap();
+        let broken = &[OLD[0], NEW[1], "CREATE TABLE u (c TEXT); INSERT INTO nowhere VALUES (1)"];
+        assert!(matches!(migrate(&mut connection, &path, broken, 1), Err(Fault::Sqlite(_))));
+        assert_eq!(inspect(&connection, &path, 3).unwrap(), 2);
+        migrate(&mut connection, &path, NEW, 2).unwrap();
+        assert_eq!(inspect(&connection, &path, 3).unwrap(), 3);
+    }
+
+    #[test]
+    fn what_another_process_has_migrated_is_not_migrated_again() {
+        let (_home, path, mut connection) = database();
+        migrate(&mut connection, &path, NEW, 0).unwrap();
+        // As if the version had been read before the other process began.
+        migrate(&mut connection, &path, NEW, 1).unwrap();
+        assert_eq!(inspect(&connection, &path, 3).unwrap(), 3);
+    }
 }

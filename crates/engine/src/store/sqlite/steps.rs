@@ -9,9 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::failure::Fault;
 use super::rows;
-use crate::store::{
-    Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, StoreError, nanoseconds,
-};
+use crate::store::{Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, StoreError, nanoseconds};
 
 type Done<T> = Result<T, Fault>;
 
@@ -19,19 +17,9 @@ type Done<T> = Result<T, Fault>;
 pub(super) enum Step {
     Create(Create),
     Append(Append),
-    Acquire {
-        loop_id: String,
-        holder: Holder,
-        replacing: Option<String>,
-    },
-    Release {
-        loop_id: String,
-        token: String,
-    },
-    Post {
-        loop_id: String,
-        item: InboxItem,
-    },
+    Acquire { loop_id: String, holder: Holder, replacing: Option<String> },
+    Release { loop_id: String, token: String },
+    Post { loop_id: String, item: InboxItem },
 }
 
 impl Step {
@@ -41,11 +29,9 @@ impl Step {
         match self {
             Self::Create(new) => create(db, new),
             Self::Append(step) => append(db, step),
-            Self::Acquire {
-                loop_id,
-                holder,
-                replacing,
-            } => acquire(db, loop_id, holder, replacing.as_deref()).map(|()| 0),
+            Self::Acquire { loop_id, holder, replacing } => {
+                acquire(db, loop_id, holder, replacing.as_deref()).map(|()| 0)
+            }
             Self::Release { loop_id, token } => release(db, loop_id, token).map(|()| 0),
             Self::Post { loop_id, item } => post(db, loop_id, item).map(|()| 0),
         }
@@ -53,19 +39,10 @@ impl Step {
 }
 
 fn create(db: &Connection, new: &Create) -> Done<u64> {
-    let Create {
-        entry,
-        events,
-        holder,
-    } = new;
-    let known = db
-        .prepare_cached("SELECT 1 FROM loops WHERE id = ?1")?
-        .exists([&entry.id])?;
+    let Create { entry, events, holder } = new;
+    let known = db.prepare_cached("SELECT 1 FROM loops WHERE id = ?1")?.exists([&entry.id])?;
     if known {
-        return Err(StoreError::IdTaken {
-            id: entry.id.clone(),
-        }
-        .into());
+        return Err(StoreError::IdTaken { id: entry.id.clone() }.into());
     }
     let head = events.len() as u64;
     let inserted = db
@@ -92,14 +69,10 @@ fn create(db: &Connection, new: &Create) -> Done<u64> {
             head.cast_signed(),
         ])?;
     if inserted == 0 {
-        return Err(StoreError::NameTaken {
-            name: entry.name.clone(),
-        }
-        .into());
+        return Err(StoreError::NameTaken { name: entry.name.clone() }.into());
     }
     let key = db.last_insert_rowid();
-    db.prepare_cached("INSERT INTO summaries (loop, body) VALUES (?1, ?2)")?
-        .execute(params![key, entry.summary])?;
+    db.prepare_cached("INSERT INTO summaries (loop, body) VALUES (?1, ?2)")?.execute(params![key, entry.summary])?;
     write_events(db, key, 0, events)?;
     if let Some(holder) = holder {
         write_lease(db, key, holder)?;
@@ -121,17 +94,10 @@ fn append(db: &Connection, step: &Append) -> Done<u64> {
         return Err(unknown(&step.loop_id));
     };
     if token.as_ref() != Some(&step.token) {
-        return Err(StoreError::LeaseLost {
-            loop_id: step.loop_id.clone(),
-        }
-        .into());
+        return Err(StoreError::LeaseLost { loop_id: step.loop_id.clone() }.into());
     }
     if head != step.expected_seq {
-        return Err(StoreError::Conflict {
-            expected: step.expected_seq,
-            found: head,
-        }
-        .into());
+        return Err(StoreError::Conflict { expected: step.expected_seq, found: head }.into());
     }
     let new_head = head + step.events.len() as u64;
     take(db, key, step, new_head)?;
@@ -144,9 +110,7 @@ fn append(db: &Connection, step: &Append) -> Done<u64> {
 fn take(db: &Connection, key: i64, step: &Append, head: u64) -> Done<()> {
     for id in &step.consumed {
         let taken = db
-            .prepare_cached(
-                "UPDATE inbox SET taken = ?3 WHERE id = ?1 AND loop = ?2 AND taken IS NULL",
-            )?
+            .prepare_cached("UPDATE inbox SET taken = ?3 WHERE id = ?1 AND loop = ?2 AND taken IS NULL")?
             .execute(params![id, key, head.cast_signed()])?;
         if taken == 0 {
             return Err(StoreError::NotPending { id: id.clone() }.into());
@@ -167,9 +131,7 @@ fn take(db: &Connection, key: i64, step: &Append, head: u64) -> Done<()> {
 }
 
 fn write_events(db: &Connection, key: i64, head: u64, events: &[NewEvent]) -> Done<()> {
-    let mut insert = db.prepare_cached(
-        "INSERT INTO events (loop, seq, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
+    let mut insert = db.prepare_cached("INSERT INTO events (loop, seq, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for (seq, event) in (head + 1..).zip(events) {
         let at = nanoseconds(event.at)?;
         insert.execute(params![key, seq.cast_signed(), at, event.kind, event.body])?;
@@ -196,17 +158,14 @@ fn write_entry(db: &Connection, key: i64, head: u64, entry: &CatalogueEntry) -> 
         entry.stopped_at.map(nanoseconds).transpose()?,
         head.cast_signed(),
     ])?;
-    db.prepare_cached("UPDATE summaries SET body = ?2 WHERE loop = ?1")?
-        .execute(params![key, entry.summary])?;
+    db.prepare_cached("UPDATE summaries SET body = ?2 WHERE loop = ?1")?.execute(params![key, entry.summary])?;
     Ok(())
 }
 
 fn acquire(db: &Connection, loop_id: &str, holder: &Holder, replacing: Option<&str>) -> Done<()> {
     let key = key_of(db, loop_id)?;
     let current = db
-        .prepare_cached(
-            "SELECT boot_id, pid, start_time, socket, token FROM leases WHERE loop = ?1",
-        )?
+        .prepare_cached("SELECT boot_id, pid, start_time, socket, token FROM leases WHERE loop = ?1")?
         .query_row([key], rows::lease)
         .optional()?
         .flatten();
@@ -237,17 +196,14 @@ fn write_lease(db: &Connection, key: i64, holder: &Holder) -> Done<()> {
 
 fn release(db: &Connection, loop_id: &str, token: &str) -> Done<()> {
     let key = key_of(db, loop_id)?;
-    db.prepare_cached("DELETE FROM leases WHERE loop = ?1 AND token = ?2")?
-        .execute(params![key, token])?;
+    db.prepare_cached("DELETE FROM leases WHERE loop = ?1 AND token = ?2")?.execute(params![key, token])?;
     Ok(())
 }
 
 fn post(db: &Connection, loop_id: &str, item: &InboxItem) -> Done<()> {
     let key = key_of(db, loop_id)?;
-    db.prepare_cached(
-        "INSERT INTO inbox (id, loop, at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO NOTHING",
-    )?
-    .execute(params![item.id, key, nanoseconds(item.at)?, item.body])?;
+    db.prepare_cached("INSERT INTO inbox (id, loop, at, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO NOTHING")?
+        .execute(params![item.id, key, nanoseconds(item.at)?, item.body])?;
     Ok(())
 }
 
@@ -259,8 +215,5 @@ fn key_of(db: &Connection, loop_id: &str) -> Done<i64> {
 }
 
 fn unknown(loop_id: &str) -> Fault {
-    StoreError::UnknownLoop {
-        id: loop_id.to_owned(),
-    }
-    .into()
+    StoreError::UnknownLoop { id: loop_id.to_owned() }.into()
 }
