@@ -38,6 +38,8 @@ mod wire;
 pub use contain::{Rung, probe};
 pub use identity::{Liveness, ProcessIdentity};
 pub use launcher::{Launcher, ProcessEvent, Running, StartError};
-pub use record::{Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record};
+pub use record::{
+    Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
+};
 pub use spec::{Containment, ContainmentRequest, ShimSpec};
 pub use sweep::sweep;

@@ -113,10 +113,32 @@ pub fn read_exit_record(path: &Path) -> Result<Option<ExitRecord>, RecordError> 
     serde_json::from_slice(&bytes).map(Some).map_err(|source| RecordError::Damaged { path: path.to_owned(), source })
 }
 
+/// Like [`read_exit_record`], but first waits until no shim is working on that record. For an engine
+/// that starts again: the shims of the one before are ending their trees and write how that went. Blocks
+/// for as long as that takes, which is at most a few seconds.
+pub fn settled_exit_record(path: &Path) -> Result<Option<ExitRecord>, RecordError> {
+    let failed = |source| RecordError::Read { path: path.to_owned(), source };
+    match temporary_beside(path).and_then(File::open) {
+        Ok(pending) => pending.lock_shared().map_err(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    read_exit_record(path)
+}
+
+fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
+    let mut name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?
+        .to_owned();
+    name.push(".tmp");
+    Ok(path.with_file_name(name))
+}
+
 /// Room for a record with the longest messages a shim writes.
 const RESERVED: usize = 4096;
 
-/// A record to come, with its space taken.
+/// A record to come, with its space taken. It is locked for as long as this process lives.
 #[derive(Debug)]
 pub(crate) struct PendingRecord {
     file: File,
@@ -126,14 +148,17 @@ pub(crate) struct PendingRecord {
 
 impl PendingRecord {
     pub(crate) fn reserve(path: &Path) -> io::Result<Self> {
-        let mut name = path
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?
-            .to_owned();
-        name.push(".tmp");
-        let temporary = path.with_file_name(name);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        let temporary = temporary_beside(path)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&temporary)?;
+        file.try_lock().map_err(io::Error::from)?;
+        file.set_len(0)?;
         file.write_all(&[b' '; RESERVED])?;
+        // Whoever starts a tree has done with the record of an earlier one. Left there, it would pass
+        // for the end of this one should this process be killed.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
         Ok(Self { file, temporary, path: path.to_owned() })
     }
 

@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::event::{PollFd, PollFlags};
 use windlass_core::command::Stdin;
 
 use self::exec::Prepared;
@@ -80,12 +80,22 @@ fn run(spec: ShimSpec) {
         Ok(outputs) => outputs,
         Err(failure) => return session::refuse(status, None, failure),
     };
+    // An engine that died meanwhile may have a successor, which must not find a tree of ours starting.
+    if engine_is_gone() {
+        return;
+    }
     match start(&spec) {
         Ok((tree, inputs)) => {
             Session::new(spec.command, spec.grace_ms, tree, inputs, outputs, status).run();
         }
         Err(failure) => session::refuse(status, Some(outputs), failure),
     }
+}
+
+fn engine_is_gone() -> bool {
+    let mut events = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::empty())];
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut events, Some(&now)).is_ok() && !events[0].revents().is_empty()
 }
 
 fn open_outputs(spec: &ShimSpec) -> Result<Outputs, SpawnFailure> {
@@ -129,7 +139,9 @@ fn open_stdin(stdin: &Stdin) -> Result<File, SpawnFailure> {
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
-    pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failure(SpawnFailureKind::Other, "cannot make a pipe", &errno.into()))
+    let (reader, writer) =
+        io::pipe().map_err(|error| failure(SpawnFailureKind::Other, "cannot make a pipe", &error))?;
+    Ok((reader.into(), writer.into()))
 }
 
 fn failure(kind: SpawnFailureKind, what: &str, error: &io::Error) -> SpawnFailure {

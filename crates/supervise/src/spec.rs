@@ -19,6 +19,7 @@ pub struct ShimSpec {
     /// and the Unix time in milliseconds at which the byte there was read. At most one per 50 ms.
     pub times: Option<PathBuf>,
     /// Where the [`ExitRecord`](crate::ExitRecord) appears, complete, when everything has ended.
+    /// A record of an earlier tree is removed when this one starts.
     pub exit_record: PathBuf,
     /// Of each stream keep this many bytes from its start and 64 KiB from its end.
     pub cap_bytes: Option<u64>,

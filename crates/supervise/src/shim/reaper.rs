@@ -9,7 +9,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read, write};
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::time::Timespec;
 
 use super::exec::{self, Prepared};
@@ -100,7 +99,9 @@ impl Reaper<'_> {
             }
         };
         self.let_go_of_the_rest(outer_proc.as_ref())?;
-        let (wake, waker) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let (wake, waker) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&wake, true)?;
+        rustix::io::ioctl_fionbio(&waker, true)?;
         sys::tell_of_children(waker.as_raw_fd())?;
         self.say(Message::Ready);
 
@@ -121,7 +122,7 @@ impl Reaper<'_> {
         let mut keep = [socket, wake.as_raw_fd(), waker.as_raw_fd()];
         keep.sort_unstable();
         sys::close_all_but(&keep);
-        Watch { reaper: self, main, main_ended: false, wake }.run()
+        Watch { reaper: self, main, main_ended: false, wake: wake.into() }.run()
     }
 
     /// Takes its place on the rung. Returns the `/proc` of the engine's namespace, if it left that.

@@ -3,10 +3,10 @@
 //! Invariant: a tree that was started on a rung stays on it, and [`Tree::wait_until_gone`] returns only
 //! when nothing of it runs any more, as far as the rung can tell.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::io::{Errno, read, write};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::exec::Prepared;
 use super::reaper::{self, Message, Reaper};
@@ -18,7 +18,7 @@ use crate::sys::{self, Forked};
 pub(super) struct Tree {
     pub(super) containment: Containment,
     reaper: i32,
-    socket: OwnedFd,
+    socket: UnixStream,
     killed: bool,
 }
 
@@ -56,8 +56,7 @@ impl Tree {
         stdio: [RawFd; 3],
         report: BorrowedFd<'_>,
     ) -> Result<Self, String> {
-        let (socket, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .map_err(|errno| format!("cannot make a socket: {errno}"))?;
+        let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
 
         #[cfg(target_os = "linux")]
         let (forked, maps) = {

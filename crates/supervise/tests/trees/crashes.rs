@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use windlass_supervise::{Ended, EndedBy, ProcessEvent, ShimSpec, sweep};
+use windlass_supervise::{Ended, EndedBy, ProcessEvent, ShimSpec, settled_exit_record, sweep};
 
 use crate::world::{World, block_on, launcher, on_each_strong_rung, until_said, within};
 
@@ -50,9 +50,13 @@ fn a_killed_engine_takes_its_tree_along() {
             let spec = ShimSpec { containment: rung, ..world.staying("zoo") };
             let (mut engine, shim) = engine(&world, &spec);
             let shim = pidfd_open(pid(shim), PidfdFlags::empty()).unwrap();
-            assert!(world.alive().len() >= 6, "the zoo is complete: {:?}", world.alive());
+            // One look may miss the one that hops.
+            within(Duration::from_secs(5), "the zoo is complete", || world.alive().len() >= 6);
             engine.kill().unwrap();
             within(Duration::from_secs(1), "the tree is gone", || world.alive().is_empty());
+            // A successor that comes at once still gets the record.
+            let settled = settled_exit_record(&spec.exit_record).unwrap();
+            assert_eq!(settled.map(|record| record.by), Some(EndedBy::EngineGone));
             wait_for_end(shim);
             world.assert_gone();
             let record = world.record().expect("the end is recorded");
@@ -83,6 +87,9 @@ fn a_killed_shim_takes_its_tree_along() {
         for _ in 0..5 {
             let world = World::new();
             let spec = ShimSpec { containment: rung, ..world.staying("zoo") };
+            // Of an earlier tree; it must not pass for the end of this one.
+            crate::world::run(&world.agent("exit", "0"));
+            std::fs::remove_file(&spec.stdout).unwrap();
             let last = block_on(async {
                 let mut running = launcher().start(&spec).await.unwrap();
                 until_said(&mut running, &spec.stdout, "ready").await;
