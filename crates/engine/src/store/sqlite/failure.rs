@@ -106,3 +106,10 @@ pub(super) fn directory_of(path: &Path) -> PathBuf {
         _ => PathBuf::from("."),
     }
 }
+
+/// A file beside the database whose name adds `suffix` to it.
+pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

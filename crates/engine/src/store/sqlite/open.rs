@@ -7,14 +7,14 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, ffi};
 
-use super::failure::{Fault, code, directory_of, explain, explain_io, is_writable};
+use super::failure::{Fault, code, companion, directory_of, explain, explain_io, is_writable};
 use super::schema;
 use crate::store::{Result, StoreError};
 
@@ -55,7 +55,7 @@ pub(super) fn writable(path: &Path) -> Result<Connection> {
 
 fn prepare(path: &Path) -> Result<Connection, Fault> {
     let mut connection = Connection::open_with_flags(path, flags(OpenFlags::SQLITE_OPEN_READ_WRITE))?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_handler(Some(wait_for_others))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let version = schema::inspect(&connection, path, schema::KNOWN)?;
     // SQLite falls back to reading when it may not write.
@@ -71,6 +71,15 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
     schema::migrate(&mut connection, path, schema::MIGRATIONS, version)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
+}
+
+/// Called by SQLite while another process writes. Its own handler soon sleeps for 100 ms at a time, so that
+/// who waits keeps missing the gaps between the commits of who does not, for seconds; commits take less than
+/// a millisecond, and this looks about as often.
+fn wait_for_others(tries: i32) -> bool {
+    const PAUSE: Duration = Duration::from_millis(1);
+    std::thread::sleep(PAUSE);
+    PAUSE * tries.unsigned_abs() < PATIENCE
 }
 
 /// Switches to the write-ahead log, which then stays on for good. SQLite does not wait for another process
@@ -132,6 +141,8 @@ fn readable_as(path: &Path, known: u32) -> Result<(Connection, Mode)> {
     if let Err(Fault::Sqlite(error)) = &opened
         && matches!(code(error), Some(ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY))
         && !is_writable(path)
+        // Where there is an index there may be a writer, whose log must not be read unlocked.
+        && !companion(path, "-shm").exists()
     {
         mode = if size_of_log(path) > 0 { Mode::FileAndLog } else { Mode::FileAlone };
         opened = attempt(mode);
@@ -146,7 +157,7 @@ fn readable_as(path: &Path, known: u32) -> Result<(Connection, Mode)> {
 /// A connection that cannot write.
 pub(super) fn reader(path: &Path, mode: Mode) -> rusqlite::Result<Connection> {
     let read_only = flags(OpenFlags::SQLITE_OPEN_READ_ONLY);
-    let connection = match mode {
+    let mut connection = match mode {
         Mode::Shared => Connection::open_with_flags(path, read_only)?,
         Mode::FileAlone => {
             let uri = immutable_uri(path);
@@ -158,7 +169,7 @@ pub(super) fn reader(path: &Path, mode: Mode) -> rusqlite::Result<Connection> {
             connection
         }
     };
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_handler(Some(wait_for_others))?;
     Ok(connection)
 }
 
@@ -182,9 +193,7 @@ fn refuse_orphaned_log(path: &Path) -> Result<()> {
 }
 
 fn size_of_log(path: &Path) -> u64 {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    fs::metadata(PathBuf::from(log)).map_or(0, |metadata| metadata.len())
+    fs::metadata(companion(path, "-wal")).map_or(0, |metadata| metadata.len())
 }
 
 fn immutable_uri(path: &Path) -> String {

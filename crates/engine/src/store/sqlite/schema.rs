@@ -7,11 +7,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::failure::{Fault, directory_of, explain_io};
+use super::failure::{Fault, companion, directory_of, explain_io};
 use crate::store::StoreError;
 
 /// "WNDL", in the header of the file: tells our database from any other program's.
@@ -134,11 +134,11 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&s
 
 /// Copies the database to `<file>.v<version>.bak`, whole or not at all, and never over an earlier copy.
 fn back_up(connection: &Connection, path: &Path, version: usize) -> Result<(), Fault> {
-    let partial = beside(path, &format!(".v{version}.{}.partial", std::process::id()));
+    let partial = companion(path, &format!(".v{version}.{}.partial", std::process::id()));
     let copied = copy_into(connection, &partial).and_then(|()| {
         let backup = (1..)
             .map(|n| if n == 1 { format!(".v{version}.bak") } else { format!(".v{version}.{n}.bak") })
-            .map(|suffix| beside(path, &suffix))
+            .map(|suffix| companion(path, &suffix))
             .find(|candidate| !candidate.exists())
             .unwrap_or_else(|| partial.clone());
         let settle = || -> io::Result<()> {
@@ -171,15 +171,10 @@ fn copy_into(connection: &Connection, target: &Path) -> Result<(), Fault> {
     file.sync_all().map_err(|source| explain_io(target, source).into())
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -219,7 +214,7 @@ mod tests {
         assert_eq!(row, ("kept".into(), "new".into()));
         assert_eq!(names(&path), ["windlass.db", "windlass.db.v1.bak"]);
 
-        let backup = beside(&path, ".v1.bak");
+        let backup = companion(&path, ".v1.bak");
         assert_eq!(fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
         let copy = Connection::open(&backup).unwrap();
         assert_eq!(inspect(&copy, &backup, 3).unwrap(), 1);
@@ -230,11 +225,11 @@ mod tests {
     #[test]
     fn an_earlier_backup_is_not_overwritten() {
         let (_home, path, mut connection) = database();
-        fs::write(beside(&path, ".v1.bak"), "precious").unwrap();
+        fs::write(companion(&path, ".v1.bak"), "precious").unwrap();
         migrate(&mut connection, &path, OLD, 0).unwrap();
         migrate(&mut connection, &path, NEW, 1).unwrap();
         assert_eq!(names(&path), ["windlass.db", "windlass.db.v1.2.bak", "windlass.db.v1.bak"]);
-        assert_eq!(fs::read(beside(&path, ".v1.bak")).unwrap(), b"precious");
+        assert_eq!(fs::read(companion(&path, ".v1.bak")).unwrap(), b"precious");
     }
 
     #[test]
