@@ -107,8 +107,11 @@ impl Session {
     /// Waits for something and takes it in. False when the tree is gone.
     fn step(&mut self) -> bool {
         let ready = self.wait();
-        // The start first: what has exited has started, and the engine is to hear it in that order.
-        if ready.report {
+        // The engine is to hear of the start first. What has written has started, so the report is, or
+        // is about to be, complete.
+        if ready.stdout || ready.stderr {
+            self.finish_report();
+        } else if ready.report {
             self.take_report();
         }
         for stream in [Stream::Stdout, Stream::Stderr] {
