@@ -88,6 +88,13 @@ pub fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
     command::launch(request)
 }
 
+/// A text without terminal escapes.
+pub fn plain_text(text: &str) -> String {
+    let mut plain = String::new();
+    text::TextDecoder::default().push(text.as_bytes(), &mut plain);
+    plain
+}
+
 /// A reader for one turn's output.
 pub fn session(profile: &AgentProfile) -> Box<dyn Session> {
     Box::new(command::CommandSession::new(profile))

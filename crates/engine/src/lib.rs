@@ -1,3 +1,21 @@
-//! 
+//! Performs what the machine decides.
+//!
+//! The engine is the shell around `windlass-core`: it keeps the journal, drives loops, calls git, starts agents and
+//! gates, and shows what happens. It holds no rule of its own about when a loop goes on.
 
+pub mod clock;
+pub mod command;
+pub mod config;
+pub mod data;
+pub mod driver;
+pub mod engine;
+pub mod faults;
+pub mod feed;
+pub mod git;
+pub mod journal;
+mod log_lines;
+pub mod socket;
 pub mod store;
+pub mod transcript;
+pub mod view;
+pub mod workspace;

@@ -1,0 +1,52 @@
+//! The message of a checkpoint commit, from what is known without asking anybody.
+
+/// First line `[iter-N] …` of at most 50 characters, a blank line, then what the agent said last.
+pub fn compose(iteration: u32, last_words: &str, promise: Option<&str>) -> String {
+    const SUBJECT: usize = 50;
+    const BODY: usize = 1_000;
+    let said: Vec<&str> = last_words
+        .lines()
+        .map(str::trim)
+        .filter(|line| promise.is_none_or(|promise| !line.contains(promise)))
+        .collect();
+    let body = said.join("\n").trim().chars().take(BODY).collect::<String>();
+    let first = body.lines().find(|line| !line.is_empty()).unwrap_or_default();
+    let first = first.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches(['*', ' ']);
+    let prefix = format!("[iter-{iteration}] ");
+    let room = SUBJECT.saturating_sub(prefix.chars().count());
+    let subject = if first.is_empty() {
+        format!("Iteration {iteration} changes")
+    } else if first.chars().count() <= room {
+        first.to_owned()
+    } else {
+        let cut: String = first.chars().take(room.saturating_sub(1)).collect();
+        format!("{}…", cut.trim_end())
+    };
+    if body.is_empty() { format!("{prefix}{subject}\n") } else { format!("{prefix}{subject}\n\n{body}\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_is_short_whatever_was_said() {
+        for said in
+            ["", "Fixed it.", &"long words ".repeat(40), "修复了所有的测试。".repeat(20).as_str(), "\n\n## Done\n"]
+        {
+            let message = compose(12, said, None);
+            let first = message.lines().next().unwrap();
+            assert!(first.starts_with("[iter-12] "), "{first}");
+            assert!(first.chars().count() <= 50, "{first}");
+        }
+    }
+
+    #[test]
+    fn the_promise_is_not_part_of_the_message() {
+        assert_eq!(
+            compose(1, "Fixed the parser.\n<promise>COMPLETE</promise>", Some("<promise>COMPLETE</promise>")),
+            "[iter-1] Fixed the parser.\n\nFixed the parser.\n"
+        );
+        assert_eq!(compose(2, "<p>", Some("<p>")), "[iter-2] Iteration 2 changes\n");
+    }
+}

@@ -1,0 +1,54 @@
+//! What people ask of a loop from another process, as it lies in the inbox, and what they are told.
+
+use serde::{Deserialize, Serialize};
+use windlass_core::machine::{Input, LoopState};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Command {
+    Stop,
+    Pause { now: bool },
+    Steer { text: String },
+}
+
+impl Command {
+    pub fn parse(body: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(body)
+    }
+
+    /// The machine's input; `id` makes a message the same message when it is sent twice.
+    pub fn input(self, id: &str) -> Input {
+        match self {
+            Command::Stop => Input::Stop,
+            Command::Pause { now } => Input::Pause { now },
+            Command::Steer { text } => Input::Steer { id: id.to_owned(), text },
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Answer {
+    Accepted,
+    /// The loop has come to rest, in this status.
+    Done { status: String },
+    Refused { message: String },
+}
+
+impl Answer {
+    pub fn accepted() -> Self {
+        Answer::Accepted
+    }
+
+    pub fn done(state: &LoopState) -> Self {
+        Answer::Done { status: state.status.name().to_owned() }
+    }
+
+    pub fn refused(why: &impl std::fmt::Display) -> Self {
+        Answer::Refused { message: why.to_string() }
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|error| unreachable!("an answer is plain data: {error}"))
+    }
+}

@@ -1,0 +1,94 @@
+//! Where Windlass keeps its things. Everything is readable by the owner only.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use windlass_core::ids::{LoopId, TurnKey};
+
+/// The data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataDir {
+    root: PathBuf,
+}
+
+impl DataDir {
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.root.join("windlass.db")
+    }
+
+    pub fn worktrees(&self) -> PathBuf {
+        self.root.join("worktrees")
+    }
+
+    /// Everything kept of a loop beside the journal.
+    pub fn transcripts(&self, id: &LoopId) -> PathBuf {
+        self.root.join("transcripts").join(&id.0)
+    }
+
+    pub fn turn(&self, id: &LoopId, turn: TurnKey) -> TurnFiles {
+        TurnFiles { dir: self.transcripts(id).join(turn.to_string()) }
+    }
+
+    /// The next free place for a run of a gate: one that was cut off keeps its own.
+    pub fn new_gate_run(&self, id: &LoopId, iteration: u32, index: usize) -> io::Result<TurnFiles> {
+        let base = self.transcripts(id);
+        private_dir(&base)?;
+        for run in 1_u32.. {
+            let files = TurnFiles { dir: base.join(format!("{iteration}.gate-{}.{run}", index + 1)) };
+            match std::fs::DirBuilder::new().mode(0o700).create(&files.dir) {
+                Ok(()) => return Ok(files),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Where detached drivers say what went wrong before anybody listens.
+    pub fn driver_log(&self, id: &LoopId) -> PathBuf {
+        self.transcripts(id).join("driver.log")
+    }
+}
+
+/// The files of one turn, or of one run of a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnFiles {
+    pub dir: PathBuf,
+}
+
+impl TurnFiles {
+    pub fn prompt(&self) -> PathBuf {
+        self.dir.join("prompt.md")
+    }
+
+    pub fn stdout(&self) -> PathBuf {
+        self.dir.join("stdout")
+    }
+
+    pub fn stderr(&self) -> PathBuf {
+        self.dir.join("stderr")
+    }
+
+    /// When which part of standard output was written.
+    pub fn times(&self) -> PathBuf {
+        self.dir.join("times")
+    }
+
+    pub fn exit_record(&self) -> PathBuf {
+        self.dir.join("exit.json")
+    }
+}
+
+/// Makes a directory, and those above it, for the owner only.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}

@@ -1,0 +1,250 @@
+//! The driver: one actor per loop that performs what the machine wants.
+//!
+//! It is the only writer of its loop (lease), appends every decision before it acts on it, starts what is wanted and
+//! missing, and ends what runs unwanted. It decides nothing by itself.
+
+mod gate;
+mod performing;
+mod turn;
+mod workspace;
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, decide, effects, evolve};
+use windlass_core::stop::Status;
+
+use crate::command::{Answer, Command};
+use crate::engine::Engine;
+use crate::faults;
+use crate::journal::{self, JournalError};
+use crate::log_lines;
+use crate::socket::Line;
+use crate::store::{Append, StoreError};
+use crate::view::catalogue_entry;
+use crate::workspace::WorkspaceError;
+use performing::{Performing, Report};
+pub(crate) use workspace::{opening as workspace_opening, request as workspace_request};
+
+/// Why a driver gave up. The loop stays as the journal has it and can be resumed.
+#[derive(Debug, Error)]
+pub enum DriveError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error("the agent cannot be started")]
+    Launch(#[from] windlass_agents::LaunchError),
+    #[error("the agent cannot be supervised")]
+    Supervise(#[from] windlass_supervise::StartError),
+    #[error("the disk that holds {path} is full")]
+    DiskFull { path: String },
+    #[error("the transcript {path} cannot be written or read")]
+    Transcript {
+        path: String,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("a part of the engine stopped unexpectedly: {0}")]
+    Lost(String),
+}
+
+/// How a driver left its loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Ended or paused: there is nothing to do.
+    Settled,
+    /// The process was told to leave.
+    ShutDown,
+}
+
+pub(crate) struct Driver {
+    engine: Arc<Engine>,
+    state: LoopState,
+    token: String,
+    line: Arc<Line>,
+    performing: Performing,
+    reports: mpsc::UnboundedReceiver<Report>,
+    shutdown: watch::Receiver<bool>,
+    leaving: bool,
+    /// Commands whose answer waits until the loop has come to rest.
+    answer_at_rest: Vec<String>,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        state: LoopState,
+        token: String,
+        line: Arc<Line>,
+        shutdown: watch::Receiver<bool>,
+    ) -> Self {
+        let (sender, reports) = mpsc::unbounded_channel();
+        let leaving = *shutdown.borrow();
+        let performing = Performing::new(Arc::clone(&engine), sender, Arc::clone(&line));
+        Self {
+            engine,
+            state,
+            token,
+            line,
+            performing,
+            reports,
+            leaving,
+            shutdown,
+            answer_at_rest: Vec::new(),
+        }
+    }
+
+    /// Drives until the loop rests or the process is told to leave. Nothing of the loop runs afterwards.
+    pub(crate) async fn run(mut self) -> Result<Left, DriveError> {
+        let result = self.drive().await;
+        self.performing.end_all().await;
+        if result.is_ok() && !self.answer_at_rest.is_empty() {
+            let answer = Answer::done(&self.state);
+            let answers = std::mem::take(&mut self.answer_at_rest);
+            self.append(Vec::new(), Vec::new(), answers.into_iter().map(|id| (id, answer.clone())).collect()).await?;
+        }
+        result
+    }
+
+    async fn drive(&mut self) -> Result<Left, DriveError> {
+        self.performing.ensure_workspace(&self.state).await?;
+        loop {
+            self.take_commands().await?;
+            if !self.under_way() {
+                return Ok(Left::Settled);
+            }
+            let wanted = if self.leaving { self.wanted_when_leaving() } else { effects(&self.state) };
+            if wanted.is_empty() && self.leaving {
+                return Ok(Left::ShutDown);
+            }
+            self.performing.reconcile(&self.state, &wanted).await;
+            tokio::select! {
+                report = self.reports.recv() => match report {
+                    Some(report) => self.hear(report).await?,
+                    None => return Err(DriveError::Lost("no effect can report any more".into())),
+                },
+                () = self.line.wake.notified() => {}
+                changed = self.shutdown.changed(), if !self.leaving => {
+                    // A sender that is gone cannot ask for anything any more.
+                    self.leaving = changed.is_err() || *self.shutdown.borrow();
+                    self.leave().await?;
+                }
+            }
+        }
+    }
+
+    fn under_way(&self) -> bool {
+        match self.state.status {
+            Status::Running | Status::Waiting { .. } => true,
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => false,
+        }
+    }
+
+    /// What has to be brought to an end before the process may go: a turn that was told to end, a commit.
+    fn wanted_when_leaving(&self) -> Vec<Effect> {
+        effects(&self.state)
+            .into_iter()
+            .filter(|effect| match effect {
+                Effect::EndTurn { .. } => true,
+                Effect::Checkpoint { .. } => self.performing.is_performing(effect),
+                Effect::OpenWorkspace { .. }
+                | Effect::RunTurn { .. }
+                | Effect::RunGate { .. }
+                | Effect::SetTimer { .. } => false,
+            })
+            .collect()
+    }
+
+    async fn leave(&mut self) -> Result<(), DriveError> {
+        match self.decide(&Input::Shutdown) {
+            Ok(events) => self.append(events, Vec::new(), Vec::new()).await,
+            // No turn is under way.
+            Err(_) => Ok(()),
+        }
+    }
+
+    async fn hear(&mut self, report: Report) -> Result<(), DriveError> {
+        let input = match report {
+            Report::News(input) => input,
+            Report::Done { key, result } => {
+                self.performing.forget(&key);
+                result?
+            }
+        };
+        match self.decide(&input) {
+            Ok(events) if events.is_empty() => Ok(()),
+            Ok(events) => self.append(events, Vec::new(), Vec::new()).await,
+            Err(refusal) => {
+                tracing::debug!(loop_id = %self.state.id, %refusal, ?input, "refused");
+                Ok(())
+            }
+        }
+    }
+
+    fn decide(&self, input: &Input) -> Result<Vec<Event>, Refusal> {
+        decide(&self.state, input, self.engine.clock.now())
+    }
+
+    /// What other processes left in the inbox, each taken exactly once with the events it leads to.
+    async fn take_commands(&mut self) -> Result<(), DriveError> {
+        for item in self.engine.store.pending(&self.state.id.0).await? {
+            let input = Command::parse(&item.body).map(|command| command.input(&item.id));
+            let decided = input.map_err(|error| Answer::refused(&error)).and_then(|input| {
+                let at_rest = matches!(input, Input::Stop) || matches!(input, Input::Pause { now: true });
+                self.decide(&input).map(|events| (events, at_rest)).map_err(|refusal| Answer::refused(&refusal))
+            });
+            match decided {
+                Ok((events, true)) => {
+                    self.append(events, vec![item.id.clone()], Vec::new()).await?;
+                    self.answer_at_rest.push(item.id);
+                }
+                Ok((events, false)) => {
+                    let answer = Answer::accepted();
+                    self.append(events, vec![item.id.clone()], vec![(item.id, answer)]).await?;
+                }
+                Err(refused) => {
+                    self.append(Vec::new(), vec![item.id.clone()], vec![(item.id, refused)]).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a decision durable, and only then part of the state.
+    async fn append(
+        &mut self,
+        events: Vec<Event>,
+        consumed: Vec<String>,
+        answers: Vec<(String, Answer)>,
+    ) -> Result<(), DriveError> {
+        let at = self.engine.clock.now();
+        let mut next = self.state.clone();
+        for event in &events {
+            next = evolve(next, at, event);
+        }
+        faults::point("append.before");
+        self.engine
+            .store
+            .append(Append {
+                loop_id: self.state.id.0.clone(),
+                expected_seq: self.state.seq,
+                events: events.iter().map(|event| journal::encode(at, event)).collect(),
+                entry: catalogue_entry(&next),
+                token: self.token.clone(),
+                consumed,
+                answers: answers.into_iter().map(|(id, answer)| (id, answer.to_json())).collect(),
+            })
+            .await?;
+        faults::point("append.after");
+        for event in &events {
+            log_lines::log(&self.state, event);
+        }
+        self.state = next;
+        self.line.tell();
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! What is under way for one loop, and how it is brought in line with what is wanted.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use windlass_core::ids::TurnKey;
+use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
+
+use super::{DriveError, gate, turn, workspace};
+use crate::engine::Engine;
+use crate::socket::Line;
+
+/// Which effect a task performs. A turn that runs and a turn that is being ended are the same task.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Key {
+    Workspace,
+    Turn(TurnKey),
+    Checkpoint(TurnKey),
+    Gate(GateKey),
+    Timer(Timer),
+}
+
+impl Key {
+    fn of(effect: &Effect) -> Self {
+        match effect {
+            Effect::OpenWorkspace { .. } => Key::Workspace,
+            Effect::RunTurn { turn, .. } | Effect::EndTurn { turn } => Key::Turn(*turn),
+            Effect::Checkpoint { turn } => Key::Checkpoint(*turn),
+            Effect::RunGate { gate } => Key::Gate(gate.clone()),
+            Effect::SetTimer { timer } => Key::Timer(*timer),
+        }
+    }
+}
+
+pub(super) enum Report {
+    /// Something on the way.
+    News(Input),
+    Done { key: Key, result: Result<Input, DriveError> },
+}
+
+struct Task {
+    key: Key,
+    /// Set once the task has to come to an end.
+    end: watch::Sender<bool>,
+    handle: JoinHandle<()>,
+}
+
+/// What a task needs to know and to say.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) engine: Arc<Engine>,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
+    pub(super) line: Arc<Line>,
+    pub(super) end: watch::Receiver<bool>,
+}
+
+impl Context {
+    pub(super) fn tell(&self, input: Input) {
+        // The driver is gone only when the process is on its way out.
+        let _ = self.reports.send(Report::News(input));
+    }
+
+    /// Returns once the task has to come to an end.
+    pub(super) async fn ended(&mut self) {
+        // A sender that is dropped means the same.
+        let _ = self.end.wait_for(|end| *end).await;
+    }
+}
+
+pub(super) struct Performing {
+    engine: Arc<Engine>,
+    reports: mpsc::UnboundedSender<Report>,
+    line: Arc<Line>,
+    tasks: Vec<Task>,
+}
+
+impl Performing {
+    pub(super) fn new(engine: Arc<Engine>, reports: mpsc::UnboundedSender<Report>, line: Arc<Line>) -> Self {
+        Self { engine, reports, line, tasks: Vec::new() }
+    }
+
+    pub(super) fn is_performing(&self, effect: &Effect) -> bool {
+        let key = Key::of(effect);
+        self.tasks.iter().any(|task| task.key == key)
+    }
+
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.tasks.retain(|task| task.key != *key);
+    }
+
+    /// A loop that goes on in the middle of an iteration finds its workspace as it left it.
+    pub(super) async fn ensure_workspace(&self, state: &LoopState) -> Result<(), DriveError> {
+        workspace::ensure(&self.engine, state).await
+    }
+
+    /// Ends what is unwanted, then starts what is missing.
+    pub(super) async fn reconcile(&mut self, state: &LoopState, wanted: &[Effect]) {
+        let keys: Vec<Key> = wanted.iter().map(Key::of).collect();
+        let (kept, unwanted): (Vec<Task>, Vec<Task>) =
+            std::mem::take(&mut self.tasks).into_iter().partition(|task| keys.contains(&task.key));
+        self.tasks = kept;
+        end(unwanted).await;
+        for effect in wanted {
+            match (self.tasks.iter().find(|task| task.key == Key::of(effect)), effect) {
+                (Some(task), Effect::EndTurn { .. }) => {
+                    task.end.send_replace(true);
+                }
+                (Some(_), _) => {}
+                (None, effect) => self.start(state, effect),
+            }
+        }
+    }
+
+    pub(super) async fn end_all(&mut self) {
+        end(std::mem::take(&mut self.tasks)).await;
+    }
+
+    fn start(&mut self, state: &LoopState, effect: &Effect) {
+        let key = Key::of(effect);
+        let (end, ended) = watch::channel(false);
+        let context = Context {
+            engine: Arc::clone(&self.engine),
+            reports: self.reports.clone(),
+            line: Arc::clone(&self.line),
+            end: ended,
+        };
+        let state = state.clone();
+        let effect = effect.clone();
+        let reported = key.clone();
+        let handle = tokio::spawn(async move {
+            let reports = context.reports.clone();
+            let result = match effect {
+                Effect::OpenWorkspace { restore } => workspace::open(context, &state, restore).await,
+                Effect::RunTurn { turn, session } => turn::run(context, &state, turn, &session).await,
+                Effect::EndTurn { turn } => turn::recover(context, &state, turn).await,
+                Effect::Checkpoint { turn } => workspace::checkpoint(context, &state, turn).await,
+                Effect::RunGate { gate } => gate::run(context, &state, gate).await,
+                Effect::SetTimer { timer } => {
+                    context.engine.clock.sleep_until(timer.at).await;
+                    Ok(Input::TimerFired { timer: timer.kind })
+                }
+            };
+            let _ = reports.send(Report::Done { key: reported, result });
+        });
+        self.tasks.push(Task { key, end, handle });
+    }
+}
+
+/// Asks tasks to end and waits until they have: their process trees are gone then.
+async fn end(tasks: Vec<Task>) {
+    for task in &tasks {
+        task.end.send_replace(true);
+        match task.key {
+            Key::Timer(_) => task.handle.abort(),
+            // These end by themselves: processes are killed first, a commit or a checkout is brought to its end.
+            Key::Workspace | Key::Turn(_) | Key::Checkpoint(_) | Key::Gate(_) => {}
+        }
+    }
+    for task in tasks {
+        let _ = task.handle.await;
+    }
+}

@@ -1,0 +1,175 @@
+//! The workspace's part in a loop: opened before a turn, committed after it, put back after gates.
+
+use std::path::Path;
+
+use windlass_core::ids::TurnKey;
+use windlass_core::machine::{
+    ChangedFile, CheckpointReport, Input, LoopState, Restore, WorkspaceFailure, WorkspaceOpening,
+};
+use windlass_core::spec::{CommitPolicy, WorkspaceKind};
+
+use super::DriveError;
+use super::performing::Context;
+use crate::engine::Engine;
+use crate::faults;
+use crate::git::Change;
+use crate::workspace::{
+    CheckpointRequest, CommitMode, Kind, Opened, Reopen, RestoreRequest, Workspace, WorkspaceError, WorkspaceRequest,
+};
+
+/// Files named in the journal for each checkpoint; all are counted.
+const NAMED_FILES: usize = 100;
+
+/// What workspace a loop asks for.
+pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
+    let spec = &state.spec.workspace;
+    WorkspaceRequest {
+        project: Path::new(&state.project).to_owned(),
+        loop_id: state.id.0.clone(),
+        loop_name: state.name.clone(),
+        kind: match spec.kind {
+            WorkspaceKind::Clone => Kind::Clone,
+            WorkspaceKind::InPlace | WorkspaceKind::External => Kind::InPlace,
+            WorkspaceKind::Worktree => Kind::Worktree,
+        },
+        branch: spec.branch.clone(),
+        base: spec.base.clone(),
+        root: engine.data.worktrees(),
+        allow_dirty: spec.allow_dirty,
+    }
+}
+
+/// A new workspace as the journal has it.
+pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
+    let mut notes = opened.notes;
+    if opened.uncommitted_left_out > 0 {
+        let files = if opened.uncommitted_left_out == 1 { "file is" } else { "files are" };
+        notes.push(format!("{} uncommitted {files} not included", opened.uncommitted_left_out));
+    }
+    let base_commit = Some(opened.workspace.base_commit.clone());
+    WorkspaceOpening {
+        dir: opened.workspace.dir.to_string_lossy().into_owned(),
+        branch: Some(opened.workspace.branch.clone()),
+        head_commit: base_commit.clone(),
+        base_commit,
+        tree: opened.base_tree,
+        saved: None,
+        notes,
+        handle: serde_json::to_value(&opened.workspace).unwrap_or_default(),
+    }
+}
+
+fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
+    let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
+    serde_json::from_value(known.handle.clone())
+        .map_err(|error| DriveError::Lost(format!("the workspace's record cannot be read: {error}")))
+}
+
+pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) -> Result<Input, DriveError> {
+    faults::point("workspace.before_open");
+    let Some(known) = &state.workspace else {
+        let opened = context.engine.workspaces.create(&request(&context.engine, state)).await?;
+        return Ok(Input::WorkspaceOpened { opening: opening(opened) });
+    };
+    let workspace = handle(state)?;
+    let how = match restore {
+        Restore::Keep => Reopen::Keep,
+        Restore::Reset { commit, cut_turn } => {
+            Reopen::ResetTo { commit, save_as: workspace.keep_ref("cut", &cut_turn.to_string()) }
+        }
+    };
+    match context.engine.workspaces.reopen(&workspace, &how).await {
+        Ok(reopened) => Ok(Input::WorkspaceOpened {
+            opening: WorkspaceOpening {
+                dir: known.dir.clone(),
+                branch: known.branch.clone(),
+                base_commit: known.base_commit.clone(),
+                head_commit: known.head_commit.clone(),
+                tree: known.tree.clone(),
+                saved: reopened.saved.map(|saved| saved.name),
+                notes: reopened.notes,
+                handle: known.handle.clone(),
+            },
+        }),
+        Err(error) => missing(error).map(|failure| Input::WorkspaceFailed { failure }),
+    }
+}
+
+fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
+    if let WorkspaceError::WorkspaceMissing { .. } = &error {
+        Ok(WorkspaceFailure::Missing { message: error.to_string() })
+    } else {
+        Err(error.into())
+    }
+}
+
+/// Makes a workspace that was removed meanwhile again, before a commit or a gate needs it.
+pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<(), DriveError> {
+    use windlass_core::machine::Phase;
+    match state.phase {
+        Phase::Checkpoint | Phase::Gates | Phase::Work if state.workspace.is_some() && !state.is_external() => {
+            engine.workspaces.reopen(&handle(state)?, &Reopen::Keep).await?;
+            Ok(())
+        }
+        Phase::Checkpoint | Phase::Gates | Phase::Work | Phase::Prepare | Phase::Decide => Ok(()),
+    }
+}
+
+pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
+    let workspace = handle(state)?;
+    let known = state.workspace.as_ref();
+    let last_words = state.last_turn.as_ref().map(|last| last.report.last_words.as_str()).unwrap_or_default();
+    let request = CheckpointRequest {
+        loop_name: state.name.clone(),
+        iteration: turn.iteration,
+        turn_id: state.turn_id(turn),
+        previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
+        previous_tree: known.map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
+        message: windlass_core::commit_message::compose(turn.iteration, last_words, state.spec.done.promise()),
+        mode: match state.spec.commit {
+            CommitPolicy::Engine => CommitMode::Engine,
+            CommitPolicy::Agent => CommitMode::Agent,
+            CommitPolicy::Off => CommitMode::Off,
+        },
+        section: None,
+        never_commit: Vec::new(),
+    };
+    faults::point("checkpoint.before");
+    let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
+    faults::point("checkpoint.after");
+    let checkpoint = CheckpointReport {
+        commit: made.commit,
+        tree: made.tree,
+        files_changed: made.files.len() as u64,
+        files: made.files.iter().take(NAMED_FILES).map(named).collect(),
+        created: made.created,
+        agent_commits: made.agent_commits,
+        notes: made.notes,
+    };
+    Ok(Input::Checkpointed { turn, checkpoint })
+}
+
+/// Returns the tree to the commit that was judged, and says what had changed.
+pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec<ChangedFile>, DriveError> {
+    let commits = state.spec.commit != CommitPolicy::Off && !state.is_external();
+    let Some(commit) = state.head_commit().filter(|_| commits) else { return Ok(Vec::new()) };
+    let request = RestoreRequest {
+        commit: commit.to_owned(),
+        tree: state.workspace.as_ref().map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
+        save_as: None,
+        never_commit: Vec::new(),
+    };
+    let restored = context.engine.workspaces.restore_to(&handle(state)?, &request).await?;
+    Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
+}
+
+fn named(file: &crate::git::ChangedFile) -> ChangedFile {
+    let change = match file.change {
+        Change::Added => "added",
+        Change::Modified => "modified",
+        Change::Deleted => "deleted",
+        Change::Renamed => "renamed",
+        Change::TypeChanged => "type_changed",
+    };
+    ChangedFile { path: file.path.to_string(), change: change.to_owned() }
+}

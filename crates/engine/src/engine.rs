@@ -1,0 +1,320 @@
+//! The engine: everything a process needs to create, drive, follow and command loops.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use thiserror::Error;
+use tokio::sync::watch;
+use uuid::Uuid;
+use windlass_core::ids::{LoopId, TurnKey};
+use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
+use windlass_core::spec::LoopSpec;
+use windlass_supervise::{Launcher, ProcessIdentity};
+
+use crate::clock::Clock;
+use crate::command::{Answer, Command};
+use crate::data::DataDir;
+use crate::driver::{DriveError, Driver, Left};
+use crate::journal::{self, JournalError};
+use crate::log_lines;
+use crate::socket::{Hub, Listening};
+use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
+use crate::view::catalogue_entry;
+use crate::workspace::{WorkspaceError, Workspaces};
+
+#[derive(Debug, Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    #[error("process {pid} drives this loop")]
+    Driven { pid: u32 },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("the socket for other processes cannot be made")]
+    Socket(#[source] std::io::Error),
+    #[error("the loop's driver left before it answered")]
+    NoAnswer,
+    #[error("the system does not tell one process from another")]
+    Identity,
+}
+
+#[derive(Debug)]
+pub struct Engine {
+    pub store: Arc<dyn Store>,
+    pub data: DataDir,
+    pub clock: Arc<dyn Clock>,
+    pub launcher: Launcher,
+    pub workspaces: Workspaces,
+    /// The environment that agents and gates start from.
+    pub env: BTreeMap<String, String>,
+    /// What `{self}` in a profile stands for.
+    pub own_program: PathBuf,
+    hub: OnceLock<Hub>,
+}
+
+/// A loop that this process holds the lease of.
+#[derive(Debug)]
+pub struct Held {
+    pub state: LoopState,
+    token: String,
+}
+
+/// A new loop.
+#[derive(Debug, Clone)]
+pub struct NewLoop {
+    pub project: PathBuf,
+    /// With `numbered`, `-2`, `-3` … is put behind it when it is taken.
+    pub name: String,
+    pub numbered: bool,
+    pub spec: LoopSpec,
+    /// Where `{name}` stands in the branch, the name is put.
+    pub branch_template: String,
+}
+
+impl Engine {
+    pub fn new(
+        store: Arc<dyn Store>,
+        data: DataDir,
+        clock: Arc<dyn Clock>,
+        launcher: Launcher,
+        workspaces: Workspaces,
+        env: BTreeMap<String, String>,
+        own_program: PathBuf,
+    ) -> Self {
+        Self { store, data, clock, launcher, workspaces, env, own_program, hub: OnceLock::new() }
+    }
+
+    /// Creates a loop with its workspace and holds it. Nothing is left behind when that fails.
+    pub async fn create(self: &Arc<Self>, mut new: NewLoop) -> Result<Held, EngineError> {
+        let project = new.project.to_string_lossy().into_owned();
+        new.name = self.free_name(&project, &new).await?;
+        new.spec.workspace.branch = new.branch_template.replace("{name}", &new.name);
+        let id = LoopId(Uuid::now_v7().to_string());
+        let now = self.clock.now();
+        let created = Event::LoopCreated {
+            id: id.clone(),
+            name: new.name.clone(),
+            project,
+            spec: Box::new(new.spec),
+        };
+        let mut state = LoopState::created(now, &created).unwrap_or_else(|| unreachable!("a loop begins with that"));
+        let mut events = vec![created];
+        let mut take = |state: &mut LoopState, input: &Input| -> Result<(), Refusal> {
+            for event in decide(state, input, now)? {
+                *state = evolve(state.clone(), now, &event);
+                events.push(event);
+            }
+            Ok(())
+        };
+        take(&mut state, &Input::Open { by: Opener::Start, raise: Raise::default() })?;
+        let opened = self.workspaces.create(&crate::driver::workspace_request(self, &state)).await?;
+        take(&mut state, &Input::WorkspaceOpened { opening: crate::driver::workspace_opening(opened) })?;
+        let holder = self.holder()?;
+        let token = holder.token.clone();
+        let written = self
+            .store
+            .create(Create {
+                entry: catalogue_entry(&state),
+                events: events.iter().map(|event| journal::encode(now, event)).collect(),
+                holder: Some(holder),
+            })
+            .await;
+        written?;
+        for event in &events {
+            log_lines::log(&state, event);
+        }
+        Ok(Held { state, token })
+    }
+
+    async fn free_name(&self, project: &str, new: &NewLoop) -> Result<String, EngineError> {
+        let mut name = new.name.clone();
+        for number in 2_u32.. {
+            if self.store.find(project, &name).await?.is_none() {
+                break;
+            }
+            if !new.numbered {
+                return Err(StoreError::NameTaken { name }.into());
+            }
+            name = format!("{}-{number}", new.name);
+        }
+        Ok(name)
+    }
+
+    /// Takes the lease of a loop that nobody living holds.
+    pub async fn take(&self, id: &LoopId) -> Result<Held, EngineError> {
+        let holder = self.holder()?;
+        let token = holder.token.clone();
+        let dead = match self.store.holder(&id.0).await? {
+            Some(other) if is_alive(&other) => return Err(EngineError::Driven { pid: other.pid }),
+            Some(other) => Some(other.token),
+            None => None,
+        };
+        match self.store.acquire(&id.0, holder, dead.as_deref()).await {
+            Ok(()) => {}
+            Err(StoreError::Held(other)) => return Err(EngineError::Driven { pid: other.pid }),
+            Err(error) => return Err(error.into()),
+        }
+        let state = journal::load(self.store.as_ref(), id).await?;
+        Ok(Held { state, token })
+    }
+
+    pub async fn release(&self, held: Held) -> Result<(), EngineError> {
+        Ok(self.store.release(&held.state.id.0, &held.token).await?)
+    }
+
+    /// One input to a loop that is held and not driven.
+    pub async fn apply(&self, held: &mut Held, input: &Input) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        let events = decide(&held.state, input, now)?;
+        let mut next = held.state.clone();
+        for event in &events {
+            next = evolve(next, now, event);
+        }
+        self.store
+            .append(Append {
+                loop_id: held.state.id.0.clone(),
+                expected_seq: held.state.seq,
+                events: events.iter().map(|event| journal::encode(now, event)).collect(),
+                entry: catalogue_entry(&next),
+                token: held.token.clone(),
+                consumed: Vec::new(),
+                answers: Vec::new(),
+            })
+            .await?;
+        for event in &events {
+            log_lines::log(&next, event);
+        }
+        held.state = next;
+        Ok(())
+    }
+
+    /// Drives a loop until it rests or the process is told to leave, and gives its lease up.
+    pub async fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Left, EngineError> {
+        let id = held.state.id.0.clone();
+        let token = held.token.clone();
+        let line = self.hub()?.open_line(&id);
+        let left = Driver::new(Arc::clone(self), held.state, held.token, line, shutdown).run().await;
+        let released = self.store.release(&id, &token).await;
+        self.hub()?.close_line(&id);
+        let left = left?;
+        released?;
+        Ok(left)
+    }
+
+    /// Asks the loop's driver for something, or does it itself where nobody drives.
+    pub async fn command(self: &Arc<Self>, id: &LoopId, command: &Command) -> Result<Answer, EngineError> {
+        let item = Uuid::now_v7().to_string();
+        let body = serde_json::to_string(command).unwrap_or_else(|error| unreachable!("plain data: {error}"));
+        self.store.post(&id.0, InboxItem { id: item.clone(), at: self.clock.now(), body }).await?;
+        loop {
+            if let Some(answer) = self.ask_driver(id, &item).await? {
+                return Ok(answer);
+            }
+            // Nobody drives: whoever gets the lease answers, and that may be somebody else.
+            match self.take(id).await {
+                Ok(held) => {
+                    let (_keep, never) = watch::channel(true);
+                    self.drive(held, never).await?;
+                }
+                Err(EngineError::Driven { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(answer) = self.answer(&item).await? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Wakes the driver and waits for its answer; `None` when nobody living drives the loop.
+    async fn ask_driver(&self, id: &LoopId, item: &str) -> Result<Option<Answer>, EngineError> {
+        let Some(holder) = self.store.holder(&id.0).await?.filter(is_alive) else { return Ok(None) };
+        let Ok(mut listening) = Listening::to(&holder.socket, &id.0).await else {
+            return self.answer(item).await;
+        };
+        while listening.news().await {
+            if let Some(answer) = self.answer(item).await? {
+                return Ok(Some(answer));
+            }
+        }
+        self.answer(item).await
+    }
+
+    async fn answer(&self, item: &str) -> Result<Option<Answer>, EngineError> {
+        let answer = self.store.answer(item).await?.flatten();
+        Ok(answer.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    pub(crate) fn hub(&self) -> Result<&Hub, EngineError> {
+        if let Some(hub) = self.hub.get() {
+            return Ok(hub);
+        }
+        let name = Uuid::now_v7().simple().to_string();
+        let hub = Hub::listen(self.data.root(), &name[20..]).map_err(EngineError::Socket)?;
+        Ok(self.hub.get_or_init(|| hub))
+    }
+
+    fn holder(&self) -> Result<Holder, EngineError> {
+        let me = ProcessIdentity::current().ok_or(EngineError::Identity)?;
+        Ok(Holder {
+            boot_id: format!("{}@{}", me.boot_id, me.pid_namespace),
+            pid: me.pid,
+            start_time: me.start_time,
+            socket: self.hub()?.path().to_owned(),
+            token: Uuid::now_v7().to_string(),
+        })
+    }
+
+    pub(crate) fn work_dir(&self, state: &LoopState) -> PathBuf {
+        state.workspace.as_ref().map_or_else(|| PathBuf::from(&state.project), |known| PathBuf::from(&known.dir))
+    }
+
+    /// The user's own shell, which is what a gate is written for.
+    pub(crate) fn shell(&self) -> String {
+        self.env.get("SHELL").filter(|shell| Path::new(shell).is_absolute()).map_or("/bin/sh".into(), Clone::clone)
+    }
+
+    pub(crate) fn agent_environment(&self, state: &LoopState, turn: Option<TurnKey>) -> BTreeMap<String, String> {
+        let mut env = self.env.clone();
+        // What points git elsewhere, and what configures this very program, is not the agent's.
+        env.retain(|name, _| {
+            !matches!(name.as_str(), "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "WINDLASS_TEST_FAULT")
+        });
+        env.insert("WINDLASS_LOOP".into(), state.name.clone());
+        if let Some(turn) = turn {
+            env.insert("WINDLASS_TURN".into(), state.turn_id(turn));
+        }
+        // Or the agent's `git status` takes the index lock just when a checkpoint wants it.
+        env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
+        env
+    }
+}
+
+/// Whether the process that holds a lease still runs.
+pub fn is_alive(holder: &Holder) -> bool {
+    // A pid means something only in its boot and its PID namespace.
+    let (boot_id, namespace) = holder.boot_id.rsplit_once('@').unwrap_or((&holder.boot_id, "0"));
+    let identity = ProcessIdentity {
+        boot_id: boot_id.to_owned(),
+        pid_namespace: namespace.parse().unwrap_or(0),
+        pid: holder.pid,
+        start_time: holder.start_time,
+    };
+    identity.is_alive()
+}
+
+/// How a loop stands for a reader: `interrupted` when it should be under way and nobody drives it.
+pub fn status_word(listed: &Listed) -> &str {
+    let stored = listed.entry.status.as_str();
+    let driven = listed.holder.as_ref().is_some_and(is_alive);
+    match stored {
+        "running" | "waiting" if !driven => "interrupted",
+        _ => stored,
+    }
+}

@@ -1,0 +1,117 @@
+//! One log line for every change of a loop's state, in fixed words that people grep for.
+
+use windlass_core::machine::{Event, Interrupt, LoopState};
+use windlass_core::stop::StopReason;
+
+/// `state` is the loop before the event.
+pub(crate) fn log(state: &LoopState, event: &Event) {
+    let agent = state.spec.agent.display_name();
+    let id = &state.id;
+    let promise = state.spec.done.promise();
+    match event {
+        Event::LoopCreated { .. } if !is_single(state) => {
+            let max = shown_max(state);
+            tracing::info!("Registering {agent} loop for workspace {id}: max_iterations={max}, completion_promise={promise:?}");
+            tracing::info!("Registered {agent} loop state for workspace {id}: max_iterations={max}");
+        }
+        Event::TurnStarted { turn, .. } if turn.iteration > 1 => {
+            tracing::info!("Starting {agent} loop follow-up for workspace {id} (iteration {})", turn.iteration - 1);
+        }
+        Event::TurnEnded { turn, report } if !is_single(state) => {
+            if report.claim && let Some(promise) = promise {
+                tracing::info!("Completion promise '{promise}' detected in output");
+            }
+            if report.outcome.is_finished() {
+                let max = shown_max(state);
+                let can_continue = state.spec.limits.max_iterations.is_none_or(|max| turn.iteration < max);
+                tracing::info!(
+                    "{agent} loop iteration {} of {max} for workspace {id} (can_continue={can_continue})",
+                    turn.iteration
+                );
+            } else {
+                tracing::info!("{agent} loop turn ended: {:?} for workspace {id}", report.outcome);
+            }
+        }
+        Event::TurnInterrupted { why: Interrupt::Stop, .. } | Event::StopRequested => {
+            tracing::info!("Clearing {agent} loop state for workspace {id} due to stop_execution");
+        }
+        Event::LoopStopped { stop_reason, .. } if !is_single(state) => {
+            stopped(state, stop_reason);
+            tracing::info!("Removed {agent} loop state for workspace {id}");
+        }
+        Event::LoopCreated { .. }
+        | Event::LoopOpened { .. }
+        | Event::DriverAttached
+        | Event::PhaseEntered { .. }
+        | Event::WorkspaceOpened { .. }
+        | Event::IterationStarted { .. }
+        | Event::TurnStarted { .. }
+        | Event::SessionFound { .. }
+        | Event::TurnInterrupted { .. }
+        | Event::TurnEnded { .. }
+        | Event::SessionLost { .. }
+        | Event::Checkpointed { .. }
+        | Event::GateEnded { .. }
+        | Event::IterationJudged { .. }
+        | Event::ClaimRefused { .. }
+        | Event::ProgressStalled { .. }
+        | Event::WaitStarted { .. }
+        | Event::WaitEnded
+        | Event::PauseRequested { .. }
+        | Event::LoopPaused { .. }
+        | Event::SteeringQueued { .. }
+        | Event::LoopStopped { .. } => {
+            tracing::debug!(loop_id = %id, event = event.name());
+        }
+    }
+}
+
+fn stopped(state: &LoopState, reason: &StopReason) {
+    let agent = state.spec.agent.display_name();
+    let id = &state.id;
+    match reason {
+        StopReason::Completed => {
+            tracing::info!("{agent} loop complete: completion promise detected for workspace {id}");
+        }
+        StopReason::MaxIterations { .. } => {
+            tracing::info!("{agent} loop complete: max iterations reached for workspace {id}");
+        }
+        StopReason::Cancelled => {
+            tracing::info!("{agent} loop cancelled: execution was Killed for workspace {id}");
+        }
+        StopReason::AgentFailed { .. } => {
+            tracing::info!("{agent} loop cancelled: execution was Failed for workspace {id}");
+        }
+        StopReason::AgentMissing { message } => {
+            tracing::error!("Failed to start {agent} loop follow-up: {message}");
+        }
+        StopReason::WorkspaceMissing { message } => {
+            tracing::error!("Failed to get repos for {agent} loop follow-up: {message}");
+        }
+        StopReason::Duration { .. }
+        | StopReason::Budget { .. }
+        | StopReason::Tokens { .. }
+        | StopReason::GatesFailed { .. }
+        | StopReason::Stall { .. }
+        | StopReason::NoProgress { .. }
+        | StopReason::ProviderLimit { .. }
+        | StopReason::Auth { .. }
+        | StopReason::ErrorMaxRetries { .. }
+        | StopReason::AuditRetryExhausted
+        | StopReason::FinalAuditRetryExhausted
+        | StopReason::Rejections
+        | StopReason::CutOff { .. }
+        | StopReason::SetupFailed { .. } => {
+            tracing::info!("{agent} loop ended: {} for workspace {id}", reason.name());
+        }
+    }
+}
+
+fn shown_max(state: &LoopState) -> String {
+    state.spec.limits.max_iterations.map_or_else(|| "unlimited".to_owned(), |max| max.to_string())
+}
+
+/// One turn without a loop around it has no loop state to speak of.
+fn is_single(state: &LoopState) -> bool {
+    state.spec.done == windlass_core::spec::Done::Gates && state.spec.limits.max_iterations == Some(1)
+}

@@ -1,0 +1,153 @@
+//! How processes reach the one that drives a loop: a Unix socket for its owner, over which nothing but "look again"
+//! is said.
+//!
+//! Commands travel through the inbox table and output through files, both durable; the socket only wakes. A client
+//! names a loop, which wakes its driver, and then gets a line whenever there is something new to read. A slow client
+//! gets fewer lines, never fewer facts.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Notify, watch};
+
+use crate::data::private_dir;
+
+/// The longest path a Unix socket can have, less a margin.
+const LONGEST_PATH: usize = 100;
+
+/// What one driver and its listeners share.
+#[derive(Debug)]
+pub struct Line {
+    /// Somebody left a command in the inbox.
+    pub wake: Notify,
+    /// Counts news; its value means nothing.
+    pub news: watch::Sender<u64>,
+}
+
+impl Line {
+    pub fn tell(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+}
+
+/// The socket of a process, for all loops that it drives.
+#[derive(Debug)]
+pub struct Hub {
+    path: PathBuf,
+    lines: Arc<Mutex<HashMap<String, Arc<Line>>>>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Hub {
+    pub fn listen(data_root: &Path, name: &str) -> io::Result<Self> {
+        let path = socket_path(data_root, name)?;
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let lines: Arc<Mutex<HashMap<String, Arc<Line>>>> = Arc::default();
+        let served = Arc::clone(&lines);
+        let server = tokio::spawn(async move {
+            // An error to accept (too many files) passes; the client sees a closed connection and tries again.
+            loop {
+                if let Ok((client, _)) = listener.accept().await {
+                    let lines = Arc::clone(&served);
+                    tokio::spawn(async move { serve(client, &lines).await });
+                }
+            }
+        });
+        Ok(Self { path, lines, server })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn open_line(&self, loop_id: &str) -> Arc<Line> {
+        let line = Arc::new(Line { wake: Notify::new(), news: watch::Sender::new(0) });
+        locked(&self.lines).insert(loop_id.to_owned(), Arc::clone(&line));
+        line
+    }
+
+    /// Ends the line; listeners see the connection close.
+    pub fn close_line(&self, loop_id: &str) {
+        locked(&self.lines).remove(loop_id);
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.server.abort();
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+async fn serve(client: UnixStream, lines: &Mutex<HashMap<String, Arc<Line>>>) {
+    let (read, mut write) = client.into_split();
+    let mut request = String::new();
+    if BufReader::new(read).read_line(&mut request).await.is_err() {
+        return;
+    }
+    let mut news = {
+        let Some(line) = locked(lines).get(request.trim()).cloned() else { return };
+        line.wake.notify_one();
+        line.news.subscribe()
+        // `line` is dropped here: the driver's end closes the channel.
+    };
+    loop {
+        if write.write_all(b"news\n").await.is_err() || news.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A connection to the driver of a loop.
+#[derive(Debug)]
+pub struct Listening {
+    reader: BufReader<UnixStream>,
+    buffer: String,
+}
+
+impl Listening {
+    /// Connects, which wakes the driver.
+    pub async fn to(socket: &Path, loop_id: &str) -> io::Result<Self> {
+        let mut stream = UnixStream::connect(socket).await?;
+        stream.write_all(format!("{loop_id}\n").as_bytes()).await?;
+        Ok(Self { reader: BufReader::new(stream), buffer: String::new() })
+    }
+
+    /// Returns when there is news; `false` when the driver has left the loop.
+    pub async fn news(&mut self) -> bool {
+        self.buffer.clear();
+        matches!(self.reader.read_line(&mut self.buffer).await, Ok(count) if count > 0)
+    }
+}
+
+/// A path short enough for a socket, in a directory for the owner only.
+fn socket_path(data_root: &Path, name: &str) -> io::Result<PathBuf> {
+    let file = format!("{name}.sock");
+    let run = data_root.join("run");
+    let dir = if run.join(&file).as_os_str().len() <= LONGEST_PATH {
+        run
+    } else {
+        let uid = rustix::process::getuid().as_raw();
+        std::env::temp_dir().join(format!("windlass-{uid}"))
+    };
+    private_dir(&dir)?;
+    let is_private = std::fs::symlink_metadata(&dir).is_ok_and(|meta| {
+        use std::os::unix::fs::MetadataExt;
+        meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0
+    });
+    if !is_private {
+        let message = format!("{} is open to others, so no socket is made there", dir.display());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    Ok(dir.join(file))
+}

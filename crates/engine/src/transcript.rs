@@ -1,0 +1,194 @@
+//! Reading a turn's transcript: the same way for a live turn, for one that was cut off, and for viewers.
+//!
+//! The bytes are on disk before anybody reads them, so a reader that comes late or is slow loses nothing and costs
+//! one buffer.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use windlass_agents::{Exit, Session};
+use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
+use windlass_core::profile::AgentProfile;
+use windlass_core::promise::ClaimDetector;
+use windlass_core::usage::UsageByModel;
+
+use crate::data::TurnFiles;
+
+const CHUNK: usize = 256 * 1024;
+
+/// A file that grows.
+#[derive(Debug)]
+struct Tail {
+    path: PathBuf,
+    file: Option<File>,
+    offset: u64,
+}
+
+impl Tail {
+    fn new(path: PathBuf) -> Self {
+        Self { path, file: None, offset: 0 }
+    }
+
+    /// The next bytes, none if there are no more yet.
+    fn read<'a>(&mut self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        if self.file.is_none() {
+            self.file = match File::open(&self.path) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(&[]),
+                Err(error) => return Err(error),
+            };
+        }
+        let Some(file) = &self.file else { return Ok(&[]) };
+        let count = file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(&buffer[..count])
+    }
+}
+
+/// Turns a turn's bytes into neutral events.
+#[derive(Debug)]
+pub struct TranscriptReader {
+    stdout: Tail,
+    stderr: Tail,
+    session: Box<dyn Session>,
+    buffer: Vec<u8>,
+}
+
+/// What came out of one reading.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub events: Vec<AgentEvent>,
+    pub stderr: Vec<u8>,
+    /// There was something to read, so there may be more.
+    pub progressed: bool,
+}
+
+impl TranscriptReader {
+    pub fn new(files: &TurnFiles, profile: &AgentProfile) -> Self {
+        Self {
+            stdout: Tail::new(files.stdout()),
+            stderr: Tail::new(files.stderr()),
+            session: windlass_agents::session(profile),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Reads at most one chunk of each stream.
+    pub fn read(&mut self) -> io::Result<Batch> {
+        // Between turns nothing is read, and the buffer would be the largest part of a sleeping loop.
+        self.buffer.resize(CHUNK, 0);
+        let mut batch = Batch::default();
+        let bytes = self.stdout.read(&mut self.buffer)?;
+        batch.progressed = !bytes.is_empty();
+        self.session.stdout(bytes, &mut batch.events);
+        let bytes = self.stderr.read(&mut self.buffer)?;
+        if !bytes.is_empty() {
+            batch.progressed = true;
+            batch.stderr = bytes.to_vec();
+            self.session.stderr(bytes, &mut batch.events);
+        }
+        if !batch.progressed {
+            self.buffer = Vec::new();
+        }
+        Ok(batch)
+    }
+
+    /// How far into standard output this reader is.
+    pub fn stdout_offset(&self) -> u64 {
+        self.stdout.offset
+    }
+
+    /// The output is at its end.
+    pub fn finish(&mut self) -> Vec<AgentEvent> {
+        let mut events = Vec::new();
+        self.session.finish(&mut events);
+        events
+    }
+
+    pub fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
+        self.session.outcome(exit, now)
+    }
+}
+
+/// Gathers from a turn's events what is journalled of it.
+#[derive(Debug)]
+pub struct TurnWatcher {
+    claim: ClaimDetector,
+    session: Option<String>,
+    usage: UsageByModel,
+    last_words: String,
+}
+
+impl TurnWatcher {
+    pub fn new(promise: Option<&str>, prompt: &str) -> Self {
+        Self {
+            claim: ClaimDetector::new(promise.unwrap_or_default(), prompt),
+            session: None,
+            usage: UsageByModel::new(),
+            last_words: String::new(),
+        }
+    }
+
+    pub fn see(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Text { text } => {
+                self.claim.push(text);
+                self.remember(text);
+            }
+            AgentEvent::Session { id } => self.session = Some(id.clone()),
+            AgentEvent::Usage { model, usage } => {
+                self.usage.entry(model.clone()).or_default().add(usage);
+            }
+            AgentEvent::Thinking { .. }
+            | AgentEvent::ToolUse { .. }
+            | AgentEvent::ToolResult { .. }
+            | AgentEvent::Error { .. }
+            | AgentEvent::Result { .. }
+            | AgentEvent::Raw { .. } => {}
+        }
+    }
+
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    pub fn usage(&self) -> &UsageByModel {
+        &self.usage
+    }
+
+    /// Keeps the end of what was said.
+    fn remember(&mut self, text: &str) {
+        const LONGEST: usize = 2_000;
+        let mut from = text.len().saturating_sub(LONGEST);
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        self.last_words.push_str(&text[from..]);
+        if self.last_words.len() > LONGEST {
+            let mut cut = self.last_words.len() - LONGEST;
+            while !self.last_words.is_char_boundary(cut) {
+                cut += 1;
+            }
+            self.last_words.drain(..cut);
+        }
+    }
+
+    pub fn report(self, outcome: TurnOutcome, exit: Option<Exit>, duration_ms: u64) -> TurnReport {
+        let exit_code = match exit {
+            Some(Exit::Code(code)) => Some(code),
+            Some(Exit::Signal(_)) | None => None,
+        };
+        TurnReport {
+            outcome,
+            claim: self.claim.finish(),
+            session: self.session,
+            usage: self.usage,
+            last_words: self.last_words.trim().to_owned(),
+            exit_code,
+            duration_ms,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A loop as people and scripts see it: the JSON of `status`, and the catalogue's row.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use windlass_core::ids::Role;
+use windlass_core::machine::{Claims, IterationRecord, LoopState, Phase, Verdict};
+use windlass_core::spec::{Limits, SessionPolicy};
+use windlass_core::stop::{PauseReason, Status, StopReason};
+use windlass_core::usage::Usage;
+
+use crate::store::CatalogueEntry;
+
+/// `status --json`. Fields are only ever added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopView {
+    pub id: String,
+    pub name: String,
+    pub project: String,
+    pub goal: String,
+    pub recipe: String,
+    /// One word; `interrupted` is put in by readers.
+    pub status: String,
+    pub phase: Option<Phase>,
+    pub waiting_until: Option<Timestamp>,
+    /// Why the loop waits, for the clock or for a person.
+    pub waiting_for: Option<String>,
+    pub stop_reason: Option<StopReason>,
+    pub verified: bool,
+    pub iterations: u32,
+    pub limits: Limits,
+    pub branch: Option<String>,
+    pub worktree: Option<String>,
+    pub base_commit: Option<String>,
+    pub head_commit: Option<String>,
+    pub agent: String,
+    pub session_policy: SessionPolicy,
+    pub claims: Claims,
+    pub gates: Vec<GateView>,
+    pub usage: UsageView,
+    pub steering: Vec<SteeringView>,
+    pub history: Vec<IterationRecord>,
+    pub elapsed_ms: u64,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub stopped_at: Option<Timestamp>,
+    pub updated_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GateView {
+    pub command: String,
+    /// None: has not run on this iteration's commit yet.
+    pub verdict: Option<Verdict>,
+    pub exit_code: Option<i32>,
+    pub commit: Option<String>,
+    pub tree: Option<String>,
+    pub duration_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsageView {
+    #[serde(flatten)]
+    pub total: Usage,
+    pub by_model: Vec<ModelUsage>,
+    pub by_role: Vec<RoleUsage>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    pub model: String,
+    #[serde(flatten)]
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoleUsage {
+    pub role: Role,
+    #[serde(flatten)]
+    pub usage: Usage,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SteeringView {
+    pub text: String,
+    pub delivered: bool,
+}
+
+impl LoopView {
+    pub fn of(state: &LoopState) -> Self {
+        let workspace = state.workspace.as_ref();
+        Self {
+            id: state.id.0.clone(),
+            name: state.name.clone(),
+            project: state.project.clone(),
+            goal: state.spec.goal.clone(),
+            recipe: state.spec.recipe.clone(),
+            status: state.status.name().to_owned(),
+            phase: (state.status == Status::Running).then_some(state.phase),
+            waiting_until: waiting_until(&state.status),
+            waiting_for: waiting_for(&state.status),
+            stop_reason: state.stop_reason.clone(),
+            verified: state.verified,
+            iterations: state.iteration,
+            limits: state.spec.limits.clone(),
+            branch: workspace.and_then(|workspace| workspace.branch.clone()),
+            worktree: workspace.map(|workspace| workspace.dir.clone()),
+            base_commit: workspace.and_then(|workspace| workspace.base_commit.clone()),
+            head_commit: state.head_commit().map(str::to_owned),
+            agent: state.spec.agent.name.clone(),
+            session_policy: state.spec.session,
+            claims: state.claims,
+            gates: gates(state),
+            usage: usage(state),
+            steering: state
+                .steering
+                .iter()
+                .map(|message| SteeringView { text: message.text.clone(), delivered: message.delivered.is_some() })
+                .collect(),
+            history: state.iterations.clone(),
+            elapsed_ms: state.elapsed_ms,
+            created_at: state.created_at,
+            started_at: state.started_at,
+            stopped_at: state.stopped_at,
+            updated_at: state.updated_at,
+        }
+    }
+}
+
+fn waiting_until(status: &Status) -> Option<Timestamp> {
+    match status {
+        Status::Waiting { until, .. } => Some(*until),
+        Status::Queued | Status::Running | Status::Paused { .. } | Status::Ended { .. } => None,
+    }
+}
+
+fn waiting_for(status: &Status) -> Option<String> {
+    match status {
+        Status::Waiting { why, .. } => Some(why.clone()),
+        Status::Paused { why } => Some(match why {
+            PauseReason::Person => "a person asked for a pause".to_owned(),
+            PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),
+            PauseReason::Auth { message } => format!("the agent is not logged in: {message}"),
+        }),
+        Status::Queued | Status::Running | Status::Ended { .. } => None,
+    }
+}
+
+fn gates(state: &LoopState) -> Vec<GateView> {
+    let asked = state.spec.gates.iter().enumerate();
+    asked
+        .map(|(index, gate)| {
+            let result = state.gates.get(index);
+            GateView {
+                command: gate.command.clone(),
+                verdict: result.map(|result| result.verdict),
+                exit_code: result.and_then(|result| result.exit_code),
+                commit: result.and_then(|result| result.commit.clone()),
+                tree: result.map(|result| result.tree.clone()),
+                duration_ms: result.map(|result| result.duration_ms),
+            }
+        })
+        .collect()
+}
+
+fn usage(state: &LoopState) -> UsageView {
+    let mut by_model: Vec<ModelUsage> = Vec::new();
+    let mut by_role = Vec::new();
+    for (role, models) in &state.usage.by_role {
+        by_role.push(RoleUsage { role: *role, usage: windlass_core::usage::total(models) });
+        for (model, used) in models {
+            match by_model.iter_mut().find(|known| known.model == *model) {
+                Some(known) => known.usage.add(used),
+                None => by_model.push(ModelUsage { model: model.clone(), usage: used.clone() }),
+            }
+        }
+    }
+    UsageView { total: state.usage.total(), by_model, by_role }
+}
+
+/// The catalogue's row for a state, with the whole view as its summary.
+pub fn catalogue_entry(state: &LoopState) -> CatalogueEntry {
+    const LONGEST_GOAL: usize = 200;
+    let view = LoopView::of(state);
+    CatalogueEntry {
+        id: view.id.clone(),
+        project: view.project.clone(),
+        name: view.name.clone(),
+        goal: view.goal.lines().next().unwrap_or_default().chars().take(LONGEST_GOAL).collect(),
+        recipe: view.recipe.clone(),
+        status: view.status.clone(),
+        open: state.is_open(),
+        iterations: view.iterations,
+        max_iterations: view.limits.max_iterations,
+        stop_reason: view.stop_reason.as_ref().map(|reason| reason.name().to_owned()),
+        created_at: view.created_at,
+        updated_at: view.updated_at,
+        stopped_at: view.stopped_at,
+        summary: serde_json::to_string(&view).unwrap_or_else(|error| unreachable!("a view is plain data: {error}")),
+    }
+}
