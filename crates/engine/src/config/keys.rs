@@ -1,0 +1,218 @@
+//! The table of settings: each key once, with its type, variable, flag, default and words.
+//!
+//! Everything else (what one layer says, what it resolves to, the schema, the documented variables) is made from
+//! this table, so no key can be half known.
+
+use std::collections::BTreeMap;
+
+use windlass_core::spec::{CommitPolicy, SessionPolicy};
+
+use super::amounts::{Iterations, Millis, Slots, Tokens, Usd};
+use super::origin::{Layer, Setting, Shown};
+use super::profiles::Profile;
+use super::value::{Gates, Promise, Value, ValueError};
+use super::words::{BranchTemplate, Sandbox};
+
+/// One setting, as people know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    pub name: &'static str,
+    /// The environment variable that sets it.
+    pub env: &'static str,
+    /// The flag that sets it, where there is one.
+    pub flag: Option<&'static str>,
+    /// What holds when nobody says anything, in words.
+    pub default: &'static str,
+    pub doc: &'static str,
+    /// What a value must be, in words.
+    pub expected: &'static str,
+    /// A value as it stands in a file.
+    pub example: &'static str,
+    /// Its JSON Schema.
+    pub schema: fn() -> serde_json::Value,
+}
+
+/// Why a value in a file cannot be taken.
+#[derive(Debug)]
+pub(super) enum Misread {
+    Type,
+    Value(ValueError),
+}
+
+macro_rules! settings {
+    ($($key:ident: $type:ty {
+        env: $env:literal, flag: $flag:expr, default: $default:literal, doc: $doc:literal $(,)?
+    })*) => {
+        /// Every setting.
+        pub const KEYS: &[Key] = &[$(Key {
+            name: stringify!($key),
+            env: $env,
+            flag: $flag,
+            default: $default,
+            doc: $doc,
+            expected: <$type as Value>::EXPECTED,
+            example: <$type as Value>::EXAMPLE,
+            schema: <$type as Value>::schema,
+        }),*];
+
+        /// What one layer says; unset is not said.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Options {
+            $(#[doc = $doc] pub $key: Option<$type>,)*
+        }
+
+        /// What the layers resolve to, each value with where it came from.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Settings {
+            $(#[doc = $doc] pub $key: Setting<$type>,)*
+            /// Every agent that is known, by name.
+            pub agents: BTreeMap<String, Profile>,
+            /// What was passed over, for people to read.
+            pub warnings: Vec<String>,
+        }
+
+        impl Options {
+            /// Takes a value out of a file. The key must be one of the table.
+            pub(super) fn read_toml(&mut self, key: &str, value: &toml_edit::Value) -> Result<(), Misread> {
+                match key {
+                    $(stringify!($key) => match <$type as Value>::from_toml(value) {
+                        Some(read) => self.$key = Some(read.map_err(Misread::Value)?),
+                        None => return Err(Misread::Type),
+                    },)*
+                    other => unreachable!("`{other}` is not in the table of settings"),
+                }
+                Ok(())
+            }
+
+            /// Takes a value out of the environment. The key must be one of the table.
+            pub(super) fn read_text(&mut self, key: &str, text: &str) -> Result<(), ValueError> {
+                match key {
+                    $(stringify!($key) => self.$key = Some(<$type as Value>::from_text(text)?),)*
+                    other => unreachable!("`{other}` is not in the table of settings"),
+                }
+                Ok(())
+            }
+        }
+
+        impl Settings {
+            /// Puts a layer on top.
+            pub(super) fn overlay(&mut self, mut layer: Layer) {
+                let mut keys = KEYS.iter();
+                $({
+                    let key = keys.next().unwrap_or_else(|| unreachable!("the table has every key"));
+                    if let Some(value) = layer.options.$key.take() {
+                        self.$key = Setting { value: Some(value), origin: layer.origin(key) };
+                    }
+                })*
+            }
+
+            fn show_keys(&self) -> Vec<Shown> {
+                let mut keys = KEYS.iter();
+                vec![$({
+                    let key = keys.next().unwrap_or_else(|| unreachable!("the table has every key"));
+                    Shown {
+                        key: key.name.to_owned(),
+                        value: self.$key.value.as_ref().map_or(serde_json::Value::Null, Value::json),
+                        unset: key.default,
+                        origin: self.$key.origin.clone(),
+                    }
+                }),*]
+            }
+        }
+    };
+}
+
+impl Settings {
+    /// Every setting with its value and where that came from, the agents' last.
+    pub fn show(&self) -> Vec<Shown> {
+        let mut shown = self.show_keys();
+        for (name, profile) in &self.agents {
+            shown.extend(profile.show(name));
+        }
+        shown
+    }
+}
+
+settings! {
+    agent: String {
+        env: "WINDLASS_AGENT", flag: Some("--agent"), default: "the first installed one",
+        doc: "The agent that works: the name of a profile",
+    }
+    recipe: String {
+        env: "WINDLASS_RECIPE", flag: Some("--recipe"), default: "promise",
+        doc: "The recipe: named defaults for how a loop goes",
+    }
+    model: String {
+        env: "WINDLASS_MODEL", flag: Some("--model"), default: "the agent's default",
+        doc: "The model that the agent is told to use, where its command has {model}",
+    }
+    max_iterations: Iterations {
+        env: "WINDLASS_MAX_ITERATIONS", flag: Some("--max-iterations"), default: "by recipe",
+        doc: "How many times the agent runs at most, the first run included; 0 for as often as another limit allows",
+    }
+    duration: Millis {
+        env: "WINDLASS_DURATION", flag: Some("--duration"), default: "no limit",
+        doc: "How long a loop may take in all, also in the middle of a turn",
+    }
+    budget_usd: Usd {
+        env: "WINDLASS_BUDGET_USD", flag: Some("--budget-usd"), default: "no limit",
+        doc: "How many US dollars a loop may spend in all",
+    }
+    max_tokens: Tokens {
+        env: "WINDLASS_MAX_TOKENS", flag: Some("--max-tokens"), default: "no limit",
+        doc: "How many tokens a loop may use in all",
+    }
+    completion_promise: Promise {
+        env: "WINDLASS_COMPLETION_PROMISE", flag: Some("--completion-promise"),
+        default: "<promise>COMPLETE</promise>",
+        doc: "The exact text with which the agent claims to be done; empty for none, so that only a limit ends the loop",
+    }
+    gates: Gates {
+        env: "WINDLASS_GATES", flag: Some("--gate"), default: "none",
+        doc: "Commands that judge the work: a claim counts only when all of them exit with 0",
+    }
+    gate_timeout: Millis {
+        env: "WINDLASS_GATE_TIMEOUT", flag: Some("--gate-timeout"), default: "10m",
+        doc: "How long one gate may take",
+    }
+    turn_timeout: Millis {
+        env: "WINDLASS_TURN_TIMEOUT", flag: Some("--turn-timeout"), default: "by recipe",
+        doc: "How long one turn of the agent may take",
+    }
+    stall_timeout: Millis {
+        env: "WINDLASS_STALL_TIMEOUT", flag: Some("--stall-timeout"), default: "by recipe",
+        doc: "How long an agent may be silent before its turn counts as stalled",
+    }
+    session: SessionPolicy {
+        env: "WINDLASS_SESSION", flag: Some("--session"), default: "by recipe",
+        doc: "Whether turns go on in the agent's session (resume) or each starts a new one (fresh)",
+    }
+    commit: CommitPolicy {
+        env: "WINDLASS_COMMIT", flag: Some("--commit"), default: "by recipe",
+        doc: "Who commits the work: the engine, the agent, or nobody (off)",
+    }
+    branch: BranchTemplate {
+        env: "WINDLASS_BRANCH", flag: Some("--branch"), default: "windlass/{name}",
+        doc: "The branch that a loop works on; {name} stands for the loop's name",
+    }
+    in_place: bool {
+        env: "WINDLASS_IN_PLACE", flag: Some("--in-place"), default: "false",
+        doc: "Work in the checkout itself instead of a workspace of the loop's own",
+    }
+    sandbox: Sandbox {
+        env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",
+        doc: "What the agent is kept away from; no sandbox is built in yet, so auto means off, and says so",
+    }
+    follow_up: String {
+        env: "WINDLASS_FOLLOW_UP", flag: None, default: "the word for 'continue' in the language",
+        doc: "The word that ends the prompt of a turn that goes on in the agent's session",
+    }
+    language: String {
+        env: "WINDLASS_LANGUAGE", flag: None, default: "the locale's",
+        doc: "The language of the follow-up word, such as en or zh-Hant",
+    }
+    max_running: Slots {
+        env: "WINDLASS_MAX_RUNNING", flag: None, default: "8",
+        doc: "How many background loops run at once; the rest wait in line",
+    }
+}

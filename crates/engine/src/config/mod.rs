@@ -1,0 +1,110 @@
+//! Settings from five layers: built-in defaults, the user's file, the project's file, the environment, flags.
+//!
+//! Invariant: a higher layer wins key by key, every value remembers where it came from, and nothing unknown or
+//! misread is passed over in silence. Nothing here reads the process's own environment: it is handed in, so the
+//! same input gives the same settings.
+
+mod amounts;
+mod environment;
+mod error;
+mod file;
+mod keys;
+mod nearest;
+mod origin;
+mod paths;
+mod profiles;
+mod schema;
+mod spec;
+mod usage;
+mod value;
+mod words;
+
+use std::path::Path;
+
+use windlass_core::recipe;
+
+pub use amounts::{Iterations, Millis, Slots, Tokens, Usd};
+pub use environment::{Environment, Variable, environment};
+pub use error::ConfigError;
+pub use keys::{KEYS, Key, Options, Settings};
+pub use nearest::nearest;
+pub use origin::{Origin, Place, Setting, Shown};
+pub use paths::Paths;
+pub use profiles::{FieldKind, PROFILE_FIELDS, Profile, ProfileField, built_in_agents};
+pub use schema::schema;
+pub use spec::{DEFAULT_PROMISE, Resolved, RunOptions, resolve_spec};
+pub use usage::UsageError;
+pub use value::{Gates, Promise, Value, ValueError};
+pub use words::{BranchTemplate, Sandbox};
+
+use environment::language;
+use origin::Layer;
+
+/// The project's file, seen from the root of its checkout.
+pub const PROJECT_FILE: &str = ".windlass/config.toml";
+
+/// Puts the layers on top of each other.
+///
+/// A file that does not exist says nothing; a file that cannot be read is an error, because settings that a person
+/// wrote down must not be lost without a word.
+pub fn load(
+    paths: &Paths,
+    project_root: Option<&Path>,
+    env: &Environment,
+    flags: Options,
+) -> Result<Settings, ConfigError> {
+    let mut warnings = environment::warnings(env);
+    let mut layers = Vec::new();
+    match file::read(&paths.user_config, |path, line| Origin::UserFile { path, line })? {
+        Some(layer) => layers.push(layer),
+        None if paths.user_config_named => warnings.push(format!(
+            "WINDLASS_CONFIG names {}, which does not exist: no user settings are read",
+            paths.user_config.display()
+        )),
+        None => {}
+    }
+    if let Some(root) = project_root {
+        layers.extend(file::read(&root.join(PROJECT_FILE), |path, line| Origin::ProjectFile { path, line })?);
+    }
+    layers.push(environment::layer(env)?);
+    layers.push(Layer::of_flags(flags));
+
+    let mut settings = Settings { agents: profiles::built_in(), warnings, ..Settings::default() };
+    let recipe = layers.iter().rev().find_map(|layer| layer.options.recipe.clone());
+    settings.overlay(Layer::of_defaults(defaults(recipe.as_deref().unwrap_or(DEFAULT_RECIPE))));
+    settings.overlay(language(env));
+    for layer in layers {
+        profiles::overlay(&mut settings.agents, &layer);
+        settings.overlay(layer);
+    }
+    Ok(settings)
+}
+
+const DEFAULT_RECIPE: &str = "promise";
+const DEFAULT_GATE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+const DEFAULT_MAX_RUNNING: u32 = 8;
+
+/// What holds when nobody says anything. An unknown recipe adds nothing here; it is refused when a loop is made, so
+/// that a mistake in it does not keep `list` or `config show` from working.
+fn defaults(recipe: &str) -> Options {
+    let mut options = Options {
+        recipe: Some(DEFAULT_RECIPE.to_owned()),
+        gates: Some(Gates::default()),
+        gate_timeout: Some(Millis::of_known(DEFAULT_GATE_TIMEOUT_MS)),
+        branch: Some(BranchTemplate::default()),
+        in_place: Some(false),
+        sandbox: Some(Sandbox::Auto),
+        language: Some("en".to_owned()),
+        max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
+        completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
+        ..Options::default()
+    };
+    if let Some(recipe) = recipe::built_in(recipe) {
+        options.max_iterations = Some(Iterations::clamped(recipe.max_iterations));
+        options.session = Some(recipe.session);
+        options.commit = Some(recipe.commit);
+        options.turn_timeout = Some(Millis::of_known(recipe.time.turn_timeout_ms));
+        options.stall_timeout = Some(Millis::of_known(recipe.time.stall_timeout_ms));
+    }
+    options
+}

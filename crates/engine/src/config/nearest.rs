@@ -1,0 +1,41 @@
+//! The known name that somebody may have meant.
+
+/// Below this two names have nothing to do with each other.
+const ALIKE: f64 = 0.8;
+
+/// The most similar of the known names, if any is similar. Case and the kind of dash make no difference.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    let name = plain(name);
+    known
+        .into_iter()
+        .map(|candidate| (likeness(&name, &plain(candidate)), candidate))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        // The first of equals, so that the answer does not depend on how the search walks.
+        .fold(None, |best: Option<(f64, &str)>, found| match best {
+            Some(best) if best.0 >= found.0 => Some(best),
+            _ => Some(found),
+        })
+        .map(|(_, candidate)| candidate)
+}
+
+/// Jaro–Winkler favours a common start; the edit distance finds a name whose first letters are the wrong ones.
+fn likeness(a: &str, b: &str) -> f64 {
+    strsim::jaro_winkler(a, b).max(strsim::normalized_damerau_levenshtein(a, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_finds_its_name_and_nonsense_finds_none() {
+        let known = ["max_iterations", "max_tokens", "gates", "gate_timeout"];
+        assert_eq!(nearest("max-iteration", known), Some("max_iterations"));
+        assert_eq!(nearest("MAX_TOKEN", known), Some("max_tokens"));
+        assert_eq!(nearest("gate", known), Some("gates"));
+        assert_eq!(nearest("xyzzy", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest("gates", []), None);
+    }
+}

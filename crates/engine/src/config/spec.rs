@@ -1,0 +1,304 @@
+//! From what the user said to a loop's specification, complete and frozen.
+//!
+//! Pure: nothing is looked up on the machine, so the same settings always make the same specification.
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::duration;
+use windlass_core::ids::is_valid_name;
+use windlass_core::profile::{AgentProfile, ITERATIONS, OutputFormat};
+use windlass_core::prompt::follow_up_word;
+use windlass_core::recipe::{self, DoneKind, Recipe};
+use windlass_core::spec::{AgentChoice, Done, GateSpec, Limits, LoopSpec, TimeLimits, WorkspaceKind, WorkspaceSpec};
+
+use super::keys::Settings;
+use super::nearest::nearest;
+use super::origin::Origin;
+use super::usage::UsageError;
+use super::value::Promise;
+use super::words::Sandbox;
+
+/// What `run` asks an agent for when nobody says otherwise.
+pub const DEFAULT_PROMISE: &str = "<promise>COMPLETE</promise>";
+
+/// What is said about this one loop, beside the settings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunOptions {
+    pub goal: String,
+    /// The loop's name, chosen or made from the goal.
+    pub name: String,
+    /// A one-off agent; it wins over the setting `agent`.
+    pub agent_command: Option<String>,
+    /// The agent to take when none is named: the first that is installed.
+    pub installed_agent: Option<String>,
+    pub no_loop: bool,
+    pub base: Option<String>,
+    pub allow_dirty: bool,
+    pub iter: Option<u32>,
+    pub time: Option<String>,
+    pub plan: Option<PathBuf>,
+    /// Where the user is: a relative program in `agent_command` is meant from here.
+    pub cwd: PathBuf,
+    /// The root of the checkout: a relative program in a profile is meant from here.
+    pub project_root: PathBuf,
+}
+
+/// A specification, and what the user should know about it before the start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    pub spec: LoopSpec,
+    pub notes: Vec<String>,
+}
+
+/// Makes the specification of a loop, or says why there can be none.
+pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, UsageError> {
+    if run.goal.trim().is_empty() {
+        return Err(UsageError::EmptyGoal);
+    }
+    if run.goal.contains('\0') {
+        return Err(UsageError::GoalHasNul);
+    }
+    if !is_valid_name(&run.name) {
+        return Err(UsageError::Name { name: run.name.escape_debug().to_string() });
+    }
+    let mut notes = Vec::new();
+    let recipe = find_recipe(settings)?;
+    if run.plan.is_some() {
+        return Err(UsageError::PlanUnused { recipe: recipe.name });
+    }
+    let agent = choose_agent(settings, run, &mut notes)?;
+    let single = run.no_loop || agent.profile.loop_enabled == Some(false);
+    if single && !run.no_loop {
+        note_single(settings, &agent, &mut notes);
+    }
+    let (done, limits) = bounds(settings, run, &recipe, &agent, single, &mut notes)?;
+    if settings.sandbox.value.unwrap_or(Sandbox::Auto) == Sandbox::Auto {
+        notes.push("no sandbox is built in yet: the agent and the gates run with your rights".to_owned());
+    }
+    let gate_timeout_ms = settings.gate_timeout.value.map_or(super::DEFAULT_GATE_TIMEOUT_MS, |ms| ms.get());
+    let gates = settings.gates.value.clone().unwrap_or_default();
+    let gate = |command: &String| GateSpec { command: command.clone(), timeout_ms: gate_timeout_ms };
+    let language = settings.language.value.clone().unwrap_or_default();
+    let spec = LoopSpec {
+        goal: run.goal.clone(),
+        agent,
+        session: settings.session.value.unwrap_or(recipe.session),
+        commit: settings.commit.value.unwrap_or(recipe.commit),
+        done,
+        gates: gates.get().iter().map(gate).collect(),
+        limits,
+        on_limit: recipe.on_limit,
+        on_failure: recipe.on_failure,
+        time: TimeLimits {
+            turn_timeout_ms: settings.turn_timeout.value.map_or(recipe.time.turn_timeout_ms, |ms| ms.get()),
+            stall_timeout_ms: settings.stall_timeout.value.map_or(recipe.time.stall_timeout_ms, |ms| ms.get()),
+            max_stalls: recipe.time.max_stalls,
+        },
+        workspace: workspace(settings, run),
+        follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
+        recipe: recipe.name,
+    };
+    Ok(Resolved { spec, notes })
+}
+
+fn find_recipe(settings: &Settings) -> Result<Recipe, UsageError> {
+    let name = settings.recipe.value.as_deref().unwrap_or(super::DEFAULT_RECIPE);
+    recipe::built_in(name).ok_or_else(|| UsageError::UnknownRecipe {
+        name: name.escape_debug().to_string(),
+        nearest: nearest(name, recipe::built_in_names()),
+        known: recipe::built_in_names().collect(),
+    })
+}
+
+fn choose_agent(settings: &Settings, run: &RunOptions, notes: &mut Vec<String>) -> Result<AgentChoice, UsageError> {
+    let mut choice = match &run.agent_command {
+        Some(command) => one_off(command, &run.cwd)?,
+        None => known_agent(settings, run)?,
+    };
+    windlass_agents::check_patterns(&choice.profile).map_err(|(key, error)| {
+        let text = error.to_string();
+        let problem = text.rsplit("error: ").next().unwrap_or(&text).trim().to_owned();
+        UsageError::Pattern { agent: choice.name.clone(), key, problem }
+    })?;
+    fill_model(settings, &mut choice, notes)?;
+    Ok(choice)
+}
+
+/// A command agent of its own, called like its program.
+fn one_off(command: &str, cwd: &Path) -> Result<AgentChoice, UsageError> {
+    let words = shlex::split(command).ok_or(UsageError::UnclosedQuote)?;
+    let program = words.first().filter(|program| !program.is_empty()).ok_or(UsageError::EmptyCommand)?;
+    let name = program.rsplit('/').find(|part| !part.is_empty()).unwrap_or(program).to_owned();
+    Ok(AgentChoice { name, profile: AgentProfile::of_command(from_dir(words, cwd)) })
+}
+
+fn known_agent(settings: &Settings, run: &RunOptions) -> Result<AgentChoice, UsageError> {
+    let name = settings.agent.value.clone().or_else(|| run.installed_agent.clone()).ok_or(UsageError::NoAgent)?;
+    let Some(known) = settings.agents.get(&name) else {
+        return Err(UsageError::UnknownAgent {
+            nearest: nearest(&name, settings.agents.keys().map(String::as_str)).map(str::to_owned),
+            known: settings.agents.keys().cloned().collect(),
+            name: name.escape_debug().to_string(),
+        });
+    };
+    let mut profile = known.profile.clone();
+    if profile.command.first().is_none_or(|program| program.trim().is_empty()) {
+        return Err(UsageError::NoCommand { name });
+    }
+    profile.command = from_dir(profile.command, &run.project_root);
+    Ok(AgentChoice { name, profile })
+}
+
+/// A program with a relative path is meant from where it was written, not from the workspace: there it may be
+/// missing, or changed by the agent itself.
+fn from_dir(mut words: Vec<String>, dir: &Path) -> Vec<String> {
+    if let Some(program) = words.first_mut()
+        && program.contains('/')
+        && !program.starts_with('{')
+        && let Some(absolute) = dir.join(&*program).components().collect::<PathBuf>().to_str()
+    {
+        *program = absolute.to_owned();
+    }
+    words
+}
+
+const MODEL: &str = "{model}";
+
+fn fill_model(settings: &Settings, choice: &mut AgentChoice, notes: &mut Vec<String>) -> Result<(), UsageError> {
+    let agent = choice.name.clone();
+    let profile = &mut choice.profile;
+    let words = || profile.command.iter().chain(&profile.resume_args).chain(profile.env.values());
+    let takes_model = words().any(|word| word.contains(MODEL));
+    match (&settings.model.value, takes_model) {
+        (Some(model), true) => profile.model = Some(model.clone()),
+        (Some(_), false) if matches!(settings.model.origin, Origin::Flag { .. }) => {
+            return Err(UsageError::ModelUnused { agent });
+        }
+        (Some(_), false) => notes.push(format!("the agent '{agent}' takes no model: the setting 'model' is not used")),
+        (None, _) => {}
+    }
+    if takes_model {
+        let model = profile.model.clone().ok_or(UsageError::NoModel { agent })?;
+        let words = profile.command.iter_mut().chain(&mut profile.resume_args).chain(profile.env.values_mut());
+        words.for_each(|word| *word = word.replace(MODEL, &model));
+    }
+    Ok(())
+}
+
+fn note_single(settings: &Settings, agent: &AgentChoice, notes: &mut Vec<String>) {
+    let mut note = format!("one turn only: the agent '{}' has loop_enabled = false", agent.name);
+    if matches!(settings.max_iterations.origin, Origin::Flag { .. }) {
+        note.push_str("; --max-iterations is not used");
+    }
+    notes.push(note);
+}
+
+/// What ends the loop: the claim, and the limits. Every loop has at least one limit that can be seen.
+fn bounds(
+    settings: &Settings,
+    run: &RunOptions,
+    recipe: &Recipe,
+    agent: &AgentChoice,
+    single: bool,
+    notes: &mut Vec<String>,
+) -> Result<(Done, Limits), UsageError> {
+    let target = target(run, recipe)?;
+    let max_iterations = match settings.max_iterations.said() {
+        _ if single => Some(1),
+        Some(said) => said.get(),
+        None if agent.profile.max_iterations.is_some() => Some(agent.profile.iterations()),
+        None => Some(recipe.max_iterations),
+    };
+    let limits = Limits {
+        max_iterations,
+        duration_ms: settings.duration.value.map(|ms| ms.get()),
+        budget_usd: settings.budget_usd.value.map(|usd| usd.get()),
+        max_tokens: settings.max_tokens.value.map(|tokens| tokens.get()),
+    };
+    if limits.is_unbounded() {
+        return Err(UsageError::Unbounded);
+    }
+    let name = || agent.name.clone();
+    if let Some(amount) = limits.budget_usd
+        && !reports(&agent.profile, &["cost"])
+    {
+        return Err(UsageError::NoPrice { agent: name(), amount, origin: settings.budget_usd.origin.clone() });
+    }
+    if limits.max_tokens.is_some() && !reports(&agent.profile, &["input", "output"]) {
+        let others = Limits { max_tokens: None, ..limits.clone() };
+        if others.is_unbounded() {
+            return Err(UsageError::NoTokens { agent: name() });
+        }
+        notes.push(format!(
+            "the agent '{}' does not say how many tokens it uses: max_tokens cannot stop it",
+            agent.name
+        ));
+    }
+    let done = match (single, recipe.done) {
+        (true, _) | (false, DoneKind::Gates) => Done::Gates,
+        (false, DoneKind::Promise) => Done::Promise { promise: promise(settings, agent)? },
+        (false, DoneKind::Target) => target.unwrap_or(Done::Count { iterations: recipe.max_iterations }),
+    };
+    if done == (Done::Promise { promise: None }) {
+        notes.push("there is no completion promise: only a limit ends this loop".to_owned());
+    }
+    Ok((done, limits))
+}
+
+/// A setting that somebody said, else the profile's, else the default.
+fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, UsageError> {
+    let own = agent.profile.promise().map(Promise::new).transpose();
+    let own = own.map_err(|error| UsageError::Promise { agent: agent.name.clone(), error })?;
+    let default = || settings.completion_promise.value.clone();
+    let promise = settings.completion_promise.said().or(own).or_else(default);
+    Ok(promise.and_then(|promise| promise.get().map(str::to_owned)))
+}
+
+fn target(run: &RunOptions, recipe: &Recipe) -> Result<Option<Done>, UsageError> {
+    let target = match (run.iter, &run.time) {
+        (Some(_), Some(_)) => return Err(UsageError::BothTargets),
+        (None, None) => return Ok(None),
+        (Some(iterations), None) if !ITERATIONS.contains(&iterations) => {
+            return Err(UsageError::TargetRange { iterations });
+        }
+        (Some(iterations), None) => Done::Count { iterations },
+        (None, Some(time)) => {
+            let ms = duration::parse_ms(time).map_err(|error| UsageError::TargetTime { error })?;
+            Done::Duration { ms }
+        }
+    };
+    match recipe.done {
+        DoneKind::Target => Ok(Some(target)),
+        DoneKind::Promise | DoneKind::Gates => {
+            let known = recipe::built_in_names().collect();
+            Err(UsageError::NoTarget { recipe: recipe.name.clone(), known })
+        }
+    }
+}
+
+/// Whether the agent's output can carry one of these numbers. JSON lines always can; in text a pattern finds them.
+fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
+    match profile.output.unwrap_or_default() {
+        OutputFormat::Jsonl => true,
+        OutputFormat::Text => profile.usage_pattern.as_deref().is_some_and(|pattern| {
+            groups
+                .iter()
+                .any(|group| pattern.contains(&format!("?<{group}>")) || pattern.contains(&format!("?P<{group}>")))
+        }),
+    }
+}
+
+fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
+    let in_place = settings.in_place.value.unwrap_or(false);
+    WorkspaceSpec {
+        kind: if in_place { WorkspaceKind::InPlace } else { WorkspaceKind::Worktree },
+        // In place the loop stays on the branch that is checked out.
+        branch: if in_place {
+            String::new()
+        } else {
+            settings.branch.value.clone().unwrap_or_default().fill(&run.name)
+        },
+        base: run.base.clone(),
+        allow_dirty: run.allow_dirty,
+    }
+}

@@ -1,0 +1,117 @@
+//! Why a loop cannot be made from what the user said. All of it is wrong use: exit code 2, nothing created.
+
+use windlass_core::duration::{self, DurationError};
+use windlass_core::profile::ITERATIONS;
+
+use super::origin::Origin;
+use super::value::ValueError;
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum UsageError {
+    #[error("the goal is empty")]
+    EmptyGoal,
+    #[error("the goal holds a NUL character")]
+    GoalHasNul,
+    #[error("'{name}' cannot be the name of a loop")]
+    Name { name: String },
+    #[error("unknown recipe '{name}'")]
+    UnknownRecipe { name: String, nearest: Option<&'static str>, known: Vec<&'static str> },
+    #[error("no agent is chosen, and none was found on this machine")]
+    NoAgent,
+    #[error("unknown agent '{name}'")]
+    UnknownAgent { name: String, nearest: Option<String>, known: Vec<String> },
+    #[error("the agent '{name}' has no command")]
+    NoCommand { name: String },
+    #[error("the agent's command cannot be split into words: a quote is not closed")]
+    UnclosedQuote,
+    #[error("the agent's command is empty")]
+    EmptyCommand,
+    #[error("{key} of the agent '{agent}' is not a regular expression: {problem}")]
+    Pattern { agent: String, key: &'static str, problem: String },
+    #[error("the agent '{agent}' is told no model: its command has no place for one")]
+    ModelUnused { agent: String },
+    #[error("the command of the agent '{agent}' needs a model, and none is chosen")]
+    NoModel { agent: String },
+    #[error("the completion promise of the agent '{agent}' cannot be used: {error}")]
+    Promise { agent: String, error: ValueError },
+    #[error("0 iterations mean no limit, and nothing else bounds the loop")]
+    Unbounded,
+    #[error("the agent '{agent}' does not say what it spends, so a budget of ${amount} cannot be kept")]
+    NoPrice { agent: String, amount: f64, origin: Origin },
+    #[error("the agent '{agent}' does not say how many tokens it uses, so nothing would bound the loop")]
+    NoTokens { agent: String },
+    #[error("Cannot specify both --iter and --time")]
+    BothTargets,
+    #[error("--iter and --time have no meaning in the recipe '{recipe}'")]
+    NoTarget { recipe: String, known: Vec<&'static str> },
+    #[error("--iter {iterations} is out of range: {}–{}", ITERATIONS.start(), ITERATIONS.end())]
+    TargetRange { iterations: u32 },
+    #[error("--time: {error}")]
+    TargetTime { error: DurationError },
+    #[error("the recipe '{recipe}' works without a plan")]
+    PlanUnused { recipe: String },
+}
+
+impl UsageError {
+    /// The way out.
+    pub fn hint(&self) -> String {
+        match self {
+            UsageError::EmptyGoal => "say what the loop is for: windlass run \"make the tests pass\"".into(),
+            UsageError::GoalHasNul => "give the goal as plain text".into(),
+            UsageError::Name { .. } => {
+                "use a-z, 0-9, - and _, at most 64 characters, not starting with -".into()
+            }
+            UsageError::UnknownRecipe { nearest: Some(near), .. } => format!("did you mean '{near}'?"),
+            UsageError::UnknownRecipe { nearest: None, known, .. } => format!("known recipes: {}", known.join(", ")),
+            UsageError::NoAgent => {
+                "name one with --agent, or any program with --agent-command \"./my-agent.sh\"; 'windlass demo' needs none"
+                    .into()
+            }
+            UsageError::UnknownAgent { nearest: Some(near), .. } => {
+                format!("did you mean '{near}'? --agent-command takes any program")
+            }
+            UsageError::UnknownAgent { nearest: None, known, .. } => {
+                format!("known agents: {}; --agent-command takes any program", known.join(", "))
+            }
+            UsageError::NoCommand { name } => {
+                format!("give it one in the settings: [agents.{name}] command = [\"program\", \"argument\"]")
+            }
+            UsageError::UnclosedQuote => "close the quote, or escape it with a backslash".into(),
+            UsageError::EmptyCommand => "name a program: --agent-command \"./my-agent.sh\"".into(),
+            UsageError::Pattern { agent, key, .. } => {
+                format!("correct {key} in [agents.{agent}], or leave it out")
+            }
+            UsageError::ModelUnused { .. } => {
+                "put {model} where the model belongs in its command, or leave --model out".into()
+            }
+            UsageError::NoModel { agent } => {
+                format!("name one with --model, or set model in [agents.{agent}]")
+            }
+            UsageError::Promise { agent, error } => match &error.hint {
+                Some(hint) => format!("{hint} (completion_promise in [agents.{agent}])"),
+                None => format!("correct completion_promise in [agents.{agent}]"),
+            },
+            UsageError::Unbounded => format!(
+                "give --max-iterations {} to {}, or another limit: --duration 90m, --budget-usd 5 or --max-tokens 1000000",
+                ITERATIONS.start(),
+                ITERATIONS.end()
+            ),
+            UsageError::NoPrice { agent, origin, .. } => format!(
+                "leave the budget out ({origin}) and use --max-iterations or --duration, or give [agents.{agent}] a \
+                 usage_pattern with a group named cost"
+            ),
+            UsageError::NoTokens { agent } => format!(
+                "use --max-iterations or --duration, or give [agents.{agent}] a usage_pattern with the groups input and output"
+            ),
+            UsageError::BothTargets => "give the one that counts: a number of iterations or a time".into(),
+            UsageError::NoTarget { known, .. } => {
+                format!("use --max-iterations or --duration for a limit; known recipes: {}", known.join(", "))
+            }
+            UsageError::TargetRange { .. } => {
+                format!("give {} to {}", ITERATIONS.start(), ITERATIONS.end())
+            }
+            UsageError::TargetTime { .. } => duration::HINT.into(),
+            UsageError::PlanUnused { .. } => "put what is to be done into the goal, or choose another recipe".into(),
+        }
+    }
+}

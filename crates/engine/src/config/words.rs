@@ -1,0 +1,167 @@
+//! Settings that are one of a few words, and the template of a branch's name.
+
+use serde_json::{Value as Json, json};
+use toml_edit::Value as Toml;
+use windlass_core::spec::{CommitPolicy, SessionPolicy};
+
+use super::nearest::nearest;
+use super::value::{Value, ValueError};
+
+/// What the agent is kept away from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sandbox {
+    /// The best there is on this machine; nothing is built in yet.
+    Auto,
+    Off,
+}
+
+macro_rules! words {
+    ($type:ty, $expected:literal, $example:literal, $what:literal, [$($word:literal => $variant:path),+ $(,)?]) => {
+        impl Value for $type {
+            const EXPECTED: &'static str = $expected;
+            const EXAMPLE: &'static str = $example;
+
+            fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+                value.as_str().map(Self::from_text)
+            }
+
+            fn from_text(text: &str) -> Result<Self, ValueError> {
+                match text {
+                    $($word => Ok($variant),)+
+                    _ => Err(unknown_word($what, text, &[$($word),+], $expected)),
+                }
+            }
+
+            fn json(&self) -> Json {
+                match self {
+                    $($variant => json!($word),)+
+                }
+            }
+
+            fn schema() -> Json {
+                json!({ "enum": [$($word),+] })
+            }
+        }
+    };
+}
+
+words!(SessionPolicy, "resume or fresh", "\"fresh\"", "session policy", [
+    "resume" => SessionPolicy::Resume,
+    "fresh" => SessionPolicy::Fresh,
+]);
+words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
+    "engine" => CommitPolicy::Engine,
+    "agent" => CommitPolicy::Agent,
+    "off" => CommitPolicy::Off,
+]);
+words!(Sandbox, "auto or off", "\"off\"", "sandbox", [
+    "auto" => Sandbox::Auto,
+    "off" => Sandbox::Off,
+]);
+
+fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
+    let text = text.escape_debug().to_string();
+    if what == "session policy" && text == "keep_alive" {
+        return ValueError::new(
+            "keep_alive needs an agent that takes one turn after the other, and a command agent does not",
+            "use resume or fresh",
+        );
+    }
+    let hint = match nearest(&text, known.iter().copied()) {
+        Some(word) => format!("did you mean '{word}'? it is one of: {}", known.join(", ")),
+        None => format!("use {expected}"),
+    };
+    ValueError::new(format!("'{text}' is not a known {what}"), hint)
+}
+
+/// The name of a loop's branch, with `{name}` for the loop's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BranchTemplate(String);
+
+const NAME: &str = "{name}";
+
+impl Default for BranchTemplate {
+    fn default() -> Self {
+        Self(format!("windlass/{NAME}"))
+    }
+}
+
+impl BranchTemplate {
+    pub fn new(text: impl Into<String>) -> Result<Self, ValueError> {
+        let text = text.into();
+        let filled = text.replace(NAME, "x");
+        if filled.contains(['{', '}']) {
+            return Err(ValueError::new(
+                format!("the branch '{}' has a placeholder that is not known", text.escape_debug()),
+                "{name} is the only one; it stands for the loop's name",
+            ));
+        }
+        if !is_branch_name(&filled) {
+            return Err(ValueError::new(
+                format!("'{}' cannot be the name of a branch", text.escape_debug()),
+                "git takes letters, digits, - _ . and /, as in windlass/{name}",
+            ));
+        }
+        Ok(Self(text))
+    }
+
+    /// The branch of the loop with this name.
+    pub fn fill(&self, name: &str) -> String {
+        self.0.replace(NAME, name)
+    }
+}
+
+/// The rules of `git check-ref-format --branch`.
+fn is_branch_name(name: &str) -> bool {
+    let bad_char = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
+    let bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    !(name.starts_with('-')
+        || name == "HEAD"
+        || name == "@"
+        || name.ends_with('.')
+        || name.contains("..")
+        || name.contains("@{")
+        || name.contains(bad_char)
+        || name.split('/').any(bad_part))
+}
+
+impl Value for BranchTemplate {
+    const EXPECTED: &'static str = "the name of a branch";
+    const EXAMPLE: &'static str = "\"windlass/{name}\"";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        value.as_str().map(Self::new)
+    }
+
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Self::new(text)
+    }
+
+    fn json(&self) -> Json {
+        json!(self.0)
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "minLength": 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_follow_gits_rules() {
+        for good in ["windlass/{name}", "a", "feature/x-1.2_3", "修复/{name}"] {
+            assert!(BranchTemplate::new(good).is_ok(), "{good}");
+        }
+        let bad = [
+            "", " ", "-x", "a b", "a..b", "a/", "/a", "a//b", ".a", "a/.b", "a.lock", "a.lock/b", "a~1", "a^", "a:b",
+            "a?", "a*", "a[", "a\\b", "@", "HEAD", "a@{b", "a.", "a\tb", "a\nb", "{nane}", "x/{name",
+        ];
+        for bad in bad {
+            assert!(BranchTemplate::new(bad).is_err(), "{bad}");
+        }
+        assert_eq!(BranchTemplate::default().fill("fix-it"), "windlass/fix-it");
+    }
+}
