@@ -1,0 +1,175 @@
+//! How a git command fails, in the words a person needs.
+//!
+//! Invariant: every failure that has a known cause gets its own variant with the path or name that matters; the rest
+//! carries the end of what git wrote to stderr, never nothing.
+
+use std::io;
+use std::path::PathBuf;
+
+/// A git command that did not do its work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GitError {
+    #[error("git was not found on the path {path}")]
+    Missing { path: String },
+    #[error("git {version} is too old, {needed} or newer is needed")]
+    TooOld { version: String, needed: &'static str },
+    #[error("could not run {program}")]
+    Spawn {
+        program: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{path} is not inside a git repository")]
+    NotARepository { path: PathBuf },
+    #[error("git does not trust the owner of {path}")]
+    DubiousOwnership { path: String },
+    #[error("another git process holds {path}")]
+    LockHeld { path: PathBuf },
+    #[error("no name and email are configured for commits")]
+    NoIdentity,
+    #[error("the revision {revision} is unknown")]
+    UnknownRevision { revision: String },
+    #[error("the disk is full")]
+    DiskFull { stderr: String },
+    #[error("git may not write: {stderr}")]
+    NotWritable { stderr: String },
+    #[error("a configured filter failed: {stderr}")]
+    FilterFailed { stderr: String },
+    #[error("git's configuration is broken: {stderr}")]
+    BadConfig { stderr: String },
+    #[error("git {command} wrote more than {limit} bytes")]
+    TooMuchOutput { command: String, limit: usize },
+    #[error("git {command} did not end within {seconds} s")]
+    TimedOut { command: String, seconds: u64 },
+    #[error("git {command} failed ({status}): {stderr}")]
+    Failed { command: String, status: String, stderr: String },
+    #[error("git {command} answered something unexpected: {answer}")]
+    Unexpected { command: String, answer: String },
+}
+
+impl GitError {
+    /// The way out, where one is known.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing { .. } => Some("install git and make sure it is on the PATH".into()),
+            Self::TooOld { .. } => Some("update git".into()),
+            Self::NotARepository { path } => {
+                Some(format!("run it inside a repository, or make one: git -C {} init", path.display()))
+            }
+            Self::DubiousOwnership { path } => {
+                Some(format!("if you trust it: git config --global --add safe.directory {path}"))
+            }
+            Self::LockHeld { path } => {
+                Some(format!("wait for the other git command to end; if none runs, delete {}", path.display()))
+            }
+            Self::NoIdentity => Some("git config --global user.name NAME, and user.email ADDRESS".into()),
+            Self::UnknownRevision { .. } => Some("git branch -a and git tag list what exists".into()),
+            Self::DiskFull { .. } => Some("make room on the disk, then resume".into()),
+            Self::NotWritable { .. } => Some("check owner and permissions of the repository".into()),
+            Self::FilterFailed { .. } => {
+                Some("the filter comes from your git configuration (often git-lfs): is its program installed?".into())
+            }
+            Self::BadConfig { .. } => Some("repair the file that git names".into()),
+            Self::TooMuchOutput { .. }
+            | Self::TimedOut { .. }
+            | Self::Spawn { .. }
+            | Self::Failed { .. }
+            | Self::Unexpected { .. } => None,
+        }
+    }
+
+    pub(crate) fn unexpected(command: &str, answer: &[u8]) -> Self {
+        let answer = String::from_utf8_lossy(answer).chars().take(200).collect();
+        Self::Unexpected { command: command.into(), answer }
+    }
+}
+
+/// Names the cause of a failed command from what git wrote. The child runs with `LC_ALL=C`, so the words are stable.
+pub(super) fn classify(command: &str, status: String, stderr: &[u8], cwd: &std::path::Path) -> GitError {
+    let stderr = String::from_utf8_lossy(stderr).trim().to_owned();
+    if let Some(path) = held_lock(&stderr) {
+        return GitError::LockHeld { path };
+    }
+    if stderr.contains("No space left on device") || stderr.contains("Disk quota exceeded") {
+        return GitError::DiskFull { stderr };
+    }
+    if stderr.contains("detected dubious ownership in repository at") {
+        let path = between_quotes(&stderr, "repository at ").unwrap_or_else(|| cwd.display().to_string());
+        return GitError::DubiousOwnership { path };
+    }
+    if stderr.contains("not a git repository") {
+        return GitError::NotARepository { path: cwd.to_owned() };
+    }
+    if stderr.contains("identity unknown")
+        || stderr.contains("Please tell me who you are")
+        || stderr.contains("empty ident name")
+        || stderr.contains("auto-detection is disabled")
+    {
+        return GitError::NoIdentity;
+    }
+    if stderr.contains("bad config") || stderr.contains("unknown repository extension") {
+        return GitError::BadConfig { stderr };
+    }
+    if stderr.contains("external filter") || stderr.contains("clean filter") || stderr.contains("smudge filter") {
+        return GitError::FilterFailed { stderr };
+    }
+    if stderr.contains("insufficient permission for adding an object")
+        || (stderr.contains("Read-only file system"))
+        || (stderr.contains("Permission denied") && stderr.contains(".lock"))
+    {
+        return GitError::NotWritable { stderr };
+    }
+    GitError::Failed { command: command.into(), status, stderr }
+}
+
+/// `Unable to create '/r/.git/index.lock': File exists.`
+fn held_lock(stderr: &str) -> Option<PathBuf> {
+    if !stderr.contains(".lock': File exists") {
+        return None;
+    }
+    between_quotes(stderr, "nable to create ").map(PathBuf::from)
+}
+
+fn between_quotes(text: &str, after: &str) -> Option<String> {
+    let rest = &text[text.find(after)? + after.len()..];
+    let rest = rest.strip_prefix('\'')?;
+    Some(rest[..rest.find('\'')?].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn name(stderr: &str) -> GitError {
+        classify("commit", "exit 128".into(), stderr.as_bytes(), Path::new("/p"))
+    }
+
+    #[test]
+    fn causes_are_told_apart_and_name_what_matters() {
+        assert!(matches!(
+            name("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process"),
+            GitError::LockHeld { path } if path == Path::new("/r/.git/index.lock")
+        ));
+        assert!(matches!(
+            name("fatal: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."),
+            GitError::LockHeld { path } if path == Path::new("/r/.git/refs/heads/x.lock")
+        ));
+        assert!(matches!(name("fatal: not a git repository (or any of"), GitError::NotARepository { .. }));
+        assert!(matches!(name("error: file write error: No space left on device"), GitError::DiskFull { .. }));
+        assert!(matches!(
+            name("fatal: detected dubious ownership in repository at '/r'\nTo add"),
+            GitError::DubiousOwnership { path } if path == "/r"
+        ));
+        assert!(matches!(name("Author identity unknown\n\n*** Please tell me who you are."), GitError::NoIdentity));
+        assert!(matches!(name("fatal: bad config line 1 in file .git/config"), GitError::BadConfig { .. }));
+        assert_eq!(name("fatal: odd").to_string(), "git commit failed (exit 128): fatal: odd");
+    }
+
+    #[test]
+    fn a_lock_names_the_file_to_delete() {
+        let hint = name("fatal: Unable to create '/r/index.lock': File exists.").hint().unwrap_or_default();
+        assert!(hint.contains("/r/index.lock"), "{hint}");
+    }
+}

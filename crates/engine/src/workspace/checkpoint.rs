@@ -1,0 +1,292 @@
+//! The commit that closes an iteration.
+//!
+//! Invariants: a checkpoint holds what is on disk; it is found again by its turn, so making it twice makes one; HEAD
+//! is on the loop's branch afterwards; commits that the agent made are kept and listed, wherever it put them.
+//!
+//! The common path starts git once if nothing changed (`add`), twice if files changed (`add`, `commit`), and once
+//! more if files were both added and deleted, to recognise renames (`diff-index`).
+
+use serde::{Deserialize, Serialize};
+
+use super::attach::end_operations;
+use super::message::{compose, is_of_turn};
+use super::stage::{Staged, publish, stage};
+use super::{Workspace, WorkspaceError, Workspaces, save};
+use crate::git::{ChangedFile, Git, GitError, HeadFile, parse_raw};
+
+/// Who commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommitMode {
+    /// The engine commits what is left after each turn.
+    Engine,
+    /// The agent is asked to commit; the engine commits what it left over.
+    Agent,
+    /// Nobody: verdicts are bound to the hash of the tree.
+    Off,
+}
+
+/// What to close an iteration with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointRequest {
+    pub loop_name: String,
+    pub iteration: u32,
+    pub turn_id: String,
+    /// The commit of the previous checkpoint, or the base commit.
+    pub previous_head: String,
+    /// The tree of the previous checkpoint, or of the base; saves git calls where it is known.
+    pub previous_tree: Option<String>,
+    /// Subject and body.
+    pub message: String,
+    pub mode: CommitMode,
+    /// The section that ends here: makes a commit even if nothing is left to commit.
+    pub section: Option<String>,
+    /// Paths or globs from the top of the workspace that must not be swept into a commit, such as copied `.env` files.
+    pub never_commit: Vec<String>,
+}
+
+/// What an iteration left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The commit that holds this state; the previous one if nothing changed. `None` only with [`CommitMode::Off`].
+    pub commit: Option<String>,
+    pub tree: String,
+    /// Everything that changed since the previous checkpoint, committed by whomever.
+    pub files: Vec<ChangedFile>,
+    /// Commits the agent made itself, oldest first.
+    pub agent_commits: Vec<String>,
+    /// The engine made a commit in this call.
+    pub created: bool,
+    /// What the user should know: repairs, saved refs, files left out.
+    pub notes: Vec<String>,
+}
+
+impl Workspaces {
+    /// Commits what is on disk, or finds the commit that an earlier call made for the same turn.
+    pub async fn checkpoint(
+        &self,
+        workspace: &Workspace,
+        request: &CheckpointRequest,
+    ) -> Result<Checkpoint, WorkspaceError> {
+        let mut notes = Vec::new();
+        self.attach(workspace, &request.turn_id, &mut notes).await?;
+        let git = self.git(workspace).await?;
+        if request.mode == CommitMode::Off {
+            return self.look_only(workspace, &git, request, notes).await;
+        }
+        end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
+        let tip = settle_head(&git, workspace, request, &mut notes).await?;
+        let mut staged = stage(&git, workspace, &request.never_commit, &request.turn_id).await?;
+        notes.append(&mut staged.notes);
+        if tip == request.previous_head {
+            self.close_plain(workspace, &git, request, &staged, notes).await
+        } else {
+            self.close_after_agent(workspace, &git, request, &staged, tip, notes).await
+        }
+    }
+
+    /// The agent made no commit: what is staged is all that changed.
+    async fn close_plain(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        request: &CheckpointRequest,
+        staged: &Staged,
+        mut notes: Vec<String>,
+    ) -> Result<Checkpoint, WorkspaceError> {
+        let head = &request.previous_head;
+        let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
+        if files.is_empty() && request.section.is_none() {
+            let tree = match &request.previous_tree {
+                Some(tree) => tree.clone(),
+                None => git.tree_of(head).await?,
+            };
+            let commit = Some(head.clone());
+            return Ok(Checkpoint { commit, tree, files, agent_commits: Vec::new(), created: false, notes });
+        }
+        let (commit, tree) = commit(git, workspace, request, files.is_empty(), &mut notes).await?;
+        publish(git, workspace)?;
+        self.bring_home(workspace, git, &mut notes).await?;
+        Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits: Vec::new(), created: true, notes })
+    }
+
+    /// The branch moved since the previous checkpoint: by the agent, or by a call that was cut off.
+    async fn close_after_agent(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        request: &CheckpointRequest,
+        staged: &Staged,
+        tip: String,
+        mut notes: Vec<String>,
+    ) -> Result<Checkpoint, WorkspaceError> {
+        let history = history(git, &request.previous_head, &tip).await?;
+        if !history.iter().any(|entry| entry.parents.contains(&request.previous_head)) {
+            let name = workspace.keep_ref("rewritten", &request.turn_id);
+            let saved = save::keep(git, &name, &request.previous_head).await?;
+            notes.push(format!("history was rewritten; the previous checkpoint is kept at {}", saved.name));
+        }
+        let mine = |entry: &&Entry| is_of_turn(&entry.message, &request.turn_id);
+        let agent_commits: Vec<String> =
+            history.iter().rev().filter(|entry| !mine(entry)).map(|entry| entry.commit.clone()).collect();
+        let tree_on_disk = staged.tree(git).await?;
+        let tip_tree = match history.first() {
+            Some(entry) if entry.commit == tip => entry.tree.clone(),
+            Some(_) | None => git.tree_of(&tip).await?,
+        };
+        // A commit of this turn is the checkpoint only if it holds what is on disk: an agent can write trailers too.
+        let found = history.first().filter(mine).is_some();
+        let section_done = request.section.is_none() || found;
+        let (commit, tree, created) = if tree_on_disk == tip_tree && section_done {
+            (tip, tip_tree, false)
+        } else {
+            let (made, tree) = commit(git, workspace, request, tree_on_disk == tip_tree, &mut notes).await?;
+            (made, tree, true)
+        };
+        publish(git, workspace)?;
+        self.bring_home(workspace, git, &mut notes).await?;
+        let files = changed(git, &request.previous_head, &commit).await?;
+        Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits, created, notes })
+    }
+
+    /// `commit = off`: no ref, HEAD or index of the workspace is touched.
+    async fn look_only(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        request: &CheckpointRequest,
+        mut notes: Vec<String>,
+    ) -> Result<Checkpoint, WorkspaceError> {
+        let mut staged = stage(git, workspace, &request.never_commit, &request.turn_id).await?;
+        notes.append(&mut staged.notes);
+        let tree = staged.tree(git).await?;
+        let since = request.previous_tree.as_deref().unwrap_or(&request.previous_head);
+        let files = if since == tree { Vec::new() } else { changed(git, since, &tree).await? };
+        let tip = git.read_ref(&workspace.branch_ref()).await?;
+        let agent_commits = match tip {
+            Some(tip) if tip != request.previous_head => {
+                let history = history(git, &request.previous_head, &tip).await?;
+                history.into_iter().rev().map(|entry| entry.commit).collect()
+            }
+            Some(_) | None => Vec::new(),
+        };
+        Ok(Checkpoint { commit: None, tree, files, agent_commits, created: false, notes })
+    }
+}
+
+/// Puts HEAD back onto the loop's branch, together with what the agent committed elsewhere. Returns the branch's tip.
+async fn settle_head(
+    git: &Git,
+    workspace: &Workspace,
+    request: &CheckpointRequest,
+    notes: &mut Vec<String>,
+) -> Result<String, WorkspaceError> {
+    let branch = workspace.branch_ref();
+    let tip = git.read_ref(&branch).await?;
+    let head = git.head().await?;
+    let (elsewhere, place) = match head {
+        HeadFile::Ref(name) if name == branch => {
+            if let Some(tip) = tip {
+                return Ok(tip);
+            }
+            (None, "its branch was deleted".to_owned())
+        }
+        HeadFile::Ref(name) => {
+            let commit = git.read_ref(&name).await?;
+            (commit, format!("the agent had switched to {}", name.strip_prefix("refs/heads/").unwrap_or(&name)))
+        }
+        HeadFile::Commit(commit) => (Some(commit), "the agent had detached HEAD".to_owned()),
+        HeadFile::Unknown => (None, "HEAD was unreadable".to_owned()),
+    };
+    let had_branch = tip.is_some();
+    let mut tip = tip.unwrap_or_else(|| request.previous_head.clone());
+    let mut note = format!("{place}; HEAD is back on {}", workspace.branch);
+    if let Some(commit) = elsewhere.filter(|commit| *commit != tip) {
+        if git.commit(&commit).await?.is_none() {
+            note.push_str(", what it pointed to does not exist");
+        } else if git.is_ancestor(&tip, &commit).await? {
+            tip = commit;
+            note.push_str(" with the commits made there");
+        } else {
+            let saved = save::keep(git, &workspace.keep_ref("stray", &request.turn_id), &commit).await?;
+            note.push_str(&format!(", the commits made there are kept at {}", saved.name));
+        }
+    }
+    if !had_branch {
+        note.push_str(", which was made again");
+    }
+    git.run(&["update-ref", &branch, &tip]).await?;
+    git.run(&["symbolic-ref", "HEAD", &branch]).await?;
+    notes.push(note);
+    Ok(tip)
+}
+
+/// Commits the engine's index. Returns the commit and its tree.
+async fn commit(
+    git: &Git,
+    workspace: &Workspace,
+    request: &CheckpointRequest,
+    empty: bool,
+    notes: &mut Vec<String>,
+) -> Result<(String, String), WorkspaceError> {
+    let message = compose(request);
+    let mut args = vec!["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-"];
+    if empty {
+        args.push("--allow-empty");
+    }
+    match git.call(&args).input(message.as_str()).run().await {
+        Err(GitError::NoIdentity) => {
+            git.clone().as_windlass(true).call(&args).input(message.as_str()).run().await?;
+            notes.push(
+                "no name and email are configured for git: committed as Windlass <windlass@localhost>".to_owned(),
+            );
+        }
+        other => drop(other?),
+    }
+    let Some(commit) = git.read_ref(&workspace.branch_ref()).await? else {
+        return Err(GitError::unexpected("commit", b"the branch is gone").into());
+    };
+    // `commit` leaves the tree it wrote in the index.
+    let tree = match super::stage::tree_in_index(git, workspace) {
+        Some(tree) => tree,
+        None => git.tree_of(&commit).await?,
+    };
+    Ok((commit, tree))
+}
+
+/// One commit as `rev-list --header` shows it.
+struct Entry {
+    commit: String,
+    tree: String,
+    parents: Vec<String>,
+    message: String,
+}
+
+/// Commits that `to` has and `from` has not, newest first.
+async fn history(git: &Git, from: &str, to: &str) -> Result<Vec<Entry>, GitError> {
+    let exclude = format!("^{from}");
+    let output = git.run(&["rev-list", "--header", "--topo-order", "--max-count=10000", to, &exclude, "--"]).await?;
+    let entries =
+        output.split(|&byte| byte == 0).filter(|record| !record.is_empty() && *record != b"\n").map(|record| {
+            let text = String::from_utf8_lossy(record).into_owned();
+            let mut lines = text.lines();
+            let commit = lines.next().unwrap_or_default().to_owned();
+            let (mut tree, mut parents) = (String::new(), Vec::new());
+            for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+                if let Some(id) = line.strip_prefix("tree ") {
+                    tree = id.to_owned();
+                } else if let Some(id) = line.strip_prefix("parent ") {
+                    parents.push(id.to_owned());
+                }
+            }
+            Entry { commit, tree, parents, message: lines.collect::<Vec<_>>().join("\n") }
+        });
+    Ok(entries.collect())
+}
+
+/// Files that differ between two commits or trees.
+pub(super) async fn changed(git: &Git, from: &str, to: &str) -> Result<Vec<ChangedFile>, GitError> {
+    let args =
+        ["diff-tree", "-r", "--raw", "-z", "-M", "--ignore-submodules=dirty", "--end-of-options", from, to, "--"];
+    parse_raw("diff-tree", &git.run(&args).await?)
+}

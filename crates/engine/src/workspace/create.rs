@@ -1,0 +1,301 @@
+//! Makes a workspace.
+//!
+//! Invariant: idempotent. The branch and the ref `refs/windlass/<loop>/base/commit` appear in one transaction, so a
+//! branch that this loop made is told from one that was there before; the engine's index is written last, so its
+//! presence means that the workspace is whole.
+
+use std::path::{Path, PathBuf};
+
+use super::attach::{dot_git_text, free_name, register, write};
+use super::project::Project;
+use super::{Home, Kind, Workspace, WorkspaceError, Workspaces, keep_ref};
+use crate::git::{Git, GitError, TrustedConfig};
+
+/// What workspace a loop needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceRequest {
+    /// Any directory inside the user's checkout.
+    pub project: PathBuf,
+    pub loop_id: String,
+    pub loop_name: String,
+    pub kind: Kind,
+    /// The loop's own branch; not used in place, where the branch that is checked out is the loop's.
+    pub branch: String,
+    /// Where to start from; the checkout's HEAD if not said.
+    pub base: Option<String>,
+    /// Where workspaces live: `<data>/worktrees`.
+    pub root: PathBuf,
+    /// In place: work on top of uncommitted files, which then become part of the first checkpoint.
+    pub allow_dirty: bool,
+}
+
+/// A workspace that is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    pub workspace: Workspace,
+    /// The tree of the base commit, for the first checkpoint's `previous_tree`.
+    pub base_tree: String,
+    /// Files in the user's checkout that are not committed and so not included.
+    pub uncommitted_left_out: u64,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+impl Workspaces {
+    /// Makes the workspace, or finds the one that the same request made before.
+    pub async fn create(&self, request: &WorkspaceRequest) -> Result<Opened, WorkspaceError> {
+        let project = Project::inspect(&self.host, &request.project).await?;
+        let git = project.git(&self.host);
+        if git.commit("HEAD").await?.is_none() && request.base.is_none() {
+            return Err(WorkspaceError::NoCommits { path: project.checkout });
+        }
+        let root = self.root(request)?;
+        let mut notes = Vec::new();
+        let uncommitted = project.uncommitted(&self.host).await?;
+        let fallback_identity = no_identity(&git).await?;
+        if fallback_identity {
+            notes.push(
+                "no name and email are configured for git: commits are made as Windlass <windlass@localhost>"
+                    .to_owned(),
+            );
+        }
+        let home = Home {
+            checkout: project.checkout.clone(),
+            git_dir: project.git_dir.clone(),
+            common_dir: project.common_dir.clone(),
+            branch: project.branch.clone(),
+        };
+        let mut workspace = Workspace {
+            kind: request.kind,
+            loop_id: request.loop_id.clone(),
+            dir: root.join(&request.loop_id),
+            git_dir: project.git_dir.clone(),
+            common_dir: project.common_dir.clone(),
+            branch: request.branch.clone(),
+            base_commit: String::new(),
+            home,
+            index: root.join(format!("{}.index", request.loop_id)),
+            id_len: project.id_len,
+            fallback_identity,
+            trusted: TrustedConfig::default(),
+        };
+        match request.kind {
+            Kind::InPlace => {
+                self.open_in_place(&project, request, uncommitted, &mut workspace, &mut notes).await?;
+            }
+            Kind::Worktree => {
+                workspace.git_dir = project.common_dir.join("worktrees").join(&request.loop_id);
+                workspace.base_commit = claim_branch(&git, &project, request).await?;
+                self.check_out_worktree(&project, &mut workspace).await?;
+            }
+            Kind::Clone => {
+                workspace.git_dir = workspace.dir.join(".git");
+                workspace.common_dir = workspace.git_dir.clone();
+                workspace.base_commit = claim_branch(&git, &project, request).await?;
+                self.check_out_clone(&mut workspace).await?;
+            }
+        }
+        let base_tree = git.tree_of(&workspace.base_commit).await?;
+        let uncommitted_left_out = if request.kind == Kind::InPlace { 0 } else { uncommitted };
+        Ok(Opened { workspace, base_tree, uncommitted_left_out, notes })
+    }
+
+    /// The directory for workspaces, absolute and without symbolic links, as git will report it.
+    fn root(&self, request: &WorkspaceRequest) -> Result<PathBuf, WorkspaceError> {
+        let root = &request.root;
+        std::fs::create_dir_all(root).map_err(WorkspaceError::file("create", root))?;
+        root.canonicalize().map_err(WorkspaceError::file("find", root))
+    }
+
+    async fn open_in_place(
+        &self,
+        project: &Project,
+        request: &WorkspaceRequest,
+        uncommitted: u64,
+        workspace: &mut Workspace,
+        notes: &mut Vec<String>,
+    ) -> Result<(), WorkspaceError> {
+        let path = || project.checkout.clone();
+        if let Some(operation) = project.operation() {
+            return Err(WorkspaceError::OperationInProgress { path: path(), operation });
+        }
+        let Some(branch) = project.branch.clone() else {
+            return Err(WorkspaceError::DetachedHead { path: path() });
+        };
+        if uncommitted > 0 && !request.allow_dirty {
+            return Err(WorkspaceError::Dirty { path: path(), files: uncommitted });
+        }
+        if uncommitted > 0 {
+            notes.push(format!("{uncommitted} uncommitted file(s) become part of the first checkpoint"));
+        }
+        let git = project.git(&self.host);
+        let Some(head) = git.commit("HEAD").await? else {
+            return Err(WorkspaceError::NoCommits { path: path() });
+        };
+        workspace.dir = path();
+        workspace.branch = branch;
+        workspace.base_commit = match git.read_ref(&base_ref(&request.loop_id)).await? {
+            Some(base) => base,
+            None => {
+                git.run(&["update-ref", &base_ref(&request.loop_id), &head, ""]).await?;
+                head
+            }
+        };
+        workspace.trusted = TrustedConfig::freeze(&git).await?;
+        if !workspace.index.exists() {
+            adopt_index(&project.git_dir.join("index"), &workspace.index)?;
+        }
+        Ok(())
+    }
+
+    async fn check_out_worktree(&self, project: &Project, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
+        let git = Git::repository(self.host.clone(), &project.common_dir, &project.common_dir).with_network();
+        workspace.trusted = TrustedConfig::freeze(&git).await?;
+        if workspace.index.exists() && workspace.dir.is_dir() {
+            return Ok(());
+        }
+        clear_partial(workspace)?;
+        let dir = workspace.dir.to_string_lossy().into_owned();
+        let args = ["worktree", "add", "--quiet", &dir, &workspace.branch];
+        match git.run(&args).await {
+            Ok(_) => {}
+            Err(GitError::Failed { stderr, .. }) if stderr.contains("already used by worktree at") => {
+                let at = stderr.rsplit('\'').nth(1).map(PathBuf::from).unwrap_or_default();
+                return Err(WorkspaceError::BranchCheckedOut { branch: workspace.branch.clone(), at });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        // Git may have chosen another name for the registration; the engine uses its own for everything.
+        let dot_git = workspace.dir.join(".git");
+        let text = std::fs::read_to_string(&dot_git).map_err(WorkspaceError::file("read", &dot_git))?;
+        if text != dot_git_text(workspace) {
+            let chosen = text.trim().strip_prefix("gitdir:").map(str::trim).unwrap_or_default();
+            workspace.git_dir = workspace.dir.join(chosen);
+        }
+        adopt_index(&workspace.git_dir.join("index"), &workspace.index)
+    }
+}
+
+/// The ref that marks a branch as made by this loop, and keeps its base from being pruned.
+fn base_ref(loop_id: &str) -> String {
+    keep_ref(loop_id, "base", "commit")
+}
+
+/// Creates the loop's branch at its base, together with the mark that it is this loop's. Returns the base.
+async fn claim_branch(git: &Git, project: &Project, request: &WorkspaceRequest) -> Result<String, WorkspaceError> {
+    let branch = &request.branch;
+    let (mark, name) = (base_ref(&request.loop_id), format!("refs/heads/{branch}"));
+    if let Some(base) = git.read_ref(&mark).await? {
+        if git.read_ref(&name).await?.is_none() {
+            git.run(&["update-ref", &name, &base, ""]).await?;
+        }
+        return Ok(base);
+    }
+    let valid = git.call(&["check-ref-format", "--branch", branch]).answers(&[1, 128, 129]).run().await?;
+    if valid.code != 0 || branch.starts_with('-') {
+        return Err(WorkspaceError::InvalidBranch { branch: branch.clone() });
+    }
+    let revision = request.base.as_deref().unwrap_or("HEAD");
+    let Some(base) = git.commit(revision).await? else {
+        return Err(WorkspaceError::UnknownBase { revision: revision.to_owned(), path: project.checkout.clone() });
+    };
+    refuse_taken_name(git, branch).await?;
+    let transaction = format!("start\ncreate {name} {base}\ncreate {mark} {base}\nprepare\ncommit\n");
+    match git.call(&["update-ref", "--stdin"]).input(transaction).run().await {
+        Ok(_) => Ok(base),
+        Err(error) => {
+            // Another loop may have taken the name since; say that rather than git's words.
+            refuse_taken_name(git, branch).await?;
+            Err(error.into())
+        }
+    }
+}
+
+/// Refuses a branch that exists, or that cannot exist beside another one.
+async fn refuse_taken_name(git: &Git, branch: &str) -> Result<(), WorkspaceError> {
+    let first = branch.split('/').next().unwrap_or(branch);
+    let output = git.run(&["for-each-ref", "--format=%(refname:lstrip=2)", &format!("refs/heads/{first}")]).await?;
+    for existing in String::from_utf8_lossy(&output).lines() {
+        if existing == branch {
+            let checked_out_at = checked_out_at(git, branch).await?;
+            return Err(WorkspaceError::BranchExists { branch: branch.to_owned(), checked_out_at });
+        }
+        let below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+        if below(branch, existing) || below(existing, branch) {
+            return Err(WorkspaceError::BranchNameTaken { branch: branch.to_owned(), existing: existing.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// The checkout that has this branch, if any.
+pub(super) async fn checked_out_at(git: &Git, branch: &str) -> Result<Option<PathBuf>, GitError> {
+    let output = git.run(&["worktree", "list", "--porcelain", "-z"]).await?;
+    let wanted = format!("branch refs/heads/{branch}");
+    let mut dir = None;
+    for field in output.split(|&byte| byte == 0) {
+        if let Some(path) = field.strip_prefix(b"worktree ") {
+            dir = Some(PathBuf::from(String::from_utf8_lossy(path).into_owned()));
+        } else if field == wanted.as_bytes() {
+            return Ok(dir);
+        }
+    }
+    Ok(None)
+}
+
+async fn no_identity(git: &Git) -> Result<bool, GitError> {
+    let output = git.call(&["var", "GIT_COMMITTER_IDENT"]).answers(&[1, 128]).run().await?;
+    Ok(output.code != 0)
+}
+
+/// Removes what a cut-off attempt left: it was never handed out, so nobody worked in it.
+fn clear_partial(workspace: &Workspace) -> Result<(), WorkspaceError> {
+    let dir = &workspace.dir;
+    if dir.exists() {
+        let ours = std::fs::read_to_string(dir.join(".git")).is_ok_and(|text| text == dot_git_text(workspace));
+        let empty = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+        if !ours && !empty {
+            return Err(WorkspaceError::DirectoryInTheWay { path: dir.clone() });
+        }
+        std::fs::remove_dir_all(dir).map_err(WorkspaceError::file("remove", dir))?;
+    }
+    if workspace.git_dir.exists() {
+        let gitdir = std::fs::read_to_string(workspace.git_dir.join("gitdir")).unwrap_or_default();
+        let ours = gitdir.is_empty() || Path::new(gitdir.trim()) == dir.join(".git");
+        if ours {
+            std::fs::remove_dir_all(&workspace.git_dir).map_err(WorkspaceError::file("remove", &workspace.git_dir))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a fresh checkout's index to be the engine's, whole or not at all.
+pub(super) fn adopt_index(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    let mut partial = to.as_os_str().to_owned();
+    partial.push(".partial");
+    let partial = PathBuf::from(partial);
+    std::fs::File::create(&partial)
+        .and_then(|mut copy| super::stage::copy_into(from, &mut copy))
+        .map_err(WorkspaceError::file("copy", from))?;
+    std::fs::rename(&partial, to).map_err(WorkspaceError::file("write", to))
+}
+
+impl Workspaces {
+    /// Makes a linked worktree again whose directory is gone, at the tip of its branch.
+    pub(super) async fn recreate_worktree(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
+        let home = self.home_git(workspace);
+        if workspace.git_dir.exists() {
+            // Refs and commits live in the common directory; this is only the old registration.
+            let aside = free_name(&workspace.common_dir.join(format!("windlass-worktree-{}", workspace.loop_id)));
+            std::fs::rename(&workspace.git_dir, &aside)
+                .map_err(WorkspaceError::file("move aside", &workspace.git_dir))?;
+            let _ = std::fs::remove_dir_all(aside);
+        }
+        if let Some(at) = checked_out_at(&home, &workspace.branch).await? {
+            return Err(WorkspaceError::BranchCheckedOut { branch: workspace.branch.clone(), at });
+        }
+        std::fs::create_dir_all(&workspace.dir).map_err(WorkspaceError::file("create", &workspace.dir))?;
+        register(workspace)?;
+        write(&workspace.dir.join(".git"), &dot_git_text(workspace))
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a workspace could not be had, and the way out.
+//!
+//! Invariant: each refusal names what is in the way and how to go on; nothing was changed when one is returned.
+
+use std::path::PathBuf;
+
+use crate::git::GitError;
+
+/// A workspace operation that was refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkspaceError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("{path} is a bare repository")]
+    Bare { path: PathBuf },
+    #[error("{path} has no commits yet")]
+    NoCommits { path: PathBuf },
+    #[error("{path} does not exist")]
+    NoSuchDirectory { path: PathBuf },
+    #[error("the base {revision} is unknown in {path}")]
+    UnknownBase { revision: String, path: PathBuf },
+    #[error("{branch} is not a valid branch name")]
+    InvalidBranch { branch: String },
+    #[error("the branch {branch} exists already{}", elsewhere(.checked_out_at.as_ref()))]
+    BranchExists { branch: String, checked_out_at: Option<PathBuf> },
+    #[error("the branch {branch} cannot be made because the branch {existing} exists")]
+    BranchNameTaken { branch: String, existing: String },
+    #[error("the branch {branch} is checked out at {at}")]
+    BranchCheckedOut { branch: String, at: PathBuf },
+    #[error("{path} is in the way and not this loop's workspace")]
+    DirectoryInTheWay { path: PathBuf },
+    #[error("the checkout {path} has {files} uncommitted {}", if *.files == 1 { "file" } else { "files" })]
+    Dirty { path: PathBuf, files: u64 },
+    #[error("a {operation} is in progress in {path}")]
+    OperationInProgress { path: PathBuf, operation: &'static str },
+    #[error("{path} is not on a branch (detached HEAD)")]
+    DetachedHead { path: PathBuf },
+    #[error("the workspace {path} is gone, and so is its branch {branch}")]
+    WorkspaceMissing { path: PathBuf, branch: String },
+    #[error("the branch {branch} does not exist")]
+    NoSuchBranch { branch: String },
+    #[error("local changes in {checkout} would be overwritten: {}", .files.join(", "))]
+    CheckoutInTheWay { checkout: PathBuf, files: Vec<String> },
+    #[error("could not {action} {path}")]
+    File {
+        action: &'static str,
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+fn elsewhere(at: Option<&PathBuf>) -> String {
+    at.map(|at| format!(" and is checked out at {}", at.display())).unwrap_or_default()
+}
+
+impl WorkspaceError {
+    /// The way out, where one is known.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Git(error) => return error.hint(),
+            Self::Bare { .. } => "use a clone with a checkout: git clone <this repository> <directory>".to_owned(),
+            Self::NoCommits { path } => {
+                format!("make a first commit: git -C {0} add -A && git -C {0} commit -m start", path.display())
+            }
+            Self::NoSuchDirectory { .. } => "check the path given with -C".to_owned(),
+            Self::UnknownBase { .. } => "git branch -a and git tag list what exists".to_owned(),
+            Self::InvalidBranch { .. } => "choose another with --branch".to_owned(),
+            Self::BranchExists { branch, .. } => {
+                format!("choose another with --name or --branch, or delete it: git branch -D {branch}")
+            }
+            Self::BranchNameTaken { existing, .. } => format!(
+                "git cannot hold a branch and a folder of branches under one name; use --branch, or rename: git branch -m {existing} <other>"
+            ),
+            Self::BranchCheckedOut { at, .. } => {
+                format!("switch that checkout to another branch: git -C {} switch -", at.display())
+            }
+            Self::DirectoryInTheWay { path } => format!("move {} away", path.display()),
+            Self::Dirty { .. } => {
+                "commit or stash them (git stash -u), or leave out --in-place to work in an own worktree".to_owned()
+            }
+            Self::OperationInProgress { operation, .. } => match *operation {
+                "bisect" => "end it with git bisect reset, or leave out --in-place".to_owned(),
+                operation => format!("finish it, or end it with git {operation} --abort, or leave out --in-place"),
+            },
+            Self::DetachedHead { path } => {
+                format!("switch to a branch: git -C {} switch -c <name>, or leave out --in-place", path.display())
+            }
+            Self::WorkspaceMissing { .. } => {
+                "nothing of this loop is left to resume; git for-each-ref refs/windlass lists what was saved".to_owned()
+            }
+            Self::NoSuchBranch { .. } => "git branch lists what exists".to_owned(),
+            Self::CheckoutInTheWay { .. } => "commit or stash them there, then merge again".to_owned(),
+            Self::File { .. } => return None,
+        };
+        Some(hint)
+    }
+
+    pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}

@@ -1,0 +1,154 @@
+//! The place where a loop's work happens: a linked worktree, a shared clone, or the user's own checkout.
+//!
+//! Invariants:
+//! - A checkpoint's tree is what is on disk, without ignored files and without the files named as never to be
+//!   committed. What an agent did to its own index, HEAD or `.git` does not change that.
+//! - The engine stages in an index of its own (`<loop>.index` beside the workspace), seeded from the fresh checkout.
+//!   An agent's index with hidden entries or a forged tree is therefore never believed; after a commit the
+//!   workspace's index is replaced by the engine's. Reads work on a copy and leave no trace but unreferenced objects.
+//! - Before something is overwritten or removed, it is reachable from a ref below `refs/windlass/<loop>/`.
+//! - Each call can be cut off at any point and made again.
+
+mod attach;
+mod checkpoint;
+mod clone;
+mod create;
+mod failure;
+mod message;
+mod nested;
+mod project;
+mod reopen;
+mod restore;
+mod save;
+mod stage;
+
+use std::hash::{DefaultHasher, Hasher};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::{Git, GitError, GitHost, TrustedConfig};
+
+pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
+pub use create::{Opened, WorkspaceRequest};
+pub use failure::WorkspaceError;
+pub use reopen::{Reopen, Reopened};
+pub use restore::{RestoreRequest, Restored};
+pub use save::SavedRef;
+
+/// How a workspace relates to the user's repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A linked worktree: shares objects, refs and configuration with the user's repository.
+    Worktree,
+    /// A repository of its own that borrows the user's objects; its branch is fetched home at each checkpoint.
+    Clone,
+    /// The user's checkout itself, on the branch that is checked out there.
+    InPlace,
+}
+
+/// The user's repository, as it was when the workspace was created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Home {
+    /// Top of the user's checkout.
+    pub checkout: PathBuf,
+    pub git_dir: PathBuf,
+    pub common_dir: PathBuf,
+    /// The branch that was checked out; `None` if HEAD was detached. `merge` goes there.
+    pub branch: Option<String>,
+}
+
+/// An open workspace. It is journalled once and never read back from what an agent can edit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    pub kind: Kind,
+    pub loop_id: String,
+    pub dir: PathBuf,
+    pub git_dir: PathBuf,
+    pub common_dir: PathBuf,
+    /// Short name, such as `windlass/fix-tests`.
+    pub branch: String,
+    pub base_commit: String,
+    pub home: Home,
+    /// The engine's own index for this workspace.
+    pub index: PathBuf,
+    /// Length of an object id in bytes.
+    pub id_len: usize,
+    /// Commits are made as `Windlass <windlass@localhost>`, because the user has configured nobody.
+    pub fallback_identity: bool,
+    pub trusted: TrustedConfig,
+}
+
+impl Workspace {
+    pub(crate) fn branch_ref(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// A ref for work of this loop that must not be lost: `refs/windlass/<loop>/<what>/<which>`.
+    pub fn keep_ref(&self, what: &str, which: &str) -> String {
+        keep_ref(&self.loop_id, what, which)
+    }
+}
+
+fn keep_ref(loop_id: &str, what: &str, which: &str) -> String {
+    let clean = |text: &str| -> String {
+        let kept: String =
+            text.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect();
+        if kept == text && !kept.is_empty() {
+            return kept;
+        }
+        // Two names must not become one: tell them apart by what was lost.
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text.as_bytes());
+        format!("{}-{:08x}", kept.chars().take(80).collect::<String>(), hasher.finish() as u32)
+    };
+    format!("refs/windlass/{}/{what}/{}", clean(loop_id), clean(which))
+}
+
+/// Everything that can be done with workspaces on this machine.
+#[derive(Debug, Clone)]
+pub struct Workspaces {
+    host: Arc<GitHost>,
+}
+
+impl Workspaces {
+    pub fn new(host: GitHost) -> Self {
+        Self { host: Arc::new(host) }
+    }
+
+    /// With the git on the caller's path.
+    pub fn from_env() -> Result<Self, GitError> {
+        GitHost::from_env().map(Self::new)
+    }
+
+    /// Git on the workspace, with the engine's index, running nothing an agent could have planted.
+    async fn git(&self, workspace: &Workspace) -> Result<Git, GitError> {
+        let bare = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
+        let overrides = workspace.trusted.overrides(&bare).await?;
+        let lock = |file: &std::path::Path| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(".lock");
+            PathBuf::from(name)
+        };
+        let mut owned = vec![lock(&workspace.index), lock(&workspace.common_dir.join(workspace.branch_ref()))];
+        match workspace.kind {
+            Kind::Worktree | Kind::Clone => owned.push(workspace.git_dir.clone()),
+            // The user's own git may be at work there.
+            Kind::InPlace => {}
+        }
+        Ok(bare
+            .work_tree(&workspace.dir)
+            .index(&workspace.index)
+            .overriding(overrides)
+            .owning(owned)
+            .as_windlass(workspace.fallback_identity))
+    }
+
+    /// Git on the user's repository, without a work tree.
+    fn home_git(&self, workspace: &Workspace) -> Git {
+        Git::repository(self.host.clone(), &workspace.home.common_dir, &workspace.home.common_dir)
+            .as_windlass(workspace.fallback_identity)
+    }
+}

@@ -1,0 +1,277 @@
+//! Repositories inside the workspace.
+//!
+//! `git add -A` would record a nested repository as a bare pointer to a commit that no other clone can find. Decided:
+//! - A nested repository that `.gitmodules` does not declare is committed as plain files (its `.git` stays on disk),
+//!   and its history is kept under `refs/windlass/<loop>/nested/…`.
+//! - A declared submodule stays a pointer; the commit it points to is kept under such a ref, and so is whatever it
+//!   holds uncommitted.
+//!
+//! Invariant: no git runs *in* a nested repository except `upload-pack`, which git keeps safe for foreign
+//! repositories; its files are read with the workspace's own repository and configuration.
+
+use std::path::{Path, PathBuf};
+
+use super::{Workspace, WorkspaceError, save};
+use crate::git::{Entry, FilePath, Git, GitError, HeadFile, head_of, hex};
+
+/// A repository found inside the workspace.
+#[derive(Debug)]
+pub(super) struct Nested {
+    path: FilePath,
+    /// It has a commit, so `add` put a pointer into the index.
+    committed: bool,
+}
+
+impl Nested {
+    pub(super) fn unborn(path: FilePath) -> Self {
+        Self { path, committed: false }
+    }
+
+    pub(super) fn with_commit(path: FilePath) -> Self {
+        Self { path, committed: true }
+    }
+}
+
+/// Settles new nested repositories and the pointers that were there before; says whether the index changed.
+pub(super) async fn take_in(
+    git: &Git,
+    workspace: &Workspace,
+    found: Vec<Nested>,
+    known: &[Entry],
+    tag: &str,
+    notes: &mut Vec<String>,
+) -> Result<bool, WorkspaceError> {
+    let mut touched = false;
+    if !found.is_empty() {
+        let declared = declared(git, workspace).await?;
+        for nested in found {
+            if declared.contains(&nested.path) {
+                keep_submodule(git, workspace, &nested.path, tag, notes).await?;
+            } else {
+                flatten(git, workspace, &nested, tag, notes).await?;
+                touched = true;
+            }
+        }
+    }
+    for link in known {
+        let path = FilePath::new(link.path.clone());
+        let dir = path.below(&workspace.dir);
+        let old = hex(&link.id[..workspace.id_len]);
+        if !dir.exists() {
+            feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [&path]).await?;
+            touched = true;
+        } else if let Some(head) = head_commit(&dir) {
+            if head != old {
+                let info = [b"160000 ", head.as_bytes(), b"\t", path.as_bytes(), b"\0"].concat();
+                git.call(&["update-index", "-z", "--index-info"]).input(info).run().await?;
+                touched = true;
+            }
+            keep_submodule(git, workspace, &path, tag, notes).await?;
+        } else if !dir.join(".git").exists() && has_files(&dir) {
+            // No repository any more: its files are files.
+            feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [&path]).await?;
+            flatten(git, workspace, &Nested::unborn(path), tag, notes).await?;
+            touched = true;
+        }
+    }
+    Ok(touched)
+}
+
+/// Replaces a pointer by the files themselves.
+async fn flatten(
+    git: &Git,
+    workspace: &Workspace,
+    nested: &Nested,
+    tag: &str,
+    notes: &mut Vec<String>,
+) -> Result<(), WorkspaceError> {
+    let path = &nested.path;
+    if nested.committed {
+        feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [path]).await?;
+    }
+    let top = workspace.dir.clone();
+    let start = path.clone();
+    let files = tokio::task::spawn_blocking(move || files_below(&top, &start)).await;
+    let files = files.unwrap_or_default();
+    let ignored = ignored(git, &files).await?;
+    let kept = files.iter().filter(|file| !ignored.contains(file));
+    feed_paths(git, &["update-index", "--add", "-z", "--stdin"], kept).await?;
+    let mut note = format!("{path} is a repository of its own: its files are committed as plain files");
+    if nested.committed {
+        match keep_history(git, workspace, path, tag).await {
+            Ok(name) => note.push_str(&format!(", its history is kept at {name}")),
+            Err(error) => note.push_str(&format!(", its history stays only there ({error})")),
+        }
+    }
+    notes.push(note);
+    Ok(())
+}
+
+/// Keeps what a submodule points to, and what it holds beyond that.
+async fn keep_submodule(
+    git: &Git,
+    workspace: &Workspace,
+    path: &FilePath,
+    tag: &str,
+    notes: &mut Vec<String>,
+) -> Result<(), WorkspaceError> {
+    let dir = path.below(&workspace.dir);
+    let Some(head) = head_commit(&dir) else {
+        return Ok(());
+    };
+    let history = keep_history(git, workspace, path, tag).await;
+    let index = scratch(workspace, "nested");
+    let inner = git.clone().work_tree(&dir).index(&index);
+    let staged = inner.call(&["add", "-A", "--ignore-errors"]).answers(&[1]).run().await;
+    let tree = match staged {
+        Ok(_) => inner.line(&["write-tree"]).await,
+        Err(error) => Err(error),
+    };
+    let _ = std::fs::remove_file(&index);
+    let tree = tree?;
+    let known = match &history {
+        Ok(_) => git.tree_of(&head).await.ok(),
+        Err(_) => None,
+    };
+    if known.as_deref() != Some(&tree) {
+        let name = workspace.keep_ref("nested", &format!("{tag}-{path}-tree"));
+        let parents: Vec<&str> = known.iter().map(|_| head.as_str()).collect();
+        let saved = save::keep_tree(git, &name, &tree, &parents, "windlass: submodule's tree\n").await?;
+        notes.push(format!("the submodule {path} has uncommitted files: kept at {}", saved.name));
+    }
+    if let Err(error) = history {
+        notes.push(format!("the submodule {path} points to a commit that could not be kept ({error})"));
+    }
+    Ok(())
+}
+
+/// Copies the nested repository's HEAD into the workspace's repository under a ref.
+async fn keep_history(git: &Git, workspace: &Workspace, path: &FilePath, tag: &str) -> Result<String, GitError> {
+    let name = workspace.keep_ref("nested", &format!("{tag}-{path}"));
+    fetch_head(git, &path.below(&workspace.dir), &name).await?;
+    Ok(name)
+}
+
+/// Fetches HEAD of the repository at `from` into `name`, running nothing configured on either side.
+pub(super) async fn fetch_head(git: &Git, from: &Path, name: &str) -> Result<(), GitError> {
+    let from = from.to_string_lossy();
+    let refspec = format!("+HEAD:{name}");
+    git.run(&fetch_args(&from, &[&refspec])).await.map(drop)
+}
+
+/// `fetch` between local repositories: named program, no tags, no FETCH_HEAD, no submodules, no maintenance.
+pub(super) fn fetch_args<'a>(from: &'a str, refspecs: &[&'a str]) -> Vec<&'a str> {
+    let mut args = vec![
+        "fetch",
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--no-recurse-submodules",
+        "--no-auto-maintenance",
+        "--no-prune",
+        "--upload-pack=git-upload-pack",
+        from,
+    ];
+    args.extend(refspecs);
+    args
+}
+
+/// Paths that `.gitmodules` declares as submodules.
+async fn declared(git: &Git, workspace: &Workspace) -> Result<Vec<FilePath>, GitError> {
+    let file = workspace.dir.join(".gitmodules");
+    let regular = std::fs::symlink_metadata(&file).is_ok_and(|data| data.is_file());
+    if !regular {
+        return Ok(Vec::new());
+    }
+    let file = file.to_string_lossy();
+    let args = ["config", "-z", "--no-includes", "-f", &file, "--get-regexp", r"^submodule\..*\.path$"];
+    // A file the agent broke declares nothing.
+    let output = git.call(&args).answers(&[1, 3, 128]).run().await?;
+    let values = output.stdout.split(|&byte| byte == 0).filter_map(|entry| {
+        let line = entry.iter().position(|&byte| byte == b'\n')?;
+        Some(FilePath::new(&entry[line + 1..]))
+    });
+    Ok(values.collect())
+}
+
+async fn ignored(git: &Git, files: &[FilePath]) -> Result<Vec<FilePath>, GitError> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let output = git
+        .call(&["check-ignore", "--no-index", "-z", "--stdin"])
+        .input(joined(files.iter()))
+        .answers(&[1])
+        .run()
+        .await?;
+    let mut ignored: Vec<FilePath> =
+        output.stdout.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(FilePath::new).collect();
+    ignored.sort();
+    Ok(ignored)
+}
+
+async fn feed_paths<'a>(
+    git: &Git,
+    args: &[&str],
+    paths: impl IntoIterator<Item = &'a FilePath>,
+) -> Result<(), GitError> {
+    git.call(args).input(joined(paths.into_iter())).run().await.map(drop)
+}
+
+fn joined<'a>(paths: impl Iterator<Item = &'a FilePath>) -> Vec<u8> {
+    paths.flat_map(|path| path.as_bytes().iter().copied().chain([0])).collect()
+}
+
+/// Regular files and symbolic links below `start`, without any `.git`.
+fn files_below(top: &Path, start: &FilePath) -> Vec<FilePath> {
+    let mut files = Vec::new();
+    let mut pending = vec![start.clone()];
+    while let Some(dir) = pending.pop() {
+        let Ok(entries) = std::fs::read_dir(dir.below(top)) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if name.eq_ignore_ascii_case(".git") {
+                continue;
+            }
+            let path = FilePath::new([dir.as_bytes(), b"/", name.as_encoded_bytes()].concat());
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => pending.push(path),
+                Ok(kind) if kind.is_file() || kind.is_symlink() => files.push(path),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    files
+}
+
+fn has_files(dir: &Path) -> bool {
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// The commit checked out in the repository at `dir`, read from its files.
+fn head_commit(dir: &Path) -> Option<String> {
+    let dot_git = dir.join(".git");
+    let git_dir = if dot_git.is_dir() {
+        dot_git
+    } else {
+        let text = std::fs::read_to_string(&dot_git).ok()?;
+        dir.join(text.strip_prefix("gitdir:")?.trim())
+    };
+    match head_of(&git_dir) {
+        (HeadFile::Commit(commit), _) => Some(commit),
+        (HeadFile::Ref(_), commit) => commit,
+        (HeadFile::Unknown, _) => None,
+    }
+}
+
+/// A scratch file beside the engine's index, not shared with another process.
+pub(super) fn scratch(workspace: &Workspace, what: &str) -> PathBuf {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = workspace.index.as_os_str().to_owned();
+    name.push(format!(".{what}.{}.{number}", std::process::id()));
+    PathBuf::from(name)
+}

@@ -1,0 +1,93 @@
+//! Looks at the user's repository before anything is made in it.
+//!
+//! Invariant: only reads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::WorkspaceError;
+use crate::git::{Git, GitError, GitHost, HeadFile};
+
+/// What a checkout is.
+#[derive(Debug, Clone)]
+pub(super) struct Project {
+    pub(super) checkout: PathBuf,
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
+    pub(super) id_len: usize,
+    /// The branch that is checked out, by its short name.
+    pub(super) branch: Option<String>,
+}
+
+impl Project {
+    pub(super) async fn inspect(host: &Arc<GitHost>, dir: &Path) -> Result<Self, WorkspaceError> {
+        if !dir.is_dir() {
+            return Err(WorkspaceError::NoSuchDirectory { path: dir.to_owned() });
+        }
+        let git = Git::discover(host.clone(), dir);
+        let args = [
+            "rev-parse",
+            "--path-format=absolute",
+            "--is-bare-repository",
+            "--is-inside-work-tree",
+            "--show-object-format",
+            "--git-dir",
+            "--git-common-dir",
+            "--show-toplevel",
+        ];
+        // The last question fails where there is no work tree; what came before it is answered.
+        let output = git.call(&args).answers(&[128]).run().await?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines = text.lines();
+        let (bare, inside, format) = (lines.next(), lines.next(), lines.next());
+        if output.code != 0 {
+            if bare.is_none() {
+                // Not found at all: let the words of git be judged.
+                git.run(&args).await?;
+            }
+            return Err(WorkspaceError::Bare { path: dir.to_owned() });
+        }
+        if bare == Some("true") || inside != Some("true") {
+            return Err(WorkspaceError::Bare { path: dir.to_owned() });
+        }
+        let mut path = || {
+            let line = lines.next().ok_or_else(|| GitError::unexpected("rev-parse", &output.stdout))?;
+            Ok::<_, GitError>(PathBuf::from(line))
+        };
+        let (git_dir, common_dir, checkout) = (path()?, path()?, path()?);
+        let id_len = if format == Some("sha256") { 32 } else { 20 };
+        let mut project = Self { checkout, git_dir, common_dir, id_len, branch: None };
+        if let HeadFile::Ref(name) = project.git(host).head().await? {
+            project.branch = name.strip_prefix("refs/heads/").map(str::to_owned);
+        }
+        Ok(project)
+    }
+
+    pub(super) fn git(&self, host: &Arc<GitHost>) -> Git {
+        Git::repository(host.clone(), &self.git_dir, &self.common_dir).work_tree(&self.checkout)
+    }
+
+    /// Files of the checkout that no commit holds.
+    pub(super) async fn uncommitted(&self, host: &Arc<GitHost>) -> Result<u64, GitError> {
+        let args =
+            ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames"];
+        let output = self.git(host).run(&args).await?;
+        Ok(output.split(|&byte| byte == 0).filter(|record| !record.is_empty()).count() as u64)
+    }
+
+    /// A merge, rebase or the like that somebody has begun in the checkout.
+    pub(super) fn operation(&self) -> Option<&'static str> {
+        OPERATIONS.iter().find(|(file, _)| self.git_dir.join(file).exists()).map(|(_, name)| *name)
+    }
+}
+
+/// Files in the git directory that stand for an operation in progress.
+pub(super) const OPERATIONS: &[(&str, &str)] = &[
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisect"),
+    ("sequencer", "cherry-pick"),
+];

@@ -1,0 +1,94 @@
+//! Saves a state of the tree under a ref, so that nothing that follows can lose it.
+//!
+//! Invariant: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Workspace, WorkspaceError, Workspaces};
+use crate::git::{Git, GitError};
+
+/// Where something was saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedRef {
+    pub name: String,
+    pub commit: String,
+}
+
+/// Points a new ref at `commit`, or finds the one that already does.
+pub(super) async fn keep(git: &Git, name: &str, commit: &str) -> Result<SavedRef, WorkspaceError> {
+    for number in 1..=999 {
+        let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+        match git.read_ref(&name).await? {
+            Some(existing) if existing == commit => return Ok(SavedRef { name, commit: existing }),
+            Some(_) => {}
+            None => {
+                git.run(&["update-ref", &name, commit, ""]).await?;
+                return Ok(SavedRef { name, commit: commit.to_owned() });
+            }
+        }
+    }
+    // A thousand saved states of one turn: keep the first ones and say so by failing, nothing is overwritten.
+    Err(WorkspaceError::DirectoryInTheWay { path: name.into() })
+}
+
+/// Commits `tree` on top of `parents` and keeps it under `name`, unless that very tree is kept there already.
+pub(super) async fn keep_tree(
+    git: &Git,
+    name: &str,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<SavedRef, WorkspaceError> {
+    if let Some(existing) = git.read_ref(name).await? {
+        if git.tree_of(&existing).await? == tree {
+            return Ok(SavedRef { name: name.to_owned(), commit: existing });
+        }
+    }
+    let commit = commit_tree(git, tree, parents, message).await?;
+    keep(git, name, &commit).await
+}
+
+/// Writes a commit object; no ref moves.
+pub(super) async fn commit_tree(
+    git: &Git,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<String, WorkspaceError> {
+    let mut args = vec!["commit-tree", "--no-gpg-sign"];
+    for parent in parents {
+        args.extend(["-p", parent]);
+    }
+    args.extend(["-F", "-", tree]);
+    let output = match git.call(&args).input(message).run().await {
+        Err(GitError::NoIdentity) => git.clone().as_windlass(true).call(&args).input(message).run().await?,
+        other => other?,
+    };
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+impl Workspaces {
+    /// Saves what is on disk (ignored files excepted) under `name`, whatever HEAD and index say. Nothing is saved, and
+    /// `None` returned, if it equals the tip of the loop's branch.
+    pub async fn save(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        never_commit: &[String],
+    ) -> Result<Option<SavedRef>, WorkspaceError> {
+        let mut notes = Vec::new();
+        self.attach(workspace, "save", &mut notes).await?;
+        let git = self.git(workspace).await?;
+        let staged = super::stage::stage(&git, workspace, never_commit, "save").await?;
+        let tree = staged.tree(&git).await?;
+        let Some(tip) = git.read_ref(&workspace.branch_ref()).await? else {
+            return keep_tree(&git, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n").await.map(Some);
+        };
+        if git.tree_of(&tip).await? == tree {
+            return Ok(None);
+        }
+        let saved = keep_tree(&git, name, &tree, &[&tip], "windlass: saved tree\n").await?;
+        self.bring_home(workspace, &git, &mut notes).await?;
+        Ok(Some(saved))
+    }
+}

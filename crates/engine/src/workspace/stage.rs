@@ -1,0 +1,257 @@
+//! Brings the engine's index to what is on disk.
+//!
+//! Invariant: afterwards the index holds every file that is not ignored and not named in `never_commit`, whether or
+//! not it lies in a nested repository; what could not be read is said in a note, never silently left out.
+
+use std::path::Path;
+
+use super::nested::{self, Nested};
+use super::{Workspace, WorkspaceError, Workspaces};
+use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, clear_leftover, is_id, parse_raw};
+
+/// What the engine's index tells after it took in the disk.
+#[derive(Debug, Default)]
+pub(super) struct Staged {
+    /// The tree the index made before, if known, and what taking in the disk changed.
+    from: Option<(String, Vec<ChangedFile>)>,
+    /// The tree on disk, if known without writing it.
+    tree: Option<String>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Staged {
+    /// The tree on disk.
+    pub(super) async fn tree(&self, git: &Git) -> Result<String, GitError> {
+        match &self.tree {
+            Some(tree) => Ok(tree.clone()),
+            None => git.line(&["write-tree"]).await,
+        }
+    }
+
+    /// The tree on disk, if git wrote it before and nothing changed since.
+    pub(super) fn known_tree(&self) -> Option<&str> {
+        self.tree.as_deref()
+    }
+
+    /// What differs from `commit`. If the index is known to have started from that commit's `tree`, the two states of
+    /// the index tell; otherwise, and to recognise renames, git is asked.
+    pub(super) async fn changed_since(
+        &self,
+        git: &Git,
+        commit: &str,
+        tree: Option<&str>,
+    ) -> Result<Vec<ChangedFile>, GitError> {
+        if let (Some((before, files)), Some(tree)) = (&self.from, tree) {
+            if before == tree && !could_be_renames(files) {
+                return Ok(files.clone());
+            }
+        }
+        let args = ["diff-index", "--cached", "--raw", "-z", "-M", "--ignore-submodules=dirty", commit, "--"];
+        parse_raw("diff-index", &git.run(&args).await?)
+    }
+}
+
+fn could_be_renames(files: &[ChangedFile]) -> bool {
+    use crate::git::Change::{Added, Deleted};
+    let any = |change| files.iter().any(|file| file.change == change);
+    any(Added) && any(Deleted)
+}
+
+/// Takes the disk into the index of `git`. `tag` names what is kept of nested repositories.
+pub(super) async fn stage(
+    git: &Git,
+    workspace: &Workspace,
+    never_commit: &[String],
+    tag: &str,
+) -> Result<Staged, WorkspaceError> {
+    let file = workspace_index(git, workspace);
+    let mut before = seed(git, workspace, &file).await?;
+    let links: Vec<_> = before.iter().flat_map(Index::gitlinks).cloned().collect();
+    let mut staged = Staged::default();
+    let excluded: Vec<String> = never_commit
+        .iter()
+        .map(|pattern| format!(":(top,exclude,glob){pattern}"))
+        // Git would run its status inside a submodule, with the configuration an agent can edit there.
+        .chain(links.iter().filter_map(|link| {
+            let path = std::str::from_utf8(&link.path).ok()?;
+            Some(format!(":(top,exclude,literal){path}"))
+        }))
+        .collect();
+    let mut args = vec!["add", "-A", "--ignore-errors", "--sparse"];
+    if !excluded.is_empty() {
+        args.extend(["--", "."]);
+        args.extend(excluded.iter().map(String::as_str));
+    }
+    let output = git.call(&args).answers(&[1]).run().await?;
+    let mut found = Vec::new();
+    if output.code != 0 {
+        let (repositories, unread) = left_out(git, &excluded).await?;
+        if repositories.is_empty() && unread.is_empty() {
+            // Not a matter of single files: let git's own words decide.
+            git.run(&args).await?;
+        }
+        found.extend(repositories.into_iter().map(Nested::unborn));
+        if !unread.is_empty() {
+            let names: Vec<String> = unread.iter().take(10).map(ToString::to_string).collect();
+            let count = unread.len();
+            staged.notes.push(format!("{count} unreadable file(s) could not be committed: {}", names.join(", ")));
+        }
+    }
+    let mut after = Index::read(&file, workspace.id_len).ok();
+    if let Some(after) = &after {
+        let new = after.gitlinks().filter(|link| !links.iter().any(|known| known.path == link.path));
+        found.extend(new.map(|link| Nested::with_commit(FilePath::new(link.path.clone()))));
+    }
+    let touched = nested::take_in(git, workspace, found, &links, tag, &mut staged.notes).await?;
+    if touched {
+        after = Index::read(&file, workspace.id_len).ok();
+    }
+    if let (Some(before), Some(mut after)) = (before.take(), after) {
+        let files = between(&before, &after);
+        if files.is_empty() && after.tree.is_none() && before.tree.is_some() {
+            // Git forgets the tree when it looks again at files that changed in the same tick as the index.
+            after.tree = before.tree.clone();
+            remember_tree(&file, &after);
+        }
+        staged.tree = after.tree;
+        staged.from = before.tree.map(|tree| (tree, files));
+    }
+    Ok(staged)
+}
+
+/// Notes beside the index which tree it makes, bound to the index by its checksum.
+fn remember_tree(file: &Path, index: &Index) {
+    if let Some(tree) = &index.tree {
+        // Losing the note costs a git call, nothing else.
+        let _ = std::fs::write(note_beside(file), format!("{} {tree}\n", index.checksum));
+    }
+}
+
+fn remembered_tree(file: &Path, index: &Index) -> Option<String> {
+    let text = std::fs::read_to_string(note_beside(file)).ok()?;
+    let (checksum, tree) = text.trim().split_once(' ')?;
+    (checksum == index.checksum && is_id(tree)).then(|| tree.to_owned())
+}
+
+fn note_beside(file: &Path) -> std::path::PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".tree");
+    name.into()
+}
+
+fn workspace_index(git: &Git, workspace: &Workspace) -> std::path::PathBuf {
+    git.index_file().map_or_else(|| workspace.index.clone(), Path::to_owned)
+}
+
+/// Reads the index to start from, making it from HEAD if it is lost.
+async fn seed(git: &Git, workspace: &Workspace, file: &Path) -> Result<Option<Index>, WorkspaceError> {
+    match Index::read(file, workspace.id_len) {
+        Ok(mut index) if index.entries.iter().all(|entry| entry.stage == 0) => {
+            index.tree = index.tree.take().or_else(|| remembered_tree(file, &index));
+            return Ok(Some(index));
+        }
+        // A form git knows and this reader does not.
+        Err(crate::git::IndexError::Unsupported(_)) => return Ok(None),
+        Ok(_) | Err(_) => {}
+    }
+    if file.exists() {
+        std::fs::remove_file(file).map_err(WorkspaceError::file("replace", file))?;
+    }
+    let tip = git.read_ref(&workspace.branch_ref()).await?.unwrap_or_else(|| workspace.base_commit.clone());
+    git.run(&["read-tree", &tip]).await?;
+    Ok(Index::read(file, workspace.id_len).ok())
+}
+
+/// What `add` skipped: directories that are repositories without a commit, and files it could not read.
+async fn left_out(git: &Git, excluded: &[String]) -> Result<(Vec<FilePath>, Vec<FilePath>), GitError> {
+    let mut args =
+        vec!["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames"];
+    args.extend(["--", "."]);
+    args.extend(excluded.iter().map(String::as_str));
+    let output = git.run(&args).await?;
+    let (mut repositories, mut unread) = (Vec::new(), Vec::new());
+    for record in output.split(|&byte| byte == 0) {
+        if let Some(path) = record.strip_prefix(b"? ") {
+            match path.strip_suffix(b"/") {
+                Some(path) => repositories.push(FilePath::new(path)),
+                None => unread.push(FilePath::new(path)),
+            }
+        } else if record.starts_with(b"1 .") && !record.starts_with(b"1 ..") {
+            // `1 XY sub mH mI mW hH hI path`, where Y says that the disk differs from the index.
+            if let Some(path) = record.splitn(9, |&byte| byte == b' ').nth(8) {
+                unread.push(FilePath::new(path));
+            }
+        }
+    }
+    Ok((repositories, unread))
+}
+
+/// The tree that the engine's index is known to make.
+pub(super) fn tree_in_index(git: &Git, workspace: &Workspace) -> Option<String> {
+    Index::read(&workspace_index(git, workspace), workspace.id_len).ok()?.tree
+}
+
+/// Makes the engine's index the workspace's own, so that the agent's and the user's git agree with HEAD.
+pub(super) fn publish(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    let lock = workspace.git_dir.join("index.lock");
+    let target = workspace.git_dir.join("index");
+    let mut tries = 0;
+    loop {
+        match std::fs::File::create_new(&lock) {
+            Ok(mut file) => {
+                let from = workspace_index(git, workspace);
+                let copied = copy_into(&from, &mut file);
+                let done = copied.and_then(|_| std::fs::rename(&lock, &target));
+                return done.map_err(|source| {
+                    let _ = std::fs::remove_file(&lock);
+                    WorkspaceError::File { action: "write", path: target, source }
+                });
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                tries += 1;
+                if tries > 3 || !clear_leftover(&lock, &workspace.git_dir, &workspace.dir) {
+                    return Err(GitError::LockHeld { path: lock }.into());
+                }
+            }
+            Err(source) => return Err(WorkspaceError::File { action: "lock", path: lock, source }),
+        }
+    }
+}
+
+/// Copies an index with its time: git takes a file that is not older than the index for possibly changed.
+pub(super) fn copy_into(from: &Path, to: &mut std::fs::File) -> std::io::Result<()> {
+    let mut index = std::fs::File::open(from)?;
+    std::io::copy(&mut index, to)?;
+    to.set_modified(index.metadata()?.modified()?)
+}
+
+impl Workspaces {
+    /// The hash of the tree on disk. Only reads: a copy of the engine's index takes it in.
+    pub async fn tree_hash(&self, workspace: &Workspace, never_commit: &[String]) -> Result<String, WorkspaceError> {
+        let scratch = Scratch::new(workspace);
+        let git = self.git(workspace).await?.index(&scratch.file);
+        let staged = stage(&git, workspace, never_commit, "look").await?;
+        Ok(staged.tree(&git).await?)
+    }
+}
+
+/// A copy of the engine's index that vanishes with it.
+pub(super) struct Scratch {
+    pub(super) file: std::path::PathBuf,
+}
+
+impl Scratch {
+    pub(super) fn new(workspace: &Workspace) -> Self {
+        let file = nested::scratch(workspace, "look");
+        // Without it the index is made from the branch, which only takes longer.
+        let _ = std::fs::File::create(&file).and_then(|mut copy| copy_into(&workspace.index, &mut copy));
+        Self { file }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+        let _ = std::fs::remove_file(note_beside(&self.file));
+    }
+}
