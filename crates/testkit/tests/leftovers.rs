@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, getpgid, getsid};
 use windlass_testkit::script::{Leave, LeaveKind};
-use windlass_testkit::{ScriptedAgent, TAG, World, processes_with_env};
+use windlass_testkit::{ScriptedAgent, TAG, World, alive, processes_with_env, scripted_agent};
 
 fn leaving(world: &World, settings: &str) -> ScriptedAgent {
     world.script(&format!("[[turn]]\nsteps = [{{ leave = {{ {settings} }} }}, {{ say = \"bye\" }}]"))
@@ -153,4 +153,30 @@ fn a_dropped_world_leaves_no_process_behind() {
     assert!(left.iter().all(|l| !l.process.alive()));
     assert_eq!(processes_with_env(TAG, &tag), []);
     assert!(!root.exists());
+}
+
+#[test]
+fn a_process_in_a_pid_namespace_is_found_from_outside() {
+    let world = World::new();
+    let agent =
+        world.script("[[turn]]\nsteps = [{ leave = { kind = \"setsid_bare\" } }, { touch = \"ready\" }, \"hang\"]");
+    let unshared = |words: &[&str]| {
+        let mut command = world.command("unshare");
+        command.args(["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]).args(words);
+        command
+    };
+    // Not every system lets its users have namespaces; without them there is nothing to find.
+    if !unshared(&["true"]).output().is_ok_and(|o| o.status.success()) {
+        return;
+    }
+    let mut command = unshared(&[]);
+    command.arg(scripted_agent()).arg("--script").arg(&agent.path);
+    let running = world.start(command);
+    agent.wait_touched("ready");
+    let left = agent.pids()[0].process;
+    let seen = left.seen_from_here().expect("it is alive");
+    assert_ne!(seen, left.pid);
+    drop(world);
+    running.wait_ended();
+    assert!(!alive(seen) && !left.alive());
 }

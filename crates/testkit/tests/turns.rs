@@ -159,3 +159,12 @@ fn a_mistake_in_a_script_names_turn_and_step() {
 fn a_world_refuses_a_bad_script_at_once() {
     World::new().script("[[turn]]\nsteps = [\"dance\"]");
 }
+
+#[test]
+fn the_script_in_the_readme_is_one() {
+    let readme = include_str!("../README.md");
+    let (_, rest) = readme.split_once("```toml\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let script = Script::from_toml(example).expect("a script");
+    assert!(script.turns[0].steps.len() > 30);
+}

@@ -47,12 +47,22 @@ fn ignore_one(signal: i32) -> Result<(), String> {
 
 /// Waits for signals until one ends the process.
 pub(crate) fn hang() -> ! {
-    // SAFETY: alarm and pause only take integers.
-    unsafe { libc::alarm(FOR_EVER_S) };
+    // A handler, not the default: the first process of a pid namespace gets only signals that it handles.
+    let handler: extern "C" fn(libc::c_int) = end;
+    // SAFETY: the handler only calls _exit, which a handler may; alarm and pause only take integers.
+    unsafe {
+        libc::signal(libc::SIGALRM, handler as libc::sighandler_t);
+        libc::alarm(FOR_EVER_S);
+    }
     loop {
         // SAFETY: as above.
         unsafe { libc::pause() };
     }
+}
+
+extern "C" fn end(signal: libc::c_int) {
+    // SAFETY: may be called in a handler.
+    unsafe { libc::_exit(128 + signal) }
 }
 
 /// Dies of the signal, or returns if it is ignored.

@@ -26,7 +26,7 @@ pub(crate) fn write_all(fd: RawFd, mut bytes: &[u8]) -> Result<(), String> {
 
 /// Writes `bytes` bytes as fast as the reader takes them.
 pub(crate) fn flood(flood: &Flood) -> Result<(), String> {
-    const BUFFER: u64 = 1 << 20;
+    const BUFFER: u64 = 1 << 17;
     let fd = match flood.stream {
         FloodStream::Stdout => STDOUT,
         FloodStream::Stderr => STDERR,

@@ -1,0 +1,276 @@
+//! The rules of ARCHITECTURE.md that a compiler does not hold: who may depend on whom, how long a file may be, what
+//! nothing may be called, and that no test is forgotten. Each broken rule names the file and the way out.
+
+#[path = "architecture/source.rs"]
+mod source;
+#[path = "architecture/workspace.rs"]
+mod workspace;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use source::Source;
+use workspace::{Crate, crates, shown};
+
+/// What each crate may be built from, of this workspace.
+const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
+    ("windlass-core", &[]),
+    ("windlass-agents", &["windlass-core"]),
+    ("windlass-supervise", &["windlass-core"]),
+    ("windlass-engine", &["windlass-core", "windlass-agents", "windlass-supervise"]),
+    ("windlass-server", &["windlass-core", "windlass-agents", "windlass-supervise", "windlass-engine"]),
+    ("windlass", &["windlass-core", "windlass-agents", "windlass-supervise", "windlass-engine", "windlass-server"]),
+    // It shares no code with what it tests, so that it cannot share a mistake either.
+    ("windlass-testkit", &[]),
+];
+
+/// Everything `core` may be built from: what computes, and nothing that acts.
+const CORE_MAY_USE: [&str; 6] = ["jiff", "minijinja", "serde", "serde_json", "thiserror", "toml"];
+
+/// Dependencies that belong to some crates only.
+const ONLY_IN: [(&str, &[&str], &str); 6] = [
+    ("anyhow", &["windlass"], "errors are one enum per module, with thiserror"),
+    ("clap", &["windlass"], "only the command line has commands"),
+    ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
+    ("rusqlite", &["windlass-engine"], "the store hides its database"),
+    (
+        "rustix",
+        &["windlass-supervise", "windlass-engine", "windlass-server", "windlass", "windlass-testkit"],
+        "core and agents do no I/O",
+    ),
+    ("tokio", &["windlass-supervise", "windlass-engine", "windlass-server", "windlass"], "core and agents do no I/O"),
+];
+
+/// Paths of the standard library that a crate without I/O does not use.
+const NO_IO: [(&str, &[&str]); 2] = [
+    (
+        "windlass-core",
+        &[
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::env",
+            "std::thread",
+            "Instant::now",
+            "SystemTime::now",
+            "Timestamp::now",
+        ],
+    ),
+    ("windlass-agents", &["std::fs", "std::net", "std::process", "std::thread"]),
+];
+
+const MOST_LINES: usize = 600;
+
+/// Files that may be longer, each with its reason.
+const LONGER: [(&str, &str); 0] = [];
+
+/// Test files that may sleep, each with its reason.
+const MAY_SLEEP: [(&str, &str); 2] = [
+    ("crates/supervise/tests/trees/agents.rs", "the programs under test, whose part is to sleep"),
+    ("crates/supervise/tests/trees/world.rs", "looks again for what no event tells, within a limit"),
+];
+
+const NO_NAMES: [&str; 6] = ["utils", "common", "types", "errors", "manager", "helpers"];
+
+/// Where `unsafe` may be.
+const UNSAFE_IN: [&str; 2] = ["crates/supervise/", "crates/testkit/src/bin/scripted_agent/"];
+
+#[track_caller]
+fn hold(rule: &str, broken: &[String]) {
+    assert!(broken.is_empty(), "\n{rule}\n  {}\n", broken.join("\n  "));
+}
+
+fn everywhere(crates: impl IntoIterator<Item = Crate>, under: &[&str]) -> Vec<Source> {
+    crates.into_iter().flat_map(|c| under.iter().flat_map(|u| c.sources(u)).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn crates_depend_on_each_other_only_as_drawn() {
+    let crates = crates();
+    let mut broken = Vec::new();
+    for (name, one) in &crates {
+        let Some((_, allowed)) = MAY_DEPEND_ON.iter().find(|(n, _)| n == name) else {
+            broken.push(format!("{}: crate {name} is not in the drawing", shown(&one.dir)));
+            continue;
+        };
+        for dependency in one.dependencies().iter().filter(|d| crates.contains_key(*d)) {
+            if dependency == "windlass-testkit" {
+                broken.push(format!("{name} is built from windlass-testkit: make it a dev-dependency"));
+            } else if !allowed.contains(&dependency.as_str()) {
+                broken.push(format!("{name} depends on {dependency}; it may on {allowed:?}"));
+            }
+        }
+    }
+    hold("crates depend on each other only as ARCHITECTURE.md draws it", &broken);
+}
+
+#[test]
+fn outside_dependencies_stay_where_they_belong() {
+    let mut broken = Vec::new();
+    for (name, one) in &crates() {
+        for dependency in one.dependencies() {
+            let d = dependency.as_str();
+            if name == "windlass-core" && !CORE_MAY_USE.contains(&d) {
+                broken.push(format!("{name} depends on {d}; it may on {CORE_MAY_USE:?}"));
+            }
+            for (only, places, why) in &ONLY_IN {
+                if d == *only && !places.contains(&name.as_str()) {
+                    broken.push(format!("{name} depends on {d}, which is for {places:?}: {why}"));
+                }
+            }
+        }
+        if !one.uses_workspace_lints() {
+            broken.push(format!("{name} needs [lints] workspace = true"));
+        }
+    }
+    hold("outside dependencies stay where they belong", &broken);
+}
+
+#[test]
+fn crates_without_io_do_none() {
+    let mut crates = crates();
+    let mut broken = Vec::new();
+    for (name, forbidden) in NO_IO {
+        for source in everywhere(crates.remove(name), &["src"]) {
+            let tests = source.test_modules();
+            for path in forbidden {
+                let outside = source.words(path).filter(|at| !tests.iter().any(|t| t.contains(at)));
+                broken.extend(outside.map(|at| place(&source, at, &format!("{path} in {name}"))));
+            }
+        }
+    }
+    hold("core and agents do no I/O and read no clock", &broken);
+}
+
+#[test]
+fn files_are_short() {
+    let mut broken = Vec::new();
+    for source in everywhere(crates().into_values(), &["src"]) {
+        let name = shown(&source.path);
+        if is_test_file(&source.path) || LONGER.iter().any(|(file, _)| *file == name) {
+            continue;
+        }
+        let lines = source.production_lines();
+        if lines > MOST_LINES {
+            broken.push(format!("{name}: {lines} lines outside tests; split it by nouns"));
+        }
+    }
+    hold(&format!("a file has at most {MOST_LINES} lines outside tests (aim at 400)"), &broken);
+}
+
+/// `tests.rs` or a file in `tests/` below `src`: a test module in a file of its own.
+fn is_test_file(path: &Path) -> bool {
+    let inside = path.components().rev().take_while(|c| c.as_os_str() != "src");
+    inside.map(|c| c.as_os_str().to_owned()).any(|c| c == "tests.rs" || c == "tests")
+}
+
+#[test]
+fn exceptions_name_files_that_exist() {
+    let root = workspace::workspace_root();
+    let all = LONGER.iter().chain(&MAY_SLEEP);
+    let gone = all.filter(|(file, why)| !root.join(file).is_file() || why.is_empty());
+    let broken: Vec<String> = gone.map(|(file, _)| (*file).to_owned()).collect();
+    hold("an exception names an existing file and a reason", &broken);
+}
+
+#[test]
+fn names_say_what_a_thing_is() {
+    let mut broken = Vec::new();
+    for (name, one) in crates() {
+        let directory = one.dir.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        if NO_NAMES.contains(&directory) || NO_NAMES.iter().any(|n| name == format!("windlass-{n}")) {
+            broken.push(format!("{}: no crate has such a name", shown(&one.dir)));
+        }
+        for source in everywhere([one], &["src", "tests", "benches", "examples"]) {
+            let modules = source.modules();
+            let bad = modules.iter().filter(|m| NO_NAMES.contains(&m.name.as_str()));
+            broken.extend(bad.map(|m| format!("{}:{}: mod {}", shown(&source.path), m.line, m.name)));
+        }
+    }
+    hold(&format!("no crate or module is called one of {NO_NAMES:?}: name the noun"), &broken);
+}
+
+#[test]
+fn every_source_file_opens_with_its_purpose() {
+    let sources = everywhere(crates().into_values(), &["src"]);
+    let opens = |s: &&Source| {
+        let first = s.text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+        first.strip_prefix("//!").is_some_and(|rest| !rest.trim().is_empty())
+    };
+    let broken: Vec<String> = sources.iter().filter(|s| !opens(s)).map(|s| shown(&s.path)).collect();
+    hold("every file under src/ opens with //! purpose, then its invariant", &broken);
+}
+
+#[test]
+fn no_file_is_forgotten_by_the_compiler() {
+    let mut broken = Vec::new();
+    for one in crates().into_values() {
+        let compiled = one.compiled();
+        for under in ["src", "tests", "benches", "examples"] {
+            let all: BTreeSet<_> = one.files(under).into_iter().collect();
+            broken.extend(
+                all.difference(&compiled)
+                    .map(|path| format!("{}: no target reaches it; declare it with mod, or move it", shown(path))),
+            );
+        }
+    }
+    hold("every .rs file is compiled, tests above all", &broken);
+}
+
+#[test]
+fn tests_do_not_sleep() {
+    let mut broken = Vec::new();
+    for source in everywhere(crates().into_values(), &["tests"]) {
+        if MAY_SLEEP.iter().any(|(file, _)| *file == shown(&source.path)) {
+            continue;
+        }
+        let calls = source.words("sleep").filter(|&at| {
+            let method = source.code[..at].ends_with('.');
+            let path = source.code[..at].ends_with("thread::") || source.code[..at].ends_with("time::");
+            !method && (path || source.code[at + 5..].starts_with('('))
+        });
+        broken.extend(calls.map(|at| place(&source, at, "wait for an event instead")));
+    }
+    hold("tests wait for events, never for time", &broken);
+}
+
+#[test]
+fn unsafe_code_is_where_it_is_allowed() {
+    let mut broken = Vec::new();
+    for source in everywhere(crates().into_values(), &["src", "tests", "benches", "examples"]) {
+        let name = shown(&source.path);
+        if !UNSAFE_IN.iter().any(|allowed| name.starts_with(allowed)) {
+            broken.extend(source.words("unsafe").map(|at| place(&source, at, "unsafe")));
+        }
+    }
+    hold(&format!("unsafe code is only in {UNSAFE_IN:?}"), &broken);
+}
+
+fn place(source: &Source, at: usize, what: &str) -> String {
+    format!("{}:{}: {what}", shown(&source.path), source.line_of(at))
+}
+
+#[test]
+fn the_reader_of_sources_sees_through_comments_literals_and_test_modules() {
+    let text = [
+        "//! unsafe in a comment",
+        "const A: &str = \"unsafe { \\\" mod x;\"; /* unsafe /* nested */ mod y; */",
+        "const B: &str = r#\"unsafe } \" mod z;\"#; const C: char = '{'; const D: &'static str = \"\";",
+        "#[path = \"elsewhere/real.rs\"]",
+        "pub(crate) mod real;",
+        "fn f<'a>(x: &'a str) -> char { '\\'' }",
+        "#[cfg(test)]",
+        "#[allow(dead_code)]",
+        "mod tests {",
+        "    fn g() { unsafe {} }",
+        "}",
+        "mod inline { }",
+    ]
+    .join("\n");
+    let source = Source::new(Path::new("x.rs"), text);
+    assert_eq!(source.words("unsafe").map(|at| source.line_of(at)).collect::<Vec<_>>(), [10]);
+    assert_eq!(source.production_lines(), 7);
+    let modules: Vec<_> = source.modules().into_iter().map(|m| (m.name, m.elsewhere, m.path)).collect();
+    let expected = [("real", true, Some("elsewhere/real.rs")), ("tests", false, None), ("inline", false, None)];
+    assert_eq!(modules, expected.map(|(n, e, p)| (n.to_owned(), e, p.map(str::to_owned))));
+}
