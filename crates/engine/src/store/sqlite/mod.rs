@@ -40,7 +40,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the database at `path`. Blocks for a few milliseconds; waits up to ten seconds for another
+    /// Opens the database at `path`. Blocks for a few milliseconds; waits up to half a minute for another
     /// process that creates or migrates it at this moment.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
         let path = path.as_ref().to_owned();
