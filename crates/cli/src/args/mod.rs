@@ -1,0 +1,98 @@
+//! What can be typed: every command and flag, once.
+//!
+//! Help, completions, the reference in `docs/cli.md` and the parser all come from these definitions. A flag is here
+//! only if it does something.
+
+mod goal;
+mod loops;
+mod raise;
+mod reference;
+mod refusal;
+mod run;
+mod setup;
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use goal::{GoalError, GoalSource};
+pub use loops::{ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs};
+pub use reference::reference;
+pub use refusal::Refusal;
+pub use run::RunArgs;
+pub use setup::{CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs};
+
+/// Runs coding agents in a loop until the work is verified done.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, propagate_version = false, max_term_width = 100)]
+#[command(arg_required_else_help = true, subcommand_required = true, disable_help_subcommand = true)]
+#[command(after_help = "\
+Examples:
+  windlass demo
+  windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
+  windlass list
+  windlass logs make-the-tests-pass -f
+
+'windlass COMMAND --help' explains a command.")]
+pub struct Cli {
+    /// Work as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(Box<RunArgs>),
+    Demo(DemoArgs),
+    List(ListArgs),
+    Status(StatusArgs),
+    Logs(LogsArgs),
+    /// Stop a loop now; its agent's processes are gone when this returns
+    #[command(after_help = "\
+Examples:
+  windlass stop fix-login
+  windlass restart fix-login     go on later, with a fresh agent session")]
+    Stop(LoopArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
+    Restart(RestartArgs),
+    Steer(SteerArgs),
+    /// Show which agents are installed, their version, and whether they answer
+    #[command(after_help = "\
+Examples:
+  windlass agents
+  windlass agents --json")]
+    Agents(ReportArgs),
+    /// Check everything a loop needs on this machine, and say how to fix what is missing
+    #[command(after_help = "\
+Examples:
+  windlass doctor
+  windlass doctor --json")]
+    Doctor(ReportArgs),
+    Config(ConfigArgs),
+    Completions(CompletionsArgs),
+    /// Drive a loop in the background
+    #[command(hide = true)]
+    Drive(DriveArgs),
+    /// The scripted agent of `demo`
+    #[command(hide = true)]
+    DemoAgent,
+}
+
+/// Reads a command line, the program's name first.
+pub fn parse<I, T>(args: I) -> Result<Cli, Refusal>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    Cli::try_parse_from(args).map_err(|error| Refusal::of(&error))
+}
+
+/// The definition itself, for completions.
+pub fn definition() -> clap::Command {
+    Cli::command()
+}

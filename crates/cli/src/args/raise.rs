@@ -1,0 +1,43 @@
+//! Limits raised when a loop goes on: `+5` or `5`, both on top of what stands.
+
+use clap::Args;
+use windlass_core::machine::Raise;
+use windlass_engine::config::{Iterations, Millis, Tokens, Usd, Value, ValueError};
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct RaiseArgs {
+    /// Allow so many more iterations
+    #[arg(long, value_name = "+N", value_parser = iterations, allow_negative_numbers = true, help_heading = "Raise limits")]
+    max_iterations: Option<u32>,
+    /// Allow so much more time, such as +30m
+    #[arg(long, value_name = "+D", value_parser = more::<Millis>, allow_negative_numbers = true, help_heading = "Raise limits")]
+    duration: Option<Millis>,
+    /// Allow so many more US dollars
+    #[arg(long, value_name = "+X", value_parser = more::<Usd>, allow_negative_numbers = true, help_heading = "Raise limits")]
+    budget_usd: Option<Usd>,
+    /// Allow so many more tokens
+    #[arg(long, value_name = "+N", value_parser = more::<Tokens>, allow_negative_numbers = true, help_heading = "Raise limits")]
+    max_tokens: Option<Tokens>,
+}
+
+impl RaiseArgs {
+    pub fn raise(&self) -> Raise {
+        Raise {
+            max_iterations: self.max_iterations.unwrap_or(0),
+            duration_ms: self.duration.map_or(0, Millis::get),
+            budget_usd: self.budget_usd.map_or(0.0, Usd::get),
+            max_tokens: self.max_tokens.map_or(0, Tokens::get),
+        }
+    }
+}
+
+fn more<T: Value>(text: &str) -> Result<T, ValueError> {
+    T::from_text(text.strip_prefix('+').unwrap_or(text))
+}
+
+fn iterations(text: &str) -> Result<u32, ValueError> {
+    more::<Iterations>(text)?.get().ok_or_else(|| ValueError {
+        problem: "0 more iterations raise nothing".to_owned(),
+        hint: Some("give 1 to 100".into()),
+    })
+}

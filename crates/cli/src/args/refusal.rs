@@ -1,0 +1,110 @@
+//! What is printed when a command line cannot be taken, or asks for help.
+
+use std::error::Error as _;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use windlass_engine::config::ValueError;
+
+/// A command line that starts nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Help or version that was asked for: standard output, exit code 0.
+    Asked { text: String },
+    /// Help because nothing was typed: standard error, exit code 2.
+    NothingTyped { text: String },
+    /// Wrong use: standard error, exit code 2.
+    Wrong { error: String, hints: Vec<String> },
+}
+
+impl Refusal {
+    pub(super) fn of(error: &clap::Error) -> Self {
+        let rendered = error.render();
+        match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Refusal::Asked { text: rendered.ansi().to_string() },
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Refusal::NothingTyped { text: rendered.ansi().to_string() }
+            }
+            _ => wrong(error, &rendered.to_string()),
+        }
+    }
+
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Refusal::Asked { .. } => 0,
+            Refusal::NothingTyped { .. } | Refusal::Wrong { .. } => 2,
+        }
+    }
+
+    /// What to print, with styles that only a terminal should get.
+    pub fn text(&self) -> String {
+        match self {
+            Refusal::Asked { text } | Refusal::NothingTyped { text } => text.clone(),
+            Refusal::Wrong { error, hints } => {
+                let mut text = format!("error: {error}\n");
+                hints.iter().for_each(|hint| text.push_str(&format!("hint: {hint}\n")));
+                text
+            }
+        }
+    }
+}
+
+/// The parser's report in our form: one line for the fault, one for each way out.
+fn wrong(error: &clap::Error, rendered: &str) -> Refusal {
+    let mut lines = rendered.lines();
+    let mut fault = String::new();
+    let mut hints = Vec::new();
+    for line in lines.by_ref().take_while(|line| !line.trim().is_empty()) {
+        let line = line.trim();
+        if let Some(values) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'))
+            && values.starts_with("possible values")
+        {
+            hints.push(values.to_owned());
+            continue;
+        }
+        if !fault.is_empty() {
+            fault.push(' ');
+        }
+        fault.push_str(line.strip_prefix("error: ").unwrap_or(line));
+    }
+    hints.extend(lines.filter_map(|line| line.trim().strip_prefix("tip: ").map(str::to_owned)));
+    if let Some(value) = error.source().and_then(|source| source.downcast_ref::<ValueError>()) {
+        hints.extend(value.hint.as_deref().map(str::to_owned));
+    }
+    let command = command_of(error);
+    hints.extend(forgotten_quotes(error, &command));
+    hints.push(format!("'{command} --help' shows what can be said"));
+    Refusal::Wrong { error: fault, hints }
+}
+
+/// The command that was typed, out of its usage line: the words before the first option or argument.
+fn command_of(error: &clap::Error) -> String {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => String::new(),
+    };
+    let words = usage.split_whitespace().skip(1);
+    let command: Vec<_> = words.take_while(|word| !word.starts_with(['[', '<', '-', '+'])).collect();
+    if command.is_empty() { "windlass".to_owned() } else { command.join(" ") }
+}
+
+/// A goal without quotes falls apart into words that nothing expects, and a goal without `run` is no command.
+fn forgotten_quotes(error: &clap::Error, command: &str) -> Option<String> {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.clone()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument if matches!(command, "windlass run" | "windlass steer") => {
+            word(ContextKind::InvalidArg)
+                .filter(|word| !word.starts_with('-'))
+                .map(|_| format!("put the text in quotes: {command} … \"make the tests pass\""))
+        }
+        ErrorKind::MissingRequiredArgument if command == "windlass run" => {
+            Some("say what the loop is for: windlass run \"make the tests pass\"".to_owned())
+        }
+        ErrorKind::InvalidSubcommand => word(ContextKind::InvalidSubcommand)
+            .filter(|word| word.contains(' '))
+            .map(|goal| format!("a loop is started with run: windlass run \"{}\"", goal.escape_debug())),
+        _ => None,
+    }
+}

@@ -1,0 +1,174 @@
+//! `windlass run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use windlass_core::spec::{CommitPolicy, SessionPolicy};
+use windlass_engine::config::{BranchTemplate, Gates, Iterations, Millis, Options, Promise, Sandbox, Tokens, Usd};
+
+use super::goal::GoalSource;
+use super::values::{gate, loop_name, not_blank, setting, word};
+
+/// Start a loop and follow it
+///
+/// The agent works turn after turn, in a workspace of the loop's own, until it claims to be done and every gate
+/// agrees, or until a limit is reached.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
+  windlass run --prompt-file task.md --agent demo --max-iterations 8 --duration 90m
+  git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
+
+Exit codes: 0 completed, 2 wrong use, 3 a limit was reached, 4 stopped by a person, 5 stalled,
+6 waits for a person, 7 the agent failed, 1 Windlass itself failed.")]
+pub struct RunArgs {
+    /// What the loop is for, in quotes; - reads it from standard input
+    #[arg(value_name = "GOAL", required_unless_present = "prompt_file")]
+    goal: Option<String>,
+    /// Read the goal from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "goal")]
+    prompt_file: Option<PathBuf>,
+    /// The loop's name: a-z 0-9 - _, unique in the project [default: made from the goal]
+    #[arg(long, value_parser = loop_name)]
+    pub name: Option<String>,
+    /// Start and return; follow it later with 'windlass logs NAME -f'
+    #[arg(long)]
+    pub detach: bool,
+    /// Print the feed as one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+
+    /// The agent: a profile's name [default: the first installed one]
+    #[arg(long, value_parser = not_blank, help_heading = "Agent")]
+    agent: Option<String>,
+    /// Any program as the agent: words are split like a shell would, but no shell runs; the prompt comes on stdin, or
+    /// where {prompt} or {prompt_file} stands
+    #[arg(long, value_name = "WORDS", conflicts_with = "agent", help_heading = "Agent")]
+    pub agent_command: Option<String>,
+    /// The model, where the agent's command has {model} [default: the agent's]
+    #[arg(long, value_parser = not_blank, help_heading = "Agent")]
+    model: Option<String>,
+    /// Go on in the agent's session, or start a fresh one each turn [default: by recipe]
+    #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh"]), help_heading = "Agent")]
+    session: Option<SessionPolicy>,
+    /// No sandbox is built in yet: auto means off, and says so [default: auto]
+    #[arg(long, value_parser = word::<Sandbox>(&["auto", "off"]), help_heading = "Agent")]
+    sandbox: Option<Sandbox>,
+
+    /// The recipe: named defaults for how the loop goes [default: promise]
+    #[arg(long, value_parser = not_blank, help_heading = "When it is done")]
+    recipe: Option<String>,
+    /// A command that judges the work, run in the workspace by your shell; exit 0 passes. Can be given many times
+    #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
+    gates: Vec<String>,
+    /// The exact text with which the agent claims to be done; empty for none [default: <promise>COMPLETE</promise>]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        value_parser = setting::<Promise>,
+        conflicts_with = "no_loop",
+        help_heading = "When it is done"
+    )]
+    completion_promise: Option<Promise>,
+    /// One turn, then the gates
+    #[arg(long, conflicts_with = "max_iterations", help_heading = "When it is done")]
+    pub no_loop: bool,
+
+    /// How often the agent runs at most, 1–100; 0 needs another limit [default: by recipe]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = setting::<Iterations>,
+        allow_negative_numbers = true,
+        help_heading = "Limits"
+    )]
+    max_iterations: Option<Iterations>,
+    /// How long the loop may take, such as 90m, also in the middle of a turn
+    #[arg(
+        long,
+        value_name = "D",
+        value_parser = setting::<Millis>,
+        allow_negative_numbers = true,
+        help_heading = "Limits"
+    )]
+    duration: Option<Millis>,
+    /// How many US dollars the loop may spend, where the agent says what it spends
+    #[arg(
+        long,
+        value_name = "X",
+        value_parser = setting::<Usd>,
+        allow_negative_numbers = true,
+        help_heading = "Limits"
+    )]
+    budget_usd: Option<Usd>,
+    /// How many tokens the loop may use, where the agent says how many it uses
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = setting::<Tokens>,
+        allow_negative_numbers = true,
+        help_heading = "Limits"
+    )]
+    max_tokens: Option<Tokens>,
+    /// How long one gate may take [default: 10m]
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
+    gate_timeout: Option<Millis>,
+    /// How long one turn may take [default: 60m]
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
+    turn_timeout: Option<Millis>,
+    /// How long the agent may be silent [default: 5m]
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
+    stall_timeout: Option<Millis>,
+
+    /// The branch to work on [default: windlass/{name}]
+    #[arg(long, value_name = "NAME", value_parser = setting::<BranchTemplate>, help_heading = "Workspace")]
+    branch: Option<BranchTemplate>,
+    /// The revision that the branch starts from [default: HEAD]
+    #[arg(long, value_name = "REV", value_parser = not_blank, help_heading = "Workspace")]
+    pub base: Option<String>,
+    /// Who commits the work [default: engine]
+    #[arg(long, value_parser = word::<CommitPolicy>(&["engine", "agent", "off"]), help_heading = "Workspace")]
+    commit: Option<CommitPolicy>,
+    /// Work in this checkout and on its branch; refuses uncommitted changes
+    #[arg(long, conflicts_with_all = ["branch", "base"], help_heading = "Workspace")]
+    in_place: bool,
+    /// With --in-place: uncommitted changes are no obstacle
+    #[arg(long, requires = "in_place", help_heading = "Workspace")]
+    pub allow_dirty: bool,
+}
+
+impl RunArgs {
+    /// Where the goal comes from; the parser has seen to it that there is exactly one source.
+    pub fn goal_source(&self) -> GoalSource {
+        match (&self.prompt_file, self.goal.as_deref()) {
+            (Some(path), _) => GoalSource::File(path.clone()),
+            (None, Some("-")) => GoalSource::Stdin,
+            (None, text) => GoalSource::Text(text.unwrap_or_default().to_owned()),
+        }
+    }
+
+    /// The flags as the highest layer of the settings.
+    pub fn options(&self) -> Options {
+        Options {
+            agent: self.agent.clone(),
+            recipe: self.recipe.clone(),
+            model: self.model.clone(),
+            max_iterations: self.max_iterations,
+            duration: self.duration,
+            budget_usd: self.budget_usd,
+            max_tokens: self.max_tokens,
+            completion_promise: self.completion_promise.clone(),
+            gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
+            gate_timeout: self.gate_timeout,
+            turn_timeout: self.turn_timeout,
+            stall_timeout: self.stall_timeout,
+            session: self.session,
+            commit: self.commit,
+            branch: self.branch.clone(),
+            in_place: self.in_place.then_some(true),
+            sandbox: self.sandbox,
+            ..Options::default()
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Readers of single values, so that a flag is checked by the same rules as a setting.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use windlass_core::ids::is_valid_name;
+use windlass_engine::config::{Gates, UsageError, Value, ValueError};
+
+/// A setting's value.
+pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
+    T::from_text(text)
+}
+
+/// A setting that is one of a few words.
+pub(super) fn word<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: Value + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(known).try_map(|text| T::from_text(&text))
+}
+
+pub(super) fn gate(text: &str) -> Result<String, ValueError> {
+    Gates::new(vec![text.to_owned()]).map(|_| text.to_owned())
+}
+
+pub(super) fn not_blank(text: &str) -> Result<String, ValueError> {
+    String::from_text(text)
+}
+
+/// The name of a loop that is to be made.
+pub(super) fn loop_name(text: &str) -> Result<String, ValueError> {
+    if is_valid_name(text) {
+        return Ok(text.to_owned());
+    }
+    let error = UsageError::Name { name: text.escape_debug().to_string() };
+    Err(ValueError { problem: error.to_string(), hint: Some(error.hint().into()) })
+}
