@@ -71,11 +71,22 @@ impl ScriptedAgent {
 
     /// The agents and leftovers of this script that are alive.
     pub fn still_alive(&self) -> Vec<Leftover> {
-        let agents = self
-            .turns()
-            .into_iter()
-            .map(|turn| Leftover { kind: format!("turn {}", turn.number), process: turn.process });
-        agents.chain(self.pids()).filter(|p| p.process.alive()).collect()
+        let mut looked_at = None;
+        loop {
+            let agents = self
+                .turns()
+                .into_iter()
+                .map(|turn| Leftover { kind: format!("turn {}", turn.number), process: turn.process });
+            let all: Vec<Leftover> = agents.chain(self.pids()).collect();
+            let count = all.len();
+            let alive: Vec<Leftover> = all.into_iter().filter(|p| p.process.alive()).collect();
+            // A hopper may have moved on while the others were looked at. It is recorded before its predecessor
+            // ends, so that nobody is left once all are dead and none has been added.
+            if !alive.is_empty() || looked_at == Some(count) {
+                return alive;
+            }
+            looked_at = Some(count);
+        }
     }
 
     /// The file that a relative name in `touch`, `wait_for` and `gates` means.

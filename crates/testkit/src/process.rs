@@ -10,10 +10,13 @@ use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
 /// A process as it names itself: its pid in its own pid namespace, and its start time in clock ticks since boot.
+/// The namespace only tells where to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct ProcessId {
     pub pid: u32,
     pub start_ticks: u64,
+    /// Inode of the pid namespace; 0 if the system does not tell.
+    pub namespace: u64,
 }
 
 /// A process found in `/proc`, seen from here.
@@ -28,20 +31,21 @@ impl ProcessId {
     /// The calling process.
     pub fn own() -> ProcessId {
         let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let start_ticks = Stat::parse(&stat).map_or(0, |s| s.start_ticks);
-        ProcessId { pid: std::process::id(), start_ticks }
+        ProcessId {
+            pid: std::process::id(),
+            start_ticks: Stat::parse(&stat).map_or(0, |s| s.start_ticks),
+            namespace: own_namespace(),
+        }
     }
 
     /// The pid under which this process is seen from here, if it is alive. Supervisors put agents into pid
     /// namespaces, where the pid that the agent knows is not ours; the start time is the same in all of them.
     pub fn seen_from_here(&self) -> Option<u32> {
-        if Stat::read(self.pid).is_some_and(|s| s.alive && s.start_ticks == self.start_ticks) {
-            return Some(self.pid);
+        let it = |pid| Stat::read(pid).is_some_and(|s| s.alive && s.start_ticks == self.start_ticks);
+        if self.namespace == own_namespace() {
+            return Some(self.pid).filter(|&pid| it(pid));
         }
-        all_pids().into_iter().find(|&pid| {
-            Stat::read(pid).is_some_and(|s| s.alive && s.start_ticks == self.start_ticks)
-                && innermost_pid(pid) == Some(self.pid)
-        })
+        all_pids().into_iter().find(|&pid| it(pid) && innermost_pid(pid) == Some(self.pid))
     }
 
     pub fn alive(&self) -> bool {
@@ -158,6 +162,11 @@ fn all_pids() -> Vec<u32> {
         return Vec::new();
     };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn own_namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
 /// The pid that the process knows itself by: the last of `NSpid`.

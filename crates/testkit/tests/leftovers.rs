@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::process::{Pid, getpgid, getsid};
 use windlass_testkit::script::{Leave, LeaveKind};
-use windlass_testkit::{ScriptedAgent, TAG, World, alive, processes_with_env, scripted_agent};
+use windlass_testkit::{ScriptedAgent, Stream, TAG, World, alive, processes_with_env, scripted_agent};
 
 fn leaving(world: &World, settings: &str) -> ScriptedAgent {
     world.script(&format!("[[turn]]\nsteps = [{{ leave = {{ {settings} }} }}, {{ say = \"bye\" }}]"))
@@ -38,6 +38,7 @@ fn a_background_child_holds_stdout_after_the_agent_has_gone() {
     let left = agent.pids();
     assert_eq!(left.len(), 1);
     assert!(left[0].process.alive());
+    running.wait_bytes(Stream::Stdout, 4);
     assert_eq!(running.stdout_so_far(), b"bye\n");
     agent.open_gate("go");
     assert_eq!(running.wait().stdout, "bye\nlate\n");

@@ -18,7 +18,7 @@ use crate::speech::{STDOUT, write_all};
 pub(crate) const BARE_FLAG: &str = "--bare-leftover";
 
 pub(crate) fn leave(leave: &Leave, dir: &Path, records: &Records) -> Result<(), String> {
-    let (ready, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| e.to_string())?;
+    let (ready, tell) = handshake()?;
     match fork()? {
         Side::Child => {
             drop(ready);
@@ -46,6 +46,11 @@ pub(crate) fn leave(leave: &Leave, dir: &Path, records: &Records) -> Result<(), 
             if said == 0 { Ok(()) } else { Err("a leftover could not be started".to_owned()) }
         }
     }
+}
+
+/// A pipe whose reader learns that the other side has recorded itself: end of file.
+fn handshake() -> Result<(OwnedFd, OwnedFd), String> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| e.to_string())
 }
 
 enum Side {
@@ -112,8 +117,14 @@ fn hop(leave: &Leave, records: &Records, tell: OwnedFd) -> Result<(), String> {
     drop(tell);
     for _ in 0..leave.capped_hops() {
         std::thread::sleep(Duration::from_millis(leave.every_ms.unwrap_or(0)));
+        let (ready, tell) = handshake()?;
         match fork()? {
-            Side::Parent(_) => return Ok(()),
+            Side::Parent(_) => {
+                // At every moment one of them is both alive and recorded, else a test could not find them.
+                drop(tell);
+                let _ = rustix::io::read(&ready, &mut [0]);
+                return Ok(());
+            }
             // An alarm is not inherited: each hop sets what is left.
             Side::Child => enter(leave, records, end.saturating_duration_since(Instant::now()))?,
         }
