@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod command;
+pub mod commit_message;
 pub mod duration;
 pub mod ids;
 pub mod machine;

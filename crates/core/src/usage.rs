@@ -72,6 +72,9 @@ pub fn total(by_model: &UsageByModel) -> Usage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct UsageLedger {
     pub by_role: BTreeMap<Role, UsageByModel>,
+    /// The sum of the costs that are known: less than was spent where a turn gave no figure.
+    #[serde(default)]
+    pub known_cost_usd: f64,
 }
 
 impl UsageLedger {
@@ -79,6 +82,7 @@ impl UsageLedger {
         let models = self.by_role.entry(role).or_default();
         for (model, used) in usage {
             models.entry(model.clone()).or_default().add(used);
+            self.known_cost_usd += used.cost_usd.filter(|cost| cost.is_finite()).unwrap_or(0.0);
         }
     }
 

@@ -10,9 +10,10 @@ use super::input::{CheckpointReport, Raise, WorkspaceOpening};
 use super::state::{
     Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
 };
-use crate::agent::{TurnOutcome, TurnReport};
+use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::TurnKey;
-use crate::stop::{Status, StopReason};
+use crate::spec::{Done, LoopSpec};
+use crate::stop::{End, Status, StopReason};
 use crate::usage::UsageLedger;
 
 /// An event with the time it was decided at.
@@ -105,7 +106,11 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
         }
         Event::Checkpointed { turn, checkpoint } => checkpointed(state, at, *turn, checkpoint),
         Event::GateEnded { report, .. } => state.gates.push(report.clone()),
-        Event::IterationJudged { iteration, failing, .. } => judged(state, *iteration, failing),
+        Event::IterationJudged { iteration, claim, failing } => {
+            // Counted when it is judged, so that every loop has made a claim before one is refused.
+            state.claims.made += u32::from(*claim);
+            judged(state, *iteration, failing);
+        }
         Event::ClaimRefused { .. } => state.claims.refused += 1,
         Event::ProgressStalled { step, .. } => match step {
             StallStep::FreshSession => state.sessions.clear(),
@@ -113,7 +118,6 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
         },
         Event::WaitStarted { until, why } => {
             state.status = Status::Waiting { until: *until, why: why.clone() };
-            state.counters.waits += 1;
         }
         Event::WaitEnded => state.status = Status::Running,
         Event::PauseRequested { .. } => state.wish = Some(Wish::Pause),
@@ -131,33 +135,47 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
             state.verified = *verified;
             state.stopped_at = Some(at);
             state.wish = None;
+            abandon_turn(state);
         }
     }
 }
 
 fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
-    let limits = &mut state.spec.limits;
-    if raise.max_iterations > 0 {
-        limits.max_iterations = limits.max_iterations.map(|max| max.saturating_add(raise.max_iterations));
+    raise_limits(&mut state.spec, raise);
+    // What ended the loop would otherwise end it again at the first sign.
+    let ended_by_counters = match &state.status {
+        Status::Ended { end } => match end {
+            End::Stalled | End::Errored => true,
+            End::Completed | End::Exhausted | End::Cancelled => false,
+        },
+        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } => false,
+    };
+    if by == Opener::Restart || ended_by_counters {
+        state.counters = Counters::default();
     }
-    if raise.duration_ms > 0 {
-        limits.duration_ms = limits.duration_ms.map(|ms| ms.saturating_add(raise.duration_ms));
-    }
-    if raise.budget_usd > 0.0 {
-        limits.budget_usd = limits.budget_usd.map(|usd| usd + raise.budget_usd);
-    }
-    if raise.max_tokens > 0 {
-        limits.max_tokens = limits.max_tokens.map(|tokens| tokens.saturating_add(raise.max_tokens));
+    if by == Opener::Restart {
+        state.sessions.clear();
     }
     state.status = Status::Running;
     state.stop_reason = None;
     state.stopped_at = None;
     state.wish = None;
     state.started_at.get_or_insert(at);
-    state.counters = Counters::default();
-    match by {
-        Opener::Start | Opener::Resume => {}
-        Opener::Restart => state.sessions.clear(),
+}
+
+fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
+    let limits = &mut spec.limits;
+    limits.max_iterations = limits.max_iterations.map(|max| max.saturating_add(raise.max_iterations));
+    limits.duration_ms = limits.duration_ms.map(|ms| ms.saturating_add(raise.duration_ms));
+    if raise.budget_usd > 0.0 {
+        limits.budget_usd = limits.budget_usd.map(|usd| usd + raise.budget_usd);
+    }
+    limits.max_tokens = limits.max_tokens.map(|tokens| tokens.saturating_add(raise.max_tokens));
+    // The target of a loop is a limit too.
+    match &mut spec.done {
+        Done::Count { iterations } => *iterations = iterations.saturating_add(raise.max_iterations),
+        Done::Duration { ms } => *ms = ms.saturating_add(raise.duration_ms),
+        Done::Promise { .. } | Done::Gates => {}
     }
 }
 
@@ -165,7 +183,7 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
     let (head_commit, tree) = match state.workspace.take() {
         // The journal knows the checkpoint; an agent may have moved HEAD since.
         Some(known) => (known.head_commit, known.tree),
-        None => (opening.head_commit.clone(), String::new()),
+        None => (opening.head_commit.clone(), opening.tree.clone()),
     };
     state.workspace = Some(Workspace {
         dir: opening.dir.clone(),
@@ -186,6 +204,11 @@ fn turn_started(
     recovery: bool,
 ) {
     state.phase = Phase::Work;
+    match session {
+        SessionUse::Resume { .. } => {}
+        // Until the agent names the new session, a cut-off turn must not go on in an older one.
+        SessionUse::Fresh | SessionUse::FreshInstead => drop(state.sessions.remove(&key.role)),
+    }
     for message in state.steering.iter_mut().filter(|message| steering.contains(&message.id)) {
         message.delivered = Some(key);
     }
@@ -198,34 +221,53 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
     if let Some(session) = &report.session {
         state.sessions.insert(key.role, session.clone());
     }
-    if report.claim && report.outcome.is_finished() {
-        state.claims.made += 1;
-    }
-    let counters = &mut state.counters;
-    match &report.outcome {
+    count(&mut state.counters, &report.outcome, interrupt.as_ref());
+    set_last_turn(state, EndedTurn { key, report: report.clone(), interrupt });
+}
+
+fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Interrupt>) {
+    let cut_offs_before = std::mem::take(&mut counters.cut_offs);
+    match outcome {
         TurnOutcome::Finished => {
-            counters.cut_offs = 0;
             counters.stalls = 0;
             counters.failures = 0;
-            counters.waits = 0;
+            counters.rate_limits = 0;
+            counters.no_answers = 0;
+            counters.sessions_lost = 0;
         }
-        TurnOutcome::CutOff => counters.cut_offs += 1,
-        TurnOutcome::Interrupted => match &interrupt {
+        TurnOutcome::CutOff => counters.cut_offs = cut_offs_before + 1,
+        TurnOutcome::Interrupted => match interrupt {
             Some(Interrupt::Stall) => counters.stalls += 1,
             Some(Interrupt::TurnTimeout) => counters.failures += 1,
             Some(Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Limit { .. }) | None => {}
         },
-        TurnOutcome::Failed { .. } => counters.failures += 1,
-        TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } => {}
+        TurnOutcome::Failed { kind, .. } => match kind {
+            ErrorKind::RateLimit => counters.rate_limits += 1,
+            ErrorKind::Overloaded | ErrorKind::Network => counters.no_answers += 1,
+            ErrorKind::ContextOverflow | ErrorKind::UnknownSession => counters.sessions_lost += 1,
+            ErrorKind::ModelNotFound | ErrorKind::Other => counters.failures += 1,
+            ErrorKind::Auth => {}
+        },
+        TurnOutcome::RateLimited { .. } => counters.rate_limits += 1,
+        TurnOutcome::NotStarted { .. } => {}
     }
-    let ended = EndedTurn { key, report: report.clone(), interrupt };
+}
+
+fn set_last_turn(state: &mut LoopState, ended: EndedTurn) {
     if ended.is_due_again() {
         // What the agent was told in a turn that is tried again, it is told again.
-        for message in state.steering.iter_mut().filter(|message| message.delivered == Some(key)) {
+        for message in state.steering.iter_mut().filter(|message| message.delivered == Some(ended.key)) {
             message.delivered = None;
         }
     }
     state.last_turn = Some(ended);
+}
+
+/// A loop that ends without waiting for its turn cuts it off: should it be opened again, that turn is tried again.
+fn abandon_turn(state: &mut LoopState) {
+    if let Some(RunningTurn { key, interrupt, .. }) = state.turn.take() {
+        set_last_turn(state, EndedTurn { key, report: TurnReport::bare(TurnOutcome::CutOff), interrupt });
+    }
 }
 
 fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint: &CheckpointReport) {
@@ -255,10 +297,17 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
     if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration) {
         record.gates = verdicts.collect();
     }
-    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
+    // Where nothing told the tree's hash, the commit tells as well whether anything changed.
+    let tree = state.workspace.as_ref().map_or("", |workspace| match workspace.tree.as_str() {
+        "" => workspace.head_commit.as_deref().unwrap_or_default(),
+        tree => tree,
+    });
+    let tree = tree.to_owned();
     let counters = &mut state.counters;
     if failing.is_empty() {
         counters.same = 0;
+    } else if tree.is_empty() {
+        counters.same = 1;
     } else if counters.same > 0 && counters.same_tree == tree && counters.same_failing == failing {
         counters.same += 1;
     } else {
@@ -271,29 +320,29 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
 impl StopReason {
     /// What a limit would say if it were looked at now; the first that is reached, in a fixed order.
     pub(super) fn reached_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
-        let limits = &state.spec.limits;
-        let used = state.usage.total();
-        if let Some(max) = limits.max_iterations.filter(|max| state.iteration >= *max) {
+        if let Some(max) = state.iteration_limit().filter(|max| state.iteration >= *max) {
             return Some(StopReason::MaxIterations { max });
         }
+        StopReason::spent_limit(state, now)
+    }
+
+    /// The same for what every turn takes, also one that is tried again: time, money, tokens.
+    pub(super) fn spent_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
         if let Some(limit_ms) = state.duration_limit_ms().filter(|limit| state.elapsed_at(now) >= *limit) {
             return Some(StopReason::Duration { limit_ms });
         }
-        StopReason::overspent(state, &used)
+        StopReason::overspent(state, &state.usage)
     }
 
     /// Whether so much use passes what the loop may spend.
-    pub(super) fn overspent(state: &LoopState, used: &crate::usage::Usage) -> Option<StopReason> {
+    pub(super) fn overspent(state: &LoopState, used: &UsageLedger) -> Option<StopReason> {
         let limits = &state.spec.limits;
-        if let Some(limit_usd) = limits.budget_usd {
-            let spent_usd = used.cost_usd.unwrap_or(0.0);
-            if spent_usd >= limit_usd {
-                return Some(StopReason::Budget { limit_usd, spent_usd });
-            }
+        // One turn without a figure must not switch the budget off: what is known counts.
+        let spent_usd = used.known_cost_usd;
+        if let Some(limit_usd) = limits.budget_usd.filter(|limit| spent_usd >= *limit) {
+            return Some(StopReason::Budget { limit_usd, spent_usd });
         }
-        limits
-            .max_tokens
-            .filter(|limit| used.tokens() >= *limit)
-            .map(|limit| StopReason::Tokens { limit, used: used.tokens() })
+        let used = used.total().tokens();
+        limits.max_tokens.filter(|limit| used >= *limit).map(|limit| StopReason::Tokens { limit, used })
     }
 }

@@ -82,6 +82,9 @@ pub struct WorkspaceOpening {
     pub branch: Option<String>,
     pub base_commit: Option<String>,
     pub head_commit: Option<String>,
+    /// The tree of the head commit, empty where it is not known.
+    #[serde(default)]
+    pub tree: String,
     /// Where the tree of a cut-off turn was saved before it was reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,

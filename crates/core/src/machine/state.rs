@@ -169,8 +169,12 @@ pub enum Wish {
 pub struct Counters {
     pub cut_offs: u32,
     pub stalls: u32,
+    /// Turns that failed by the agent's own fault.
     pub failures: u32,
-    pub waits: u32,
+    pub rate_limits: u32,
+    /// The provider was overloaded or not reached.
+    pub no_answers: u32,
+    pub sessions_lost: u32,
     /// Iterations with the same tree and the same failing gates.
     pub same: u32,
     pub same_tree: String,
@@ -217,7 +221,19 @@ impl LoopState {
 
     /// The turn of the current iteration that has to be tried again.
     pub(super) fn due_again(&self) -> Option<&EndedTurn> {
-        self.last_turn.as_ref().filter(|last| last.key.iteration == self.iteration && last.is_due_again())
+        let closed = self.iterations.last().map(|record| record.turn);
+        self.last_turn
+            .as_ref()
+            .filter(|last| last.key.iteration == self.iteration && last.is_due_again() && closed != Some(last.key))
+    }
+
+    /// Whether every gate has judged the last checkpoint.
+    pub(super) fn is_judged(&self) -> bool {
+        self.spec.gates.is_empty()
+            || self
+                .iterations
+                .last()
+                .is_some_and(|record| record.iteration == self.iteration && record.gates.len() == self.spec.gates.len())
     }
 
     /// The session the next turn uses: a turn that is tried again goes on in its own session.
@@ -234,6 +250,15 @@ impl LoopState {
                 None => SessionUse::FreshInstead,
             },
         }
+    }
+
+    /// The runs of the coder this loop may have: its limit, or the target of a loop that works so many times.
+    pub fn iteration_limit(&self) -> Option<u32> {
+        let target = match self.spec.done {
+            Done::Count { iterations } => Some(iterations),
+            Done::Promise { .. } | Done::Gates | Done::Duration { .. } => None,
+        };
+        [self.spec.limits.max_iterations, target].into_iter().flatten().min()
     }
 
     /// The time bound of this loop: its limit, or the target of a loop that works for a while.

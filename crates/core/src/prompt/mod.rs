@@ -93,7 +93,7 @@ fn task_context(state: &LoopState) -> String {
         context! {
             goal => state.spec.goal.trim_end(),
             iteration => state.iteration,
-            total => state.spec.limits.max_iterations.map_or("ongoing".to_owned(), |max| max.to_string()),
+            total => state.iteration_limit().map_or("ongoing".to_owned(), |max| max.to_string()),
             base_commit => state.workspace.as_ref().and_then(|workspace| workspace.base_commit.clone()),
             records,
             commits => who_commits(state).unwrap_or("Your changes stay uncommitted: do not run git commit."),

@@ -12,22 +12,28 @@ impl Batch {
         match &self.state.status {
             Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Ended { end } if by == Opener::Start => return Err(Refusal::Ended { end: *end }),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
         }
         self.check_raise(raise)?;
         self.push(Event::LoopOpened { by, raise: raise.clone() });
-        if self.state.workspace.is_none() {
-            self.prepare();
-            return Ok(());
-        }
         self.go_on();
         // Opening a loop only to end it at the same limit again would tell the person nothing.
-        match self.events.last() {
-            Some(Event::LoopStopped { stop_reason, .. }) => Err(Refusal::LimitStands { limit: stop_reason.clone() }),
-            Some(Event::LoopPaused { why: PauseReason::Limit { limit } }) => {
-                Err(Refusal::LimitStands { limit: limit.clone() })
-            }
-            _ => Ok(()),
+        match self.standing_limit() {
+            Some(limit) => Err(Refusal::LimitStands { limit }),
+            None => Ok(()),
+        }
+    }
+
+    fn standing_limit(&self) -> Option<StopReason> {
+        match &self.state.status {
+            Status::Ended { end: End::Exhausted } => self.state.stop_reason.clone(),
+            Status::Paused { why: PauseReason::Limit { limit } } => Some(limit.clone()),
+            Status::Queued
+            | Status::Running
+            | Status::Waiting { .. }
+            | Status::Paused { .. }
+            | Status::Ended { .. } => None,
         }
     }
 
@@ -35,8 +41,8 @@ impl Batch {
     pub(super) fn check_raise(&self, raise: &Raise) -> Result<(), Refusal> {
         let limits = &self.state.spec.limits;
         let asked = [
-            (raise.max_iterations > 0 && limits.max_iterations.is_none(), "max_iterations"),
-            (raise.duration_ms > 0 && limits.duration_ms.is_none(), "duration"),
+            (raise.max_iterations > 0 && self.state.iteration_limit().is_none(), "max_iterations"),
+            (raise.duration_ms > 0 && self.state.duration_limit_ms().is_none(), "duration"),
             (raise.budget_usd > 0.0 && limits.budget_usd.is_none(), "budget_usd"),
             (raise.max_tokens > 0 && limits.max_tokens.is_none(), "max_tokens"),
         ];
@@ -57,12 +63,18 @@ impl Batch {
         match self.state.phase {
             Phase::Prepare | Phase::Work => self.prepare(),
             // What these phases want is derived from the state, and stands.
-            Phase::Checkpoint | Phase::Gates => {}
+            Phase::Checkpoint => {}
+            Phase::Gates if self.state.gates.len() < self.state.spec.gates.len() => {}
+            // A stop came between the last verdict (or a checkpoint without gates) and what follows from it.
+            Phase::Gates => self.conclude(),
             Phase::Decide => self.next_iteration(),
         }
     }
 
     pub(super) fn prepare(&mut self) {
+        if let Some(limit) = self.limit_of_another_attempt() {
+            return self.target_or_limit(limit);
+        }
         self.enter(Phase::Prepare);
         if self.state.is_external() {
             self.start_turn_or_next_iteration();
@@ -78,6 +90,9 @@ impl Batch {
 
     pub(super) fn workspace_failed(&mut self, failure: &WorkspaceFailure) -> Result<(), Refusal> {
         self.expect_under_way()?;
+        if self.state.status != Status::Running {
+            return Err(Refusal::Stale);
+        }
         self.stop_loop(match failure {
             WorkspaceFailure::Missing { message } => StopReason::WorkspaceMissing { message: message.clone() },
             WorkspaceFailure::Setup { message } => StopReason::SetupFailed { message: message.clone() },
@@ -88,6 +103,9 @@ impl Batch {
     pub(super) fn start_turn_or_next_iteration(&mut self) {
         match self.state.due_again().map(|due| due.key) {
             Some(key) => {
+                if let Some(limit) = self.limit_of_another_attempt() {
+                    return self.target_or_limit(limit);
+                }
                 // A turn that never ran left nothing that the next attempt would have to know of.
                 let recovery = self.state.last_turn.as_ref().is_some_and(|last| match last.report.outcome {
                     TurnOutcome::NotStarted { .. } => false,
@@ -97,9 +115,15 @@ impl Batch {
                     | TurnOutcome::Interrupted
                     | TurnOutcome::CutOff => true,
                 });
-                self.start_turn(key.next_attempt(), recovery);
+                self.pause_or(|batch| batch.start_turn(key.next_attempt(), recovery));
             }
             None => self.next_iteration(),
         }
+    }
+
+    /// Another attempt is not another iteration, but it takes time and money.
+    fn limit_of_another_attempt(&self) -> Option<StopReason> {
+        self.state.due_again()?;
+        StopReason::spent_limit(&self.state, self.now)
     }
 }

@@ -6,7 +6,7 @@ use super::{Batch, Refusal};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::TurnKey;
 use crate::machine::effect::later;
-use crate::machine::event::{Event, Interrupt, SessionUse};
+use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::CheckpointReport;
 use crate::machine::state::{Phase, Wish};
 use crate::spec::OnFailure;
@@ -15,16 +15,18 @@ use crate::usage::UsageByModel;
 
 /// So many cut-offs in a row end a loop.
 const MAX_CUT_OFFS: u32 = 3;
-/// So many waits in a row for a provider that does not answer become a failure.
-const MAX_WAITS: u32 = 20;
+/// So many waits in a row for a provider that does not answer, and the next one is a failure.
+const MAX_NO_ANSWERS: u32 = 20;
+/// So many sessions lost in a row are the agent's failure.
+const MAX_SESSIONS_LOST: u32 = 3;
 
 impl Batch {
     pub(super) fn start_turn(&mut self, turn: TurnKey, recovery: bool) {
         let session = self.state.next_session(turn.role);
         let steering = self.state.undelivered_steering().map(|message| message.id.clone()).collect();
         let turn_id = self.state.turn_id(turn);
-        // A fresh session with a tree put back has nothing to recover from.
-        let recovery = recovery && matches!(session, SessionUse::Resume { .. });
+        // A tree that was put back holds nothing to recover.
+        let recovery = recovery && self.state.restore() == Restore::Keep;
         self.push(Event::TurnStarted { turn, turn_id, session, steering, recovery });
     }
 
@@ -51,8 +53,8 @@ impl Batch {
 
     pub(super) fn usage_seen(&mut self, turn: TurnKey, usage: &UsageByModel) -> Result<(), Refusal> {
         self.expect_turn(turn)?;
-        let mut used = self.state.usage.total();
-        used.add(&crate::usage::total(usage));
+        let mut used = self.state.usage.clone();
+        used.record(turn.role, usage);
         if let Some(limit) = StopReason::overspent(&self.state, &used) {
             // Already interrupted is as good.
             let _ = self.interrupt_turn(Interrupt::Limit { limit });
@@ -63,18 +65,18 @@ impl Batch {
     pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport) -> Result<(), Refusal> {
         self.expect_turn(turn)?;
         self.push(Event::TurnEnded { turn, report: report.clone() });
+        if self.state.wish == Some(Wish::Stop) && self.state.due_again().is_some() {
+            self.stop_loop(StopReason::Cancelled);
+            return Ok(());
+        }
         match &report.outcome {
             TurnOutcome::Finished => self.close_turn(),
             TurnOutcome::Interrupted => self.turn_interrupted(),
-            TurnOutcome::CutOff if self.state.wish == Some(Wish::Stop) => self.stop_loop(StopReason::Cancelled),
             TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }
             TurnOutcome::CutOff => self.pause_or(Self::prepare),
-            TurnOutcome::RateLimited { until, message } => {
-                let until = until.unwrap_or_else(|| later(self.now, rate_limit_wait_ms(self.state.counters.waits)));
-                self.wait(until.max(self.now), format!("rate limit: {message}"));
-            }
+            TurnOutcome::RateLimited { until, message } => self.rate_limited(*until, message),
             TurnOutcome::NotStarted { message, missing: true } => {
                 self.stop_loop(StopReason::AgentMissing { message: message.clone() });
             }
@@ -87,9 +89,6 @@ impl Batch {
     }
 
     pub(super) fn turn_interrupted(&mut self) {
-        if self.state.wish == Some(Wish::Stop) {
-            return self.stop_loop(StopReason::Cancelled);
-        }
         match self.state.last_turn.as_ref().and_then(|last| last.interrupt.clone()) {
             Some(Interrupt::Stop) => self.stop_loop(StopReason::Cancelled),
             Some(Interrupt::Pause) => self.push(Event::LoopPaused { why: PauseReason::Person }),
@@ -102,20 +101,19 @@ impl Batch {
     }
 
     pub(super) fn turn_failed(&mut self, turn: TurnKey, kind: ErrorKind, message: &str) {
-        if self.state.wish == Some(Wish::Stop) {
-            return self.stop_loop(StopReason::Cancelled);
-        }
         match kind {
-            ErrorKind::RateLimit | ErrorKind::Overloaded | ErrorKind::Network => {
-                if self.state.counters.waits >= MAX_WAITS {
+            ErrorKind::RateLimit => self.rate_limited(None, message),
+            ErrorKind::Overloaded | ErrorKind::Network => {
+                let tries = self.state.counters.no_answers;
+                if tries > MAX_NO_ANSWERS {
                     return self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() });
                 }
-                let until = later(self.now, back_off_ms(self.state.counters.waits));
+                let until = later(self.now, back_off_ms(tries - 1));
                 self.wait(until, format!("the provider does not answer: {message}"));
             }
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
                 // A fresh session that fails in the same way would go on for ever.
-                if self.state.counters.failures > 2 {
+                if self.state.counters.sessions_lost >= MAX_SESSIONS_LOST {
                     return self.stop_loop(StopReason::AgentFailed { message: message.to_owned() });
                 }
                 self.push(Event::SessionLost { turn, message: message.to_owned() });
@@ -124,6 +122,18 @@ impl Batch {
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             ErrorKind::ModelNotFound | ErrorKind::Other => self.close_turn(),
         }
+    }
+
+    /// A rate limit is never a failure: the loop waits, however often.
+    fn rate_limited(&mut self, until: Option<Timestamp>, message: &str) {
+        let tries_before = self.state.counters.rate_limits.saturating_sub(1);
+        let until = match until {
+            Some(until) if until > self.now => until,
+            // A time that has passed already would be asked for again and again without a pause.
+            Some(_) => later(self.now, back_off_ms(tries_before)),
+            None => later(self.now, rate_limit_wait_ms(tries_before)),
+        };
+        self.wait(until, format!("rate limit: {message}"));
     }
 
     /// The turn is over, well or not; its work is committed before anything judges it.
@@ -152,8 +162,9 @@ impl Batch {
             return self.stop_loop(StopReason::Cancelled);
         }
         let target_reached = match &last.interrupt {
-            Some(Interrupt::Limit { limit: StopReason::Duration { .. } }) => self.time_is_the_target(),
-            Some(_) | None => false,
+            Some(Interrupt::Limit { limit }) => self.is_target(limit),
+            // It would have been tried again; it is closed because the target was reached before that.
+            Some(_) | None => last.is_due_again(),
         };
         if !last.report.outcome.is_finished() && !target_reached {
             self.enter(Phase::Decide);
@@ -193,9 +204,6 @@ impl Batch {
     }
 
     pub(super) fn wait(&mut self, until: Timestamp, why: String) {
-        if self.state.wish == Some(Wish::Stop) {
-            return self.stop_loop(StopReason::Cancelled);
-        }
         self.pause_or(|batch| batch.push(Event::WaitStarted { until, why }));
     }
 }

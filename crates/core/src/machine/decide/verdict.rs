@@ -99,10 +99,29 @@ impl Batch {
         self.start_turn(TurnKey::first(iteration, Role::Coder), false);
     }
 
-    /// A refine loop whose time or count is up between two turns has reached its target, not a limit.
+    /// A refine loop whose time or count is up has reached its target, not a limit. What counts is the verdict on the
+    /// last checkpoint, so that is made and judged where it was not yet.
     pub(super) fn target_or_limit(&mut self, limit: StopReason) {
-        let is_target = match limit {
-            StopReason::Duration { .. } => self.time_is_the_target(),
+        if !self.is_target(&limit) {
+            self.limit_reached(limit);
+        } else if self.state.due_again().is_some() {
+            self.close_turn();
+        } else if self.state.is_judged() {
+            match self.state.failing_gates() {
+                failing if failing.is_empty() => self.stop_loop(StopReason::Completed),
+                gates => self.stop_loop(StopReason::GatesFailed { gates }),
+            }
+        } else {
+            self.enter(Phase::Gates);
+        }
+    }
+
+    pub(super) fn is_target(&self, limit: &StopReason) -> bool {
+        match limit {
+            StopReason::Duration { limit_ms } => match self.state.spec.done {
+                Done::Duration { ms } => *limit_ms >= ms,
+                Done::Promise { .. } | Done::Gates | Done::Count { .. } => false,
+            },
             StopReason::MaxIterations { .. } => match self.state.spec.done {
                 Done::Count { iterations } => self.state.iteration >= iterations,
                 Done::Promise { .. } | Done::Gates | Done::Duration { .. } => false,
@@ -125,16 +144,6 @@ impl Batch {
             | StopReason::WorkspaceMissing { .. }
             | StopReason::CutOff { .. }
             | StopReason::SetupFailed { .. } => false,
-        };
-        let failing = self.state.failing_gates();
-        match is_target {
-            true if failing.is_empty() => self.stop_loop(StopReason::Completed),
-            true => self.stop_loop(StopReason::GatesFailed { gates: failing }),
-            false => self.limit_reached(limit),
         }
-    }
-
-    pub(super) fn time_is_the_target(&self) -> bool {
-        matches!(self.state.spec.done, Done::Duration { .. })
     }
 }

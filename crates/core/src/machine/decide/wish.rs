@@ -40,17 +40,32 @@ impl Batch {
             }
             Status::Running => {}
         }
-        if self.state.wish.is_some() && !at_once {
-            return Err(Refusal::AlreadyAsked);
+        match self.state.wish {
+            // A stop is more than a pause and is not taken back by one.
+            Some(Wish::Stop) => return Err(Refusal::AlreadyAsked),
+            Some(Wish::Pause) if !(at_once && self.can_pause_sooner()) => return Err(Refusal::AlreadyAsked),
+            Some(Wish::Pause) | None => {}
         }
         self.push(Event::PauseRequested { now: at_once });
-        if at_once && self.state.phase == Phase::Work {
-            let _ = self.interrupt_turn(Interrupt::Pause);
-        }
-        if at_once && self.state.phase == Phase::Gates {
-            self.push(Event::LoopPaused { why: PauseReason::Person });
+        if at_once {
+            match self.state.phase {
+                // A turn that is interrupted already ends; the wish decides what follows.
+                Phase::Work => drop(self.interrupt_turn(Interrupt::Pause)),
+                Phase::Prepare | Phase::Gates => self.push(Event::LoopPaused { why: PauseReason::Person }),
+                // A commit is not interruptible; the wish is looked at before the next turn.
+                Phase::Checkpoint | Phase::Decide => {}
+            }
         }
         Ok(())
+    }
+
+    /// Whether a loop that is to pause after its turn could do so at once.
+    fn can_pause_sooner(&self) -> bool {
+        match self.state.phase {
+            Phase::Work => self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none()),
+            Phase::Prepare | Phase::Gates => true,
+            Phase::Checkpoint | Phase::Decide => false,
+        }
     }
 
     pub(super) fn steer(&mut self, id: &str, text: &str) -> Result<(), Refusal> {

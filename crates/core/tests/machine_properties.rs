@@ -1,0 +1,452 @@
+//! What holds for every loop, whatever happens to it: checked over thousands of random input sequences.
+#![allow(clippy::wildcard_enum_match_arm, reason = "a property looks at a few events and passes over the rest")]
+
+mod driven;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use windlass_core::agent::{ErrorKind, TurnOutcome};
+use windlass_core::ids::TurnKey;
+use windlass_core::machine::{
+    Effect, Event, Input, Interrupt, Opener, Phase, Restore, SessionUse, Timer, TimerKind, decide, effects, evolve,
+    replay,
+};
+use windlass_core::spec::{CommitPolicy, WorkspaceKind};
+use windlass_core::stop::{End, Status, StopReason};
+
+use walk::walks;
+
+/// For a longer run: `PROPTEST_CASES=100000 cargo test -p windlass-core --test machine_properties`.
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// As a store would hand it back.
+fn through_json(event: &Event) -> Event {
+    serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn replay_equals_live(walk in walks()) {
+        let stored: Vec<_> = walk.driven.journal.iter().map(|(at, event)| (*at, through_json(event))).collect();
+        prop_assert_eq!(&walk.driven.journal, &stored);
+        prop_assert_eq!(&replay(stored.clone()).unwrap(), &walk.driven.state);
+        // Also at every place where a crash could end the journal: batches are whole.
+        let mut replayed = replay(stored[..1].to_vec()).unwrap();
+        let mut rest = stored[1..].iter();
+        for given in &walk.given {
+            for (at, event) in rest.by_ref().take(given.events().len()) {
+                replayed = evolve(replayed, *at, event);
+            }
+            prop_assert_eq!(&replayed, &given.after);
+            prop_assert_eq!(effects(&replayed), effects(&given.after));
+        }
+    }
+
+    #[test]
+    fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk in walks()) {
+        for given in &walk.given {
+            let Status::Ended { end } = given.before.status else { continue };
+            let reopens = match &given.input {
+                Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
+                _ => false,
+            };
+            prop_assert!(reopens || given.result.is_err(), "{:?} in {end:?}", given.input);
+        }
+    }
+
+    #[test]
+    fn limits_are_never_exceeded(walk in walks()) {
+        for (given, event) in walk.events() {
+            let state = &given.after;
+            if let Some(max) = state.iteration_limit() {
+                prop_assert!(state.iteration <= max, "iteration {} of {max}", state.iteration);
+            }
+            if let Event::TurnStarted { .. } = event {
+                // Usage does not change with the start of a turn, so what stands after the batch stood before it.
+                let limits = &state.spec.limits;
+                prop_assert!(state.duration_limit_ms().is_none_or(|limit| state.elapsed_at(given.at) < limit));
+                prop_assert!(limits.budget_usd.is_none_or(|limit| state.usage.known_cost_usd < limit));
+                prop_assert!(limits.max_tokens.is_none_or(|limit| state.usage.total().tokens() < limit));
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(walk in walks()) {
+        for given in &walk.given {
+            if let Some(wanted) = is_wanted(given) {
+                prop_assert_eq!(given.result.is_ok(), wanted, "{:?} in {:?}", given.input, given.before);
+            }
+            if given.result.is_err() {
+                prop_assert_eq!(&given.before, &given.after);
+            }
+        }
+    }
+
+    #[test]
+    fn every_stretch_has_exactly_one_stop_reason(walk in walks()) {
+        let mut ended = false;
+        for (_, event) in walk.events() {
+            match event {
+                Event::LoopOpened { .. } => ended = false,
+                Event::LoopStopped { status, stop_reason, .. } => {
+                    prop_assert!(!ended, "stopped twice");
+                    prop_assert_eq!(*status, stop_reason.end());
+                    ended = true;
+                }
+                _ => prop_assert!(!ended, "{} after the end", event.name()),
+            }
+        }
+        prop_assert_eq!(ended, walk.driven.state.status.is_ended());
+        prop_assert_eq!(ended, walk.driven.state.stop_reason.is_some());
+    }
+
+    #[test]
+    fn a_loop_wants_something_exactly_when_it_is_under_way(walk in walks()) {
+        for given in &walk.given {
+            let state = &given.after;
+            let wanted = effects(state);
+            prop_assert_eq!(&wanted, &effects(&state.clone()), "effects are a function of the state");
+            match &state.status {
+                Status::Queued | Status::Paused { .. } | Status::Ended { .. } => prop_assert!(wanted.is_empty()),
+                Status::Running => prop_assert!(does_something(&wanted), "stuck in {}: {wanted:?}", state.phase.name()),
+                Status::Waiting { until, .. } => {
+                    let timer = Timer { kind: TimerKind::Wait, at: *until };
+                    let timer = Effect::SetTimer { timer };
+                    prop_assert!(wanted.contains(&timer));
+                }
+            }
+            for effect in &wanted {
+                prop_assert!(wanted.iter().filter(|other| *other == effect).count() == 1, "{effect:?} twice");
+                if let Effect::RunGate { gate } = effect {
+                    prop_assert!(gate.index < state.spec.gates.len(), "there is no gate {}", gate.index);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_starts_at_most_once_and_attempts_and_iterations_are_counted_without_holes(walk in walks()) {
+        let mut last: Option<TurnKey> = None;
+        for (_, event) in walk.events() {
+            let Event::TurnStarted { turn, turn_id, .. } = event else { continue };
+            let next = match last {
+                None => driven::key(1, 1),
+                Some(last) if last.iteration == turn.iteration => last.next_attempt(),
+                Some(last) => driven::key(last.iteration + 1, 1),
+            };
+            prop_assert_eq!(*turn, next);
+            prop_assert_eq!(turn_id, &format!("l1.{turn}"));
+            last = Some(*turn);
+        }
+    }
+
+    #[test]
+    fn no_more_claims_are_refused_than_made(walk in walks()) {
+        for given in &walk.given {
+            prop_assert!(given.after.claims.refused <= given.after.claims.made);
+        }
+    }
+
+    #[test]
+    fn steering_is_told_once_unless_its_turn_is_tried_again_and_never_lost(walk in walks()) {
+        let mut pending: Vec<String> = Vec::new();
+        let mut told: Vec<String> = Vec::new();
+        for given in &walk.given {
+            for event in given.events() {
+                match event {
+                    Event::SteeringQueued { id, .. } => pending.push(id.clone()),
+                    Event::TurnStarted { steering, .. } => {
+                        prop_assert_eq!(sorted(steering), sorted(&pending), "a turn is told all that is pending");
+                        told = std::mem::take(&mut pending);
+                    }
+                    Event::TurnEnded { report, .. } => {
+                        let interrupt = given.before.turn.as_ref().and_then(|turn| turn.interrupt.clone());
+                        if is_tried_again(&report.outcome, interrupt.as_ref()) {
+                            pending.append(&mut told);
+                        }
+                        told.clear();
+                    }
+                    Event::LoopStopped { .. } => pending.append(&mut told),
+                    _ => {}
+                }
+            }
+            let undelivered: Vec<String> =
+                given.after.undelivered_steering().map(|message| message.id.clone()).collect();
+            prop_assert_eq!(sorted(&undelivered), sorted(&pending));
+        }
+    }
+
+    #[test]
+    fn a_turn_that_came_to_no_end_is_tried_again_in_the_same_iteration(walk in walks()) {
+        let mut due: Option<TurnKey> = None;
+        for (given, event) in walk.events() {
+            match event {
+                Event::TurnEnded { turn, report } => {
+                    let interrupt = given.before.turn.as_ref().and_then(|turn| turn.interrupt.clone());
+                    due = is_tried_again(&report.outcome, interrupt.as_ref()).then_some(*turn);
+                }
+                // The target of the loop was reached before the turn was tried again.
+                Event::Checkpointed { .. } | Event::IterationJudged { .. } => due = None,
+                Event::TurnStarted { turn, .. } => {
+                    if let Some(due) = due.take() {
+                        prop_assert_eq!(*turn, due.next_attempt());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn the_third_cut_off_in_a_row_ends_the_loop(walk in walks()) {
+        let mut row = 0;
+        let mut last_end = None;
+        for given in &walk.given {
+            for event in given.events() {
+                match event {
+                    Event::TurnEnded { report, .. } => {
+                        row = if report.outcome == TurnOutcome::CutOff { row + 1 } else { 0 };
+                        if row == 3 {
+                            let asked_to_stop = given.before.wish.is_some();
+                            let ended = given.after.stop_reason == Some(StopReason::CutOff { times: 3 });
+                            prop_assert!(ended || asked_to_stop, "{:?}", given.after.status);
+                        }
+                        prop_assert!(row <= 3 || given.after.status.is_ended());
+                    }
+                    Event::LoopStopped { status, .. } => last_end = Some(*status),
+                    Event::LoopOpened { by, .. } => {
+                        let ended_by_itself = matches!(last_end.take(), Some(End::Errored | End::Stalled));
+                        row = if *by == Opener::Restart || ended_by_itself { 0 } else { row };
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_work_of_a_turn_that_is_not_tried_again_is_committed_before_the_next_turn(walk in walks()) {
+        if walk.driven.state.spec.workspace.kind == WorkspaceKind::External {
+            return Ok(());
+        }
+        let mut uncommitted = None;
+        for (given, event) in walk.events() {
+            match event {
+                Event::TurnEnded { turn, report } => {
+                    let interrupt = given.before.turn.as_ref().and_then(|turn| turn.interrupt.clone());
+                    uncommitted = (!is_tried_again(&report.outcome, interrupt.as_ref())).then_some(*turn);
+                }
+                Event::Checkpointed { turn, .. } if Some(*turn) == uncommitted => uncommitted = None,
+                Event::TurnStarted { .. } => prop_assert_eq!(uncommitted, None),
+                _ => {}
+            }
+        }
+        let mut closed = BTreeSet::new();
+        for record in &walk.driven.state.iterations {
+            prop_assert!(closed.insert(record.turn), "{} was closed twice", record.turn);
+        }
+    }
+
+    #[test]
+    fn a_completed_loop_is_verified_by_every_gate_on_the_commit_it_records(walk in walks()) {
+        for (given, event) in walk.events() {
+            let Event::LoopStopped { status: End::Completed, verified, head_commit, .. } = event else { continue };
+            let state = &given.after;
+            prop_assert_eq!(*verified, !state.spec.gates.is_empty());
+            prop_assert_eq!(state.gates.len(), state.spec.gates.len());
+            for gate in &state.gates {
+                prop_assert!(gate.verdict.passed());
+                prop_assert_eq!(&gate.commit, head_commit);
+            }
+        }
+    }
+
+    #[test]
+    fn a_promise_loop_completes_only_by_a_claim_of_a_finished_turn(walk in walks()) {
+        for (given, event) in walk.events() {
+            let Event::LoopStopped { status: End::Completed, .. } = event else { continue };
+            if given.after.spec.done.promise().is_some() {
+                let last = given.after.last_turn.as_ref().unwrap();
+                prop_assert!(last.report.claim && last.report.outcome.is_finished());
+                prop_assert_eq!(given.after.undelivered_steering().count(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk in walks()) {
+        let mut asked = None;
+        for (_, event) in walk.events() {
+            match event {
+                Event::StopRequested => asked = Some("stop"),
+                Event::PauseRequested { .. } => {
+                    prop_assert_ne!(asked, Some("stop"), "a pause takes a stop back");
+                    asked = Some("pause");
+                }
+                Event::LoopOpened { .. } => asked = None,
+                Event::TurnStarted { .. } => prop_assert_eq!(asked, None),
+                Event::LoopStopped { stop_reason, .. } if asked == Some("stop") => {
+                    let honest =
+                        matches!(stop_reason, StopReason::Cancelled | StopReason::WorkspaceMissing { .. });
+                    prop_assert!(honest, "a stop by a person is shown as {}", stop_reason.name());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn tree_and_memory_of_the_agent_move_together(walk in walks()) {
+        let mut restored = Restore::Keep;
+        let mut known: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+        for given in &walk.given {
+            let spec = &given.before.spec;
+            if let Input::WorkspaceOpened { .. } = given.input {
+                restored = given.before.restore();
+                let never = spec.commit == CommitPolicy::Off || spec.workspace.kind == WorkspaceKind::InPlace;
+                prop_assert!(!never || restored == Restore::Keep);
+            }
+            for event in given.events() {
+                match event {
+                    Event::SessionFound { turn, session } => {
+                        known.entry(turn.iteration).or_default().insert(session.clone());
+                    }
+                    Event::TurnEnded { turn, report } => {
+                        known.entry(turn.iteration).or_default().extend(report.session.clone());
+                    }
+                    Event::TurnStarted { turn, session, recovery, .. } if turn.attempt > 1 => match (&restored, session) {
+                        (Restore::Reset { .. }, SessionUse::Resume { .. }) => prop_assert!(false, "put back under a session"),
+                        (Restore::Reset { .. }, _) => prop_assert!(!recovery, "nothing is left to recover"),
+                        (Restore::Keep, SessionUse::Resume { session })
+                            if spec.session == windlass_core::spec::SessionPolicy::Fresh =>
+                        {
+                            let own = known.get(&turn.iteration).is_some_and(|sessions| sessions.contains(session));
+                            prop_assert!(own, "{turn} goes on in a session of an earlier iteration");
+                        }
+                        (Restore::Keep, _) => {}
+                    },
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_decision_is_a_function_of_its_arguments(walk in walks()) {
+        for given in &walk.given {
+            prop_assert_eq!(&decide(&given.before, &given.input, given.at), &given.result);
+        }
+    }
+}
+
+/// The walks are worth nothing if they do not get around.
+#[test]
+fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
+    let mut runner = TestRunner::deterministic();
+    let mut missing: BTreeSet<String> = [
+        // `Decide` is passed, never rested in.
+        "prepare checkpoint gates work",
+        "queued running waiting paused completed exhausted cancelled stalled errored",
+        "Stale Ended Completed UnderWay NotUnderWay LimitStands AlreadyAsked NoSuchLimit",
+        "completed max_iterations duration budget tokens gates_failed cancelled stall no_progress agent_failed",
+        "agent_missing error_max_retries workspace_missing cut_off",
+        "loop_created loop_opened driver_attached phase_entered workspace_opened iteration_started turn_started",
+        "session_found turn_interrupted turn_ended session_lost checkpointed gate_ended iteration_judged",
+        "claim_refused progress_stalled wait_started wait_ended pause_requested loop_paused stop_requested",
+        "steering_queued loop_stopped",
+    ]
+    .iter()
+    .flat_map(|names| names.split(' ').map(str::to_owned))
+    .collect();
+    for _ in 0..5_000 {
+        let walk = walks().new_tree(&mut runner).unwrap().current();
+        for (_, event) in &walk.driven.journal {
+            missing.remove(event.name());
+            if let Event::LoopStopped { stop_reason, .. } = event {
+                missing.remove(stop_reason.name());
+            }
+        }
+        for given in &walk.given {
+            missing.remove(given.before.status.name());
+            if given.after.status == Status::Running {
+                missing.remove(given.after.phase.name());
+                assert_ne!(given.after.phase, Phase::Decide);
+            }
+            if let Err(refusal) = &given.result {
+                missing.remove(format!("{refusal:?}").split([' ', '{']).next().unwrap());
+            }
+        }
+        if missing.is_empty() {
+            return;
+        }
+    }
+    panic!("no walk came to {missing:?}");
+}
+
+/// Whether the input answers something that is under way; nothing for inputs that answer nothing.
+fn is_wanted(given: &walk::Given) -> Option<bool> {
+    let wanted = effects(&given.before);
+    let runs = |turn: &TurnKey| {
+        wanted.iter().any(|effect| match effect {
+            Effect::RunTurn { turn: wanted, .. } => wanted == turn,
+            _ => false,
+        })
+    };
+    let ends = |turn: &TurnKey| wanted.contains(&Effect::EndTurn { turn: *turn });
+    Some(match &given.input {
+        Input::TurnEnded { turn, .. } | Input::SessionSeen { turn, .. } | Input::UsageSeen { turn, .. } => {
+            runs(turn) || ends(turn)
+        }
+        Input::Stalled { turn } => runs(turn),
+        Input::Checkpointed { turn, .. } => wanted.contains(&Effect::Checkpoint { turn: *turn }),
+        Input::GateEnded { gate, .. } => wanted.contains(&Effect::RunGate { gate: gate.clone() }),
+        Input::WorkspaceOpened { .. } => wanted.iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })),
+        Input::TimerFired { timer } => wanted.iter().any(|effect| match effect {
+            Effect::SetTimer { timer: wanted } => wanted.kind == *timer && wanted.at <= given.at,
+            _ => false,
+        }),
+        // Any phase can find its workspace gone.
+        Input::WorkspaceFailed { .. } => given.before.status == Status::Running,
+        Input::Open { .. }
+        | Input::Attach
+        | Input::Shutdown
+        | Input::Stop
+        | Input::Pause { .. }
+        | Input::Steer { .. } => return None,
+    })
+}
+
+fn does_something(wanted: &[Effect]) -> bool {
+    wanted.iter().any(|effect| match effect {
+        Effect::OpenWorkspace { .. }
+        | Effect::RunTurn { .. }
+        | Effect::EndTurn { .. }
+        | Effect::Checkpoint { .. }
+        | Effect::RunGate { .. } => true,
+        Effect::SetTimer { .. } => false,
+    })
+}
+
+/// The rule in its own words, not the machine's.
+fn is_tried_again(outcome: &TurnOutcome, interrupt: Option<&Interrupt>) -> bool {
+    let ended_for_good = match outcome {
+        TurnOutcome::Finished => true,
+        TurnOutcome::Failed { kind, .. } => matches!(kind, ErrorKind::Other | ErrorKind::ModelNotFound),
+        TurnOutcome::Interrupted => matches!(interrupt, Some(Interrupt::TurnTimeout | Interrupt::Limit { .. })),
+        TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } | TurnOutcome::CutOff => false,
+    };
+    !ended_for_good
+}
+
+fn sorted(ids: &[String]) -> BTreeSet<&String> {
+    ids.iter().collect()
+}
