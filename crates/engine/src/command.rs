@@ -31,8 +31,12 @@ impl Command {
 pub enum Answer {
     Accepted,
     /// The loop has come to rest, in this status.
-    Done { status: String },
-    Refused { message: String },
+    Done {
+        status: String,
+    },
+    Refused {
+        message: String,
+    },
 }
 
 impl Answer {

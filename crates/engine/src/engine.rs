@@ -10,6 +10,7 @@ use uuid::Uuid;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
 use windlass_core::spec::LoopSpec;
+use windlass_core::stop::Status;
 use windlass_supervise::{Launcher, ProcessIdentity};
 
 use crate::clock::Clock;
@@ -66,6 +67,24 @@ pub struct Held {
     token: String,
 }
 
+/// A loop that this process drives.
+#[derive(Debug)]
+pub struct Driving {
+    /// Changes whenever there is something new to read.
+    pub news: watch::Receiver<u64>,
+    ended: tokio::task::JoinHandle<Result<Left, EngineError>>,
+}
+
+impl Driving {
+    /// How the driver left its loop.
+    pub async fn ended(self) -> Result<Left, EngineError> {
+        match self.ended.await {
+            Ok(left) => left,
+            Err(panic) => Err(DriveError::Lost(panic.to_string()).into()),
+        }
+    }
+}
+
 /// A new loop.
 #[derive(Debug, Clone)]
 pub struct NewLoop {
@@ -98,12 +117,7 @@ impl Engine {
         new.spec.workspace.branch = new.branch_template.replace("{name}", &new.name);
         let id = LoopId(Uuid::now_v7().to_string());
         let now = self.clock.now();
-        let created = Event::LoopCreated {
-            id: id.clone(),
-            name: new.name.clone(),
-            project,
-            spec: Box::new(new.spec),
-        };
+        let created = Event::LoopCreated { id: id.clone(), name: new.name.clone(), project, spec: Box::new(new.spec) };
         let mut state = LoopState::created(now, &created).unwrap_or_else(|| unreachable!("a loop begins with that"));
         let mut events = vec![created];
         let mut take = |state: &mut LoopState, input: &Input| -> Result<(), Refusal> {
@@ -195,17 +209,40 @@ impl Engine {
         Ok(())
     }
 
-    /// Drives a loop until it rests or the process is told to leave, and gives its lease up.
-    pub async fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Left, EngineError> {
-        let id = held.state.id.0.clone();
-        let token = held.token.clone();
-        let line = self.hub()?.open_line(&id);
-        let left = Driver::new(Arc::clone(self), held.state, held.token, line, shutdown).run().await;
-        let released = self.store.release(&id, &token).await;
-        self.hub()?.close_line(&id);
-        let left = left?;
-        released?;
-        Ok(left)
+    /// Brings a loop that was cut off to a pause: what became of its turn is journalled, nothing new is started.
+    pub async fn settle(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
+        // A commit that was under way comes first, so a second look may be needed.
+        for _ in 0..2 {
+            if let Status::Running | Status::Waiting { .. } = held.state.status {
+                match self.apply(held, &Input::Pause { now: true }).await {
+                    Ok(()) | Err(EngineError::Refused(Refusal::AlreadyAsked)) => {}
+                    Err(error) => return Err(error),
+                }
+                let (_keep, leave) = watch::channel(true);
+                let line = self.hub()?.open_line(&held.state.id.0);
+                Driver::new(Arc::clone(self), held.state.clone(), held.token.clone(), line, leave).run().await?;
+                held.state = journal::load(self.store.as_ref(), &held.state.id).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts to drive a loop, until it rests or the process is told to leave. The lease is given up at the end.
+    pub fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Driving, EngineError> {
+        let line = self.hub()?.open_line(&held.state.id.0);
+        let news = line.news.subscribe();
+        let engine = Arc::clone(self);
+        let ended = tokio::spawn(async move {
+            let Held { state, token } = held;
+            let id = state.id.0.clone();
+            let left = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown).run().await;
+            let released = engine.store.release(&id, &token).await;
+            engine.hub()?.close_line(&id);
+            let left = left?;
+            released?;
+            Ok(left)
+        });
+        Ok(Driving { news, ended })
     }
 
     /// Asks the loop's driver for something, or does it itself where nobody drives.
@@ -221,7 +258,7 @@ impl Engine {
             match self.take(id).await {
                 Ok(held) => {
                     let (_keep, never) = watch::channel(true);
-                    self.drive(held, never).await?;
+                    self.drive(held, never)?.ended().await?;
                 }
                 Err(EngineError::Driven { .. }) => {}
                 Err(error) => return Err(error),

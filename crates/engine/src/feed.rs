@@ -46,6 +46,12 @@ pub enum FeedBody {
         r#type: &'static str,
         text: String,
     },
+    Skipped {
+        turn: TurnKey,
+        /// Always `output_skipped`.
+        r#type: &'static str,
+        bytes: u64,
+    },
 }
 
 /// Reads a loop's feed from any point on.
@@ -60,6 +66,7 @@ pub struct FeedReader {
     live: VecDeque<FeedItem>,
     tail: Option<Tail>,
     profile: AgentProfile,
+    most_behind: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -89,7 +96,15 @@ impl FeedReader {
             live: VecDeque::new(),
             tail: None,
             profile,
+            most_behind: None,
         })
+    }
+
+    /// Passes over output that comes faster than it is read, and says how much.
+    #[must_use]
+    pub fn at_most_behind(mut self, bytes: u64) -> Self {
+        self.most_behind = Some(bytes);
+        self
     }
 
     /// The next item, or `None` when there is no more for now.
@@ -126,7 +141,7 @@ impl FeedReader {
         let files = self.data.turn(&self.id, turn);
         Tail {
             turn,
-            transcript: TranscriptReader::new(&files, &self.profile),
+            transcript: TranscriptReader::new(&files, &self.profile).at_most_behind(self.most_behind),
             times: Times::new(&files),
             finished: false,
         }
@@ -151,6 +166,9 @@ impl FeedReader {
         })?;
         let at = tail.times.at(tail.transcript.stdout_offset());
         let turn = tail.turn;
+        if batch.skipped > 0 {
+            self.push_live(at, FeedBody::Skipped { turn, r#type: "output_skipped", bytes: batch.skipped });
+        }
         for event in batch.events {
             self.push_live(at, FeedBody::Live { turn, event });
         }

@@ -11,14 +11,18 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
     match event {
         Event::LoopCreated { .. } if !is_single(state) => {
             let max = shown_max(state);
-            tracing::info!("Registering {agent} loop for workspace {id}: max_iterations={max}, completion_promise={promise:?}");
+            tracing::info!(
+                "Registering {agent} loop for workspace {id}: max_iterations={max}, completion_promise={promise:?}"
+            );
             tracing::info!("Registered {agent} loop state for workspace {id}: max_iterations={max}");
         }
         Event::TurnStarted { turn, .. } if turn.iteration > 1 => {
             tracing::info!("Starting {agent} loop follow-up for workspace {id} (iteration {})", turn.iteration - 1);
         }
         Event::TurnEnded { turn, report } if !is_single(state) => {
-            if report.claim && let Some(promise) = promise {
+            if report.claim
+                && let Some(promise) = promise
+            {
                 tracing::info!("Completion promise '{promise}' detected in output");
             }
             if report.outcome.is_finished() {

@@ -48,6 +48,20 @@ impl Tail {
     }
 }
 
+impl Tail {
+    /// Jumps ahead so that no more than half of `most` bytes is left to read, if it was more than that.
+    fn skip(&mut self, most: u64) -> u64 {
+        let length = self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
+        let behind = length.saturating_sub(self.offset);
+        if behind <= most {
+            return 0;
+        }
+        let skipped = behind - most / 2;
+        self.offset += skipped;
+        skipped
+    }
+}
+
 /// Turns a turn's bytes into neutral events.
 #[derive(Debug)]
 pub struct TranscriptReader {
@@ -55,6 +69,7 @@ pub struct TranscriptReader {
     stderr: Tail,
     session: Box<dyn Session>,
     buffer: Vec<u8>,
+    most_behind: Option<u64>,
 }
 
 /// What came out of one reading.
@@ -64,6 +79,8 @@ pub struct Batch {
     pub stderr: Vec<u8>,
     /// There was something to read, so there may be more.
     pub progressed: bool,
+    /// Bytes of standard output that were passed over because the reader was too far behind.
+    pub skipped: u64,
 }
 
 impl TranscriptReader {
@@ -73,7 +90,15 @@ impl TranscriptReader {
             stderr: Tail::new(files.stderr()),
             session: windlass_agents::session(profile),
             buffer: Vec::new(),
+            most_behind: None,
         }
+    }
+
+    /// Passes over output when it comes faster than it is read, for viewers that a person looks at.
+    #[must_use]
+    pub fn at_most_behind(mut self, bytes: Option<u64>) -> Self {
+        self.most_behind = bytes;
+        self
     }
 
     /// Reads at most one chunk of each stream.
@@ -81,6 +106,9 @@ impl TranscriptReader {
         // Between turns nothing is read, and the buffer would be the largest part of a sleeping loop.
         self.buffer.resize(CHUNK, 0);
         let mut batch = Batch::default();
+        if let Some(most) = self.most_behind {
+            batch.skipped = self.stdout.skip(most);
+        }
         let bytes = self.stdout.read(&mut self.buffer)?;
         batch.progressed = !bytes.is_empty();
         self.session.stdout(bytes, &mut batch.events);

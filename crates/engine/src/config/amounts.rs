@@ -62,7 +62,7 @@ impl Value for Iterations {
 /// Digits beyond what fits are still a number, only too large a one.
 fn whole_number(text: &str, expected: &str) -> Result<i64, ValueError> {
     let trimmed = text.trim();
-    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    let digits = trimmed.strip_prefix('-').unwrap_or(trimmed);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(not(expected, text));
     }
@@ -171,6 +171,9 @@ impl Value for Usd {
     fn from_text(text: &str) -> Result<Self, ValueError> {
         let trimmed = text.trim();
         let amount = trimmed.strip_prefix('$').unwrap_or(trimmed);
+        if amount.starts_with('+') {
+            return Err(not(Self::EXPECTED, text));
+        }
         amount.parse().map_err(|_| not(Self::EXPECTED, text)).and_then(Self::new)
     }
 

@@ -36,7 +36,10 @@ impl Key {
 pub(super) enum Report {
     /// Something on the way.
     News(Input),
-    Done { key: Key, result: Result<Input, DriveError> },
+    Done {
+        key: Key,
+        result: Result<Input, DriveError>,
+    },
 }
 
 struct Task {
@@ -78,11 +81,6 @@ pub(super) struct Performing {
 impl Performing {
     pub(super) fn new(engine: Arc<Engine>, reports: mpsc::UnboundedSender<Report>, line: Arc<Line>) -> Self {
         Self { engine, reports, line, tasks: Vec::new() }
-    }
-
-    pub(super) fn is_performing(&self, effect: &Effect) -> bool {
-        let key = Key::of(effect);
-        self.tasks.iter().any(|task| task.key == key)
     }
 
     pub(super) fn forget(&mut self, key: &Key) {

@@ -9,7 +9,7 @@ use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
 use windlass_core::prompt;
 use windlass_supervise::{
-    ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec, SpawnFailureKind, read_exit_record,
+    ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec, SpawnFailureKind, settled_exit_record,
 };
 
 use super::DriveError;
@@ -143,14 +143,20 @@ async fn follow(
 /// What became of a turn that an earlier driver started.
 pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
     let files = context.engine.data.turn(&state.id, turn);
+    // The shim of the engine that is gone may still be ending its tree; it says how that went.
+    let path = files.exit_record();
+    let record =
+        tokio::task::spawn_blocking(move || settled_exit_record(&path)).await.ok().and_then(Result::ok).flatten();
     sweep(state, turn);
-    let record = read_exit_record(&files.exit_record()).unwrap_or_default();
     let prompt = std::fs::read_to_string(files.prompt()).unwrap_or_default();
     let started_at = state.turn.as_ref().map_or(context.engine.clock.now(), |running| running.started_at);
     let ended_at = record.as_ref().map_or(started_at, |record| record.ended_at);
     let took = ended_at.as_millisecond() - started_at.as_millisecond();
-    let report =
-        Reading::new(state, turn, &files, &prompt).report(&context, record.as_ref(), u64::try_from(took).unwrap_or(0))?;
+    let report = Reading::new(state, turn, &files, &prompt).report(
+        &context,
+        record.as_ref(),
+        u64::try_from(took).unwrap_or(0),
+    )?;
     Ok(Input::TurnEnded { turn, report })
 }
 
@@ -195,7 +201,9 @@ impl Reading {
             if used {
                 context.tell(Input::UsageSeen { turn: self.turn, usage: self.watcher.usage().clone() });
             }
-            if !self.session_told && let Some(session) = self.watcher.session() {
+            if !self.session_told
+                && let Some(session) = self.watcher.session()
+            {
                 self.session_told = true;
                 context.tell(Input::SessionSeen { turn: self.turn, session: session.to_owned() });
             }

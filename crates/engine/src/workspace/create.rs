@@ -78,6 +78,7 @@ impl Workspaces {
             id_len: project.id_len,
             fallback_identity,
             trusted: TrustedConfig::default(),
+            home_trusted: TrustedConfig::freeze(&git).await?,
         };
         match request.kind {
             Kind::InPlace => {
@@ -141,7 +142,7 @@ impl Workspaces {
                 head
             }
         };
-        workspace.trusted = TrustedConfig::freeze(&git).await?;
+        workspace.trusted = workspace.home_trusted.clone();
         if !workspace.index.exists() {
             adopt_index(&project.git_dir.join("index"), &workspace.index)?;
         }
@@ -150,10 +151,16 @@ impl Workspaces {
 
     async fn check_out_worktree(&self, project: &Project, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
         let git = Git::repository(self.host.clone(), &project.common_dir, &project.common_dir).with_network();
-        workspace.trusted = TrustedConfig::freeze(&git).await?;
-        if workspace.index.exists() && workspace.dir.is_dir() {
-            return Ok(());
+        if !(workspace.index.exists() && workspace.dir.is_dir()) {
+            self.add_worktree(&git, workspace).await?;
         }
+        // With the worktree's own part of the configuration, which exists only now.
+        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
+        workspace.trusted = TrustedConfig::freeze(&git).await?;
+        Ok(())
+    }
+
+    async fn add_worktree(&self, git: &Git, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
         clear_partial(workspace)?;
         let dir = workspace.dir.to_string_lossy().into_owned();
         let args = ["worktree", "add", "--quiet", &dir, &workspace.branch];

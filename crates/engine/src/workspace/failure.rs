@@ -40,6 +40,8 @@ pub enum WorkspaceError {
     WorkspaceMissing { path: PathBuf, branch: String },
     #[error("the branch {branch} does not exist")]
     NoSuchBranch { branch: String },
+    #[error("there is no branch to merge {branch} into: HEAD was detached when the loop began")]
+    NoMergeTarget { branch: String },
     #[error("local changes in {checkout} would be overwritten: {}", .files.join(", "))]
     CheckoutInTheWay { checkout: PathBuf, files: Vec<String> },
     #[error("could not {action} {path}")]
@@ -91,10 +93,36 @@ impl WorkspaceError {
                 "nothing of this loop is left to resume; git for-each-ref refs/windlass lists what was saved".to_owned()
             }
             Self::NoSuchBranch { .. } => "git branch lists what exists".to_owned(),
+            Self::NoMergeTarget { .. } => "name one with --into".to_owned(),
             Self::CheckoutInTheWay { .. } => "commit or stash them there, then merge again".to_owned(),
             Self::File { .. } => return None,
         };
         Some(hint)
+    }
+
+    /// Whether the user asked for something that cannot be, rather than something going wrong on the way.
+    pub fn is_wrong_use(&self) -> bool {
+        match self {
+            Self::Git(error) => matches!(
+                error,
+                GitError::NotARepository { .. } | GitError::UnknownRevision { .. } | GitError::DubiousOwnership { .. }
+            ),
+            Self::Bare { .. }
+            | Self::NoCommits { .. }
+            | Self::NoSuchDirectory { .. }
+            | Self::UnknownBase { .. }
+            | Self::InvalidBranch { .. }
+            | Self::BranchExists { .. }
+            | Self::BranchNameTaken { .. }
+            | Self::BranchCheckedOut { .. }
+            | Self::Dirty { .. }
+            | Self::OperationInProgress { .. }
+            | Self::DetachedHead { .. }
+            | Self::NoSuchBranch { .. }
+            | Self::NoMergeTarget { .. }
+            | Self::CheckoutInTheWay { .. } => true,
+            Self::DirectoryInTheWay { .. } | Self::WorkspaceMissing { .. } | Self::File { .. } => false,
+        }
     }
 
     pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {

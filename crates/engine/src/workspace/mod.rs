@@ -13,10 +13,15 @@ mod attach;
 mod checkpoint;
 mod clone;
 mod create;
+mod disk;
 mod failure;
+mod look;
+mod merge;
 mod message;
 mod nested;
 mod project;
+mod protect;
+mod remove;
 mod reopen;
 mod restore;
 mod save;
@@ -32,7 +37,11 @@ use crate::git::{Git, GitError, GitHost, TrustedConfig};
 
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use create::{Opened, WorkspaceRequest};
+pub use disk::{DiskUse, disk_use};
 pub use failure::WorkspaceError;
+pub use look::DiffTo;
+pub use merge::{MergeOutcome, MergeRequest};
+pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};
 pub use restore::{RestoreRequest, Restored};
 pub use save::SavedRef;
@@ -79,6 +88,8 @@ pub struct Workspace {
     /// Commits are made as `Windlass <windlass@localhost>`, because the user has configured nobody.
     pub fallback_identity: bool,
     pub trusted: TrustedConfig,
+    /// The same of the user's repository, for merging into it.
+    pub home_trusted: TrustedConfig,
 }
 
 impl Workspace {

@@ -91,3 +91,24 @@ pub(super) const OPERATIONS: &[(&str, &str)] = &[
     ("BISECT_LOG", "bisect"),
     ("sequencer", "cherry-pick"),
 ];
+
+impl super::Workspaces {
+    /// The root of the checkout that a directory is in: what a project is called by.
+    pub async fn project_root(&self, dir: &Path) -> Result<PathBuf, WorkspaceError> {
+        Ok(Project::inspect(&self.host, dir).await?.checkout)
+    }
+
+    /// Makes a repository of a directory, with all its files in one commit.
+    pub async fn make_repository(&self, dir: &Path, message: &str) -> Result<(), WorkspaceError> {
+        let git = Git::discover(self.host.clone(), dir);
+        git.run(&["init", "--quiet", "--initial-branch=main"]).await?;
+        git.run(&["add", "--all"]).await?;
+        let author = ["-c", "user.name=Windlass", "-c", "user.email=windlass@localhost"];
+        git.run(&[&author[..], &["commit", "--quiet", "--message", message]].concat()).await?;
+        Ok(())
+    }
+
+    pub async fn git_version(&self) -> Result<String, GitError> {
+        Git::discover(self.host.clone(), Path::new("/")).version().await
+    }
+}

@@ -42,7 +42,7 @@ impl Workspaces {
         }
         self.attach(workspace, "reopen", &mut reopened.notes).await?;
         if let Reopen::ResetTo { commit, save_as } = how {
-            let target = Target { commit, tree: None, save_as: Some(save_as), never_commit: &[] };
+            let target = Target { commit, tree: None, save_as: Some(save_as), never_commit: &[], even_in_place: false };
             let moved = self.put_back(workspace, &target, &mut reopened.notes).await?;
             reopened.saved = moved.saved;
             reopened.reset = moved.restored;
@@ -104,7 +104,7 @@ impl Workspaces {
             None => None,
         };
         self.bring_home(workspace, &git, notes).await?;
-        if workspace.kind == Kind::InPlace {
+        if workspace.kind == Kind::InPlace && !target.even_in_place {
             return Ok(Moved { changed, saved, restored: false });
         }
         end_operations(&git, workspace, tag, notes).await?;
@@ -127,6 +127,8 @@ pub(super) struct Target<'a> {
     pub(super) tree: Option<&'a str>,
     pub(super) save_as: Option<&'a str>,
     pub(super) never_commit: &'a [String],
+    /// The user asked for it, so that their own checkout may move.
+    pub(super) even_in_place: bool,
 }
 
 /// What putting it back did.
@@ -145,7 +147,8 @@ async fn save_before(
     tip: Option<&str>,
     name: &str,
 ) -> Result<SavedRef, WorkspaceError> {
-    let mut parents: Vec<String> = vec![tip.unwrap_or(&workspace.base_commit).to_owned()];
+    let below = tip.unwrap_or(&workspace.base_commit);
+    let mut parents: Vec<String> = vec![below.to_owned()];
     let head = match git.head().await? {
         HeadFile::Commit(commit) => Some(commit),
         HeadFile::Ref(name) => git.read_ref(&name).await?,
@@ -155,6 +158,9 @@ async fn save_before(
         if git.commit(&head).await?.is_some() {
             parents.push(head);
         }
+    }
+    if parents.len() == 1 && git.tree_of(below).await? == tree {
+        return save::keep(git, name, below).await;
     }
     let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
     save::keep_tree(git, name, tree, &parents, "windlass: saved before going back\n").await

@@ -1,4 +1,4 @@
-//! Puts files back: after gates, and where the agent may not write.
+//! Puts files back: after gates, and when the user wants an earlier checkpoint.
 //!
 //! Invariant: ignored files stay; what differed is reported.
 
@@ -44,7 +44,23 @@ impl Workspaces {
             tree: request.tree.as_deref(),
             save_as: request.save_as.as_deref(),
             never_commit: &request.never_commit,
+            even_in_place: false,
         };
+        let moved = self.put_back(workspace, &target, &mut notes).await?;
+        Ok(Restored { changed: moved.changed, saved: moved.saved, restored: moved.restored, notes })
+    }
+
+    /// Goes back to the checkpoint `commit` because the user asked for it, in place too. What is undone stays
+    /// reachable from `save_as`.
+    pub async fn rollback(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        save_as: &str,
+    ) -> Result<Restored, WorkspaceError> {
+        let mut notes = Vec::new();
+        self.attach(workspace, "rollback", &mut notes).await?;
+        let target = Target { commit, tree: None, save_as: Some(save_as), never_commit: &[], even_in_place: true };
         let moved = self.put_back(workspace, &target, &mut notes).await?;
         Ok(Restored { changed: moved.changed, saved: moved.saved, restored: moved.restored, notes })
     }

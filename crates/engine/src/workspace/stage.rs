@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::nested::{self, Nested};
-use super::{Workspace, WorkspaceError, Workspaces};
+use super::{Workspace, WorkspaceError};
 use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, clear_leftover, is_id, parse_raw};
 
 /// What the engine's index tells after it took in the disk.
@@ -223,16 +223,6 @@ pub(super) fn copy_into(from: &Path, to: &mut std::fs::File) -> std::io::Result<
     let mut index = std::fs::File::open(from)?;
     std::io::copy(&mut index, to)?;
     to.set_modified(index.metadata()?.modified()?)
-}
-
-impl Workspaces {
-    /// The hash of the tree on disk. Only reads: a copy of the engine's index takes it in.
-    pub async fn tree_hash(&self, workspace: &Workspace, never_commit: &[String]) -> Result<String, WorkspaceError> {
-        let scratch = Scratch::new(workspace);
-        let git = self.git(workspace).await?.index(&scratch.file);
-        let staged = stage(&git, workspace, never_commit, "look").await?;
-        Ok(staged.tree(&git).await?)
-    }
 }
 
 /// A copy of the engine's index that vanishes with it.

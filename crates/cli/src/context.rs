@@ -1,0 +1,100 @@
+//! What every command starts from: the environment, the paths, the project, the engine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_engine::clock::SystemClock;
+use windlass_engine::config::{self, Environment, Options, Paths, Settings};
+use windlass_engine::data::DataDir;
+use windlass_engine::engine::Engine;
+use windlass_engine::store::{Access, SqliteStore, StoreError};
+use windlass_engine::workspace::Workspaces;
+use windlass_supervise::Launcher;
+
+use crate::failure::Failure;
+
+#[derive(Debug)]
+pub struct Context {
+    pub env: Environment,
+    pub cwd: PathBuf,
+    pub paths: Paths,
+}
+
+impl Context {
+    /// `dir` is what `-C` says.
+    pub fn new(dir: Option<&Path>) -> Result<Self, Failure> {
+        let here = std::env::current_dir().map_err(|error| {
+            Failure::usage(format!("the current directory cannot be used: {error}"), "change to one that exists")
+        })?;
+        let cwd = match dir {
+            Some(dir) => here.join(dir).canonicalize().map_err(|error| {
+                Failure::usage(format!("cannot change to {}: {error}", dir.display()), "name a directory that exists")
+            })?,
+            None => here,
+        };
+        if !cwd.is_dir() {
+            return Err(Failure::usage(format!("{} is not a directory", cwd.display()), "name a directory with -C"));
+        }
+        let env = Environment::new(std::env::vars_os());
+        let paths = Paths::from_env(&env, &cwd)?;
+        Ok(Self { env, cwd, paths })
+    }
+
+    pub fn data(&self) -> DataDir {
+        DataDir::at(&self.paths.data)
+    }
+
+    pub fn workspaces(&self) -> Result<Workspaces, Failure> {
+        Workspaces::from_env().map_err(|error| {
+            let hint = error.hint();
+            Failure { exit: crate::exit::Exit::Failed, message: error.to_string(), causes: Vec::new(), hint }
+        })
+    }
+
+    /// The root of the checkout we are in; an error where there is none.
+    pub async fn project(&self) -> Result<PathBuf, Failure> {
+        Ok(self.workspaces()?.project_root(&self.cwd).await?)
+    }
+
+    /// The same, where a command also makes sense elsewhere.
+    pub async fn project_if_any(&self) -> Option<PathBuf> {
+        self.project().await.ok()
+    }
+
+    pub fn settings(&self, project: Option<&Path>, flags: Options) -> Result<Settings, Failure> {
+        Ok(config::load(&self.paths, project, &self.env, flags)?)
+    }
+
+    /// The engine, able to write.
+    pub async fn engine(&self) -> Result<Arc<Engine>, Failure> {
+        let store = SqliteStore::open(&self.data().database(), Access::ReadWrite)?;
+        self.engine_on(store)
+    }
+
+    /// The engine for looking only: works where nothing may be written. `None` when there is no database yet.
+    pub async fn reader(&self) -> Result<Option<Arc<Engine>>, Failure> {
+        match SqliteStore::open(&self.data().database(), Access::ReadOnly) {
+            Ok(store) => Ok(Some(self.engine_on(store)?)),
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn engine_on(&self, store: SqliteStore) -> Result<Arc<Engine>, Failure> {
+        let own_program = std::env::current_exe()?;
+        Ok(Arc::new(Engine::new(
+            Arc::new(store),
+            self.data(),
+            Arc::new(SystemClock),
+            Launcher::current()?,
+            self.workspaces()?,
+            self.agent_env(),
+            own_program,
+        )))
+    }
+
+    fn agent_env(&self) -> BTreeMap<String, String> {
+        self.env.texts()
+    }
+}

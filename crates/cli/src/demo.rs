@@ -1,0 +1,85 @@
+//! `windlass demo`: a complete loop on a throw-away repository, with a scripted agent that is part of the program.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::args::{self, Command, DemoArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::run::{self, print};
+
+const CALCULATOR: &str = "#!/bin/sh\n# Adds its two arguments.\necho $(( $1 - $2 ))\n";
+const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 3' '20 22 42' '0 0 0'; do\n  set -- $case\n  sum=$(sh ./add.sh \"$1\" \"$2\")\n  if [ \"$sum\" != \"$3\" ]; then\n    echo \"FAIL: $1 + $2 is $3, but add.sh says $sum\"\n    exit 1\n  fi\ndone\necho 'ok: all sums are right'\n";
+const GOAL: &str = "Make the test pass: sh ./test.sh must exit with 0. Fix add.sh, leave the test alone.";
+
+pub async fn demo(context: &Context, demo: &DemoArgs) -> Result<Exit, Failure> {
+    let dir = context.data().root().join("demo").join(uuid::Uuid::now_v7().simple().to_string());
+    windlass_engine::data::private_dir(&dir)?;
+    std::fs::write(dir.join("add.sh"), CALCULATOR)?;
+    std::fs::write(dir.join("test.sh"), TEST)?;
+    let workspaces = context.workspaces()?;
+    workspaces.make_repository(&dir, "a calculator with a bug").await?;
+    if !demo.json {
+        print(&format!(
+            "A small repository with a failing test, and an agent that says it is done before it is.\n  {}\n\n",
+            dir.display()
+        ));
+    }
+    let mut words = vec!["windlass", "run", GOAL, "--name", "demo", "--agent", "demo", "--gate", "sh ./test.sh"];
+    words.extend(["--sandbox", "off"]);
+    if demo.json {
+        words.push("--json");
+    }
+    let parsed = args::parse(words).map_err(|refusal| Failure::usage(refusal.text(), "this is a bug"))?;
+    let Command::Run(run_args) = parsed.command else {
+        return Err(Failure::usage("the demo is no run", "this is a bug"));
+    };
+    let there = Context::new(Some(&dir))?;
+    let exit = run::run(&there, &run_args).await?;
+    if !demo.json {
+        print(&format!(
+            "\nThis was real git and a real gate; nothing was spent. Remove it with: rm -r {}\n",
+            dir.display()
+        ));
+    }
+    Ok(exit)
+}
+
+/// The demo's agent: claims too early, then, told that the gate failed, fixes the bug.
+pub fn agent() -> ExitCode {
+    let mut prompt = String::new();
+    let _ = std::io::stdin().read_to_string(&mut prompt);
+    let second_turn = prompt.contains("gates failed");
+    let promise = prompt.lines().map(str::trim).filter(|line| line.starts_with("<promise>")).next_back();
+    let promise = promise.unwrap_or("<promise>COMPLETE</promise>");
+    say(&json!({"type": "session", "id": "demo-session"}));
+    if second_turn {
+        say(&json!({"type": "text", "text": "The test still fails, so I was wrong. Let me look at add.sh."}));
+        say(&json!({"type": "tool_use", "id": "1", "name": "read", "input": "add.sh"}));
+        say(&json!({"type": "tool_result", "id": "1", "output": "echo $(( $1 - $2 ))"}));
+        say(&json!({"type": "text", "text": "It subtracts. I make it add."}));
+        say(&json!({"type": "tool_use", "id": "2", "name": "write", "input": "add.sh"}));
+        if let Err(error) = std::fs::write(Path::new("add.sh"), CALCULATOR.replace('-', "+")) {
+            say(&json!({"type": "error", "kind": "other", "message": error.to_string()}));
+            return ExitCode::FAILURE;
+        }
+        say(&json!({"type": "tool_result", "id": "2", "output": "written"}));
+        say(&json!({"type": "text", "text": format!("add.sh adds now.\n{promise}")}));
+    } else {
+        say(&json!({"type": "text", "text": "I have read the task. add.sh looks fine to me; the tests should pass."}));
+        say(&json!({"type": "text", "text": format!("Everything is done.\n{promise}")}));
+    }
+    say(
+        &json!({"type": "usage", "model": "demo", "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0, "messages": 2}),
+    );
+    say(&json!({"type": "result", "text": "", "is_error": false}));
+    ExitCode::SUCCESS
+}
+
+fn say(line: &serde_json::Value) {
+    print(&format!("{line}\n"));
+}

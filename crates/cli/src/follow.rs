@@ -1,0 +1,193 @@
+//! Following a loop: its feed on standard output, in words or as JSON, with a status line on a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_core::duration::human;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::{Event, LoopState};
+use windlass_engine::engine::Engine;
+use windlass_engine::feed::{FeedBody, FeedItem, FeedReader, News};
+use windlass_engine::journal;
+
+use crate::failure::Failure;
+use crate::render::Renderer;
+use crate::style::Style;
+
+/// How far a person's view may fall behind before output is passed over.
+const MOST_BEHIND: u64 = 4 * 1024 * 1024;
+
+/// Prints a feed.
+#[derive(Debug)]
+pub struct Follower {
+    reader: FeedReader,
+    renderer: Option<Renderer>,
+    status: StatusLine,
+    only: Only,
+    /// Nobody reads any more; the loop goes on all the same.
+    closed: bool,
+}
+
+/// Which items are wanted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Only {
+    pub iteration: Option<u32>,
+    pub role: Option<windlass_core::ids::Role>,
+}
+
+impl Follower {
+    pub async fn open(engine: &Engine, id: &LoopId, after: u64, json: bool, live: bool) -> Result<Self, Failure> {
+        let reader = FeedReader::open(engine, id, after).await?;
+        let reader = if json || !live { reader } else { reader.at_most_behind(MOST_BEHIND) };
+        Ok(Self {
+            reader,
+            renderer: (!json).then(|| Renderer::new(Style::for_stdout())),
+            status: StatusLine::new(!json && live),
+            only: Only::default(),
+            closed: false,
+        })
+    }
+
+    #[must_use]
+    pub fn only(mut self, only: Only) -> Self {
+        self.only = only;
+        self
+    }
+
+    /// Prints all there is for now.
+    pub async fn catch_up(&mut self) -> Result<(), Failure> {
+        while let Some(item) = self.reader.next().await? {
+            self.status.see(&item);
+            if self.closed || !self.only.wants(&item) {
+                continue;
+            }
+            let text = match &mut self.renderer {
+                Some(renderer) => renderer.render(&item),
+                None => format!("{}\n", serde_json::to_string(&item).unwrap_or_default()),
+            };
+            if !text.is_empty() {
+                self.status.clear();
+                self.print(&text);
+            }
+        }
+        self.status.draw();
+        Ok(())
+    }
+
+    /// Prints as things happen, until nobody drives the loop any more.
+    pub async fn follow(&mut self, news: &mut News) -> Result<(), Failure> {
+        let mut second = tokio::time::interval(Duration::from_secs(1));
+        second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            self.catch_up().await?;
+            tokio::select! {
+                more = news.wait() => if !more { break },
+                _ = second.tick(), if self.status.on => self.status.draw(),
+            }
+        }
+        self.catch_up().await?;
+        self.status.clear();
+        Ok(())
+    }
+
+    fn print(&mut self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        self.closed = out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err();
+    }
+}
+
+impl Only {
+    fn wants(&self, item: &FeedItem) -> bool {
+        let (iteration, role) = match &item.body {
+            FeedBody::Live { turn, .. } | FeedBody::Stderr { turn, .. } | FeedBody::Skipped { turn, .. } => {
+                (Some(turn.iteration), Some(turn.role))
+            }
+            FeedBody::Journal(event) => match event.as_ref() {
+                Event::TurnStarted { turn, .. }
+                | Event::TurnEnded { turn, .. }
+                | Event::TurnInterrupted { turn, .. }
+                | Event::SessionFound { turn, .. }
+                | Event::SessionLost { turn, .. } => (Some(turn.iteration), Some(turn.role)),
+                Event::Checkpointed { turn, .. } => (Some(turn.iteration), None),
+                Event::IterationStarted { iteration }
+                | Event::PhaseEntered { iteration, .. }
+                | Event::IterationJudged { iteration, .. }
+                | Event::ClaimRefused { iteration, .. } => (Some(*iteration), None),
+                Event::GateEnded { gate, .. } => (Some(gate.iteration), None),
+                Event::LoopCreated { .. }
+                | Event::LoopOpened { .. }
+                | Event::DriverAttached
+                | Event::WorkspaceOpened { .. }
+                | Event::ProgressStalled { .. }
+                | Event::WaitStarted { .. }
+                | Event::WaitEnded
+                | Event::PauseRequested { .. }
+                | Event::LoopPaused { .. }
+                | Event::StopRequested
+                | Event::SteeringQueued { .. }
+                | Event::LoopStopped { .. } => (None, None),
+            },
+        };
+        self.iteration.is_none_or(|wanted| iteration == Some(wanted))
+            && self.role.is_none_or(|wanted| role == Some(wanted))
+    }
+}
+
+/// The last line of the terminal: iteration, time, cost.
+#[derive(Debug)]
+struct StatusLine {
+    on: bool,
+    drawn: bool,
+    state: Option<LoopState>,
+}
+
+impl StatusLine {
+    fn new(wanted: bool) -> Self {
+        let on = wanted && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        Self { on, drawn: false, state: None }
+    }
+
+    fn see(&mut self, item: &FeedItem) {
+        if !self.on {
+            return;
+        }
+        if let FeedBody::Journal(event) = &item.body {
+            self.state = match self.state.take() {
+                Some(state) => Some(windlass_core::machine::evolve(state, item.at, event)),
+                None => LoopState::created(item.at, event),
+            };
+        }
+    }
+
+    fn draw(&mut self) {
+        let Some(state) = self.state.as_ref().filter(|state| self.on && state.is_open()) else { return };
+        let of = state.spec.limits.max_iterations.map_or(String::new(), |max| format!("/{max}"));
+        let elapsed = human(state.elapsed_at(jiff::Timestamp::now()));
+        let usage = state.usage.total();
+        let cost = match usage.cost_usd {
+            Some(usd) => format!(" · ${usd:.2}"),
+            None if usage.tokens() > 0 => format!(" · {} tokens, cost unknown", usage.tokens()),
+            None => String::new(),
+        };
+        let doing = crate::status::doing(state);
+        let style = Style::for_stdout();
+        let line =
+            style.dim(&format!("{} · {doing} · iteration {}{of} · {elapsed}{cost}", state.name, state.iteration));
+        let mut out = std::io::stderr().lock();
+        let _ = write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush());
+        self.drawn = true;
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let mut out = std::io::stderr().lock();
+            let _ = write!(out, "\r\x1b[2K").and_then(|()| out.flush());
+        }
+    }
+}
+
+/// The state of a loop as it is now.
+pub async fn state(engine: &Arc<Engine>, id: &LoopId) -> Result<LoopState, Failure> {
+    Ok(journal::load(engine.store.as_ref(), id).await.map_err(windlass_engine::engine::EngineError::from)?)
+}

@@ -1,0 +1,87 @@
+//! `windlass list`.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use windlass_core::duration::human;
+use windlass_engine::store::ListFilter;
+
+use crate::args::ListArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::loops;
+use crate::run::print;
+use crate::style::{Style, one_line};
+
+/// Rows that a person looks at; `--json` has all.
+const SHOWN: usize = 50;
+
+pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    let project = if args.all { None } else { Some(context.project().await?.to_string_lossy().into_owned()) };
+    let Some(engine) = context.reader().await? else {
+        print(if args.json { "[]\n" } else { "no loops yet: start one with `windlass run`\n" });
+        return Ok(Exit::Completed);
+    };
+    let limit = (!args.json).then_some(SHOWN + 1);
+    let filter = ListFilter { project, limit, summaries: args.json, ..ListFilter::default() };
+    let mut rows = Vec::new();
+    for listed in engine.store.list(filter).await? {
+        rows.push(if listed.entry.open { loops::settled(&engine, listed).await? } else { listed });
+    }
+    if args.json {
+        print(&json(&rows));
+        return Ok(Exit::Completed);
+    }
+    if rows.is_empty() {
+        print("no loops yet: start one with `windlass run`\n");
+        return Ok(Exit::Completed);
+    }
+    let style = Style::for_stdout();
+    let now = Timestamp::now();
+    let width = rows.iter().take(SHOWN).map(|row| row.entry.name.chars().count()).max().unwrap_or(0).max(4);
+    let mut text = style.dim(&format!("{:<width$}  {:<12} {:>9}  {:>7}  goal\n", "name", "status", "iteration", "age"));
+    for row in rows.iter().take(SHOWN) {
+        let entry = &row.entry;
+        let word = loops::word(row);
+        let padding = " ".repeat(12_usize.saturating_sub(word.len()));
+        let of = entry.max_iterations.map_or(String::new(), |max| format!("/{max}"));
+        let age = u64::try_from(now.as_millisecond() - entry.created_at.as_millisecond()).unwrap_or(0);
+        let iteration = format!("{}{of}", entry.iterations);
+        let age = human(age).split(' ').next().unwrap_or_default().to_owned();
+        let name = &entry.name;
+        let goal = one_line(&entry.goal, 60);
+        let _ = writeln!(text, "{name:<width$}  {}{padding} {iteration:>9}  {age:>7}  {goal}", style.status(word));
+    }
+    if rows.len() > SHOWN {
+        text.push_str(&style.dim("… older ones: `windlass list --json` has all\n"));
+    }
+    print(&text);
+    Ok(Exit::Completed)
+}
+
+/// The summaries as they are stored: only a loop that was cut off is not as its own words say.
+fn json(rows: &[windlass_engine::store::Listed]) -> String {
+    let mut text = String::from("[");
+    for (index, row) in rows.iter().enumerate() {
+        text.push_str(if index == 0 { "\n" } else { ",\n" });
+        text.push_str(&summary_json(row));
+    }
+    text.push_str("\n]\n");
+    text
+}
+
+/// One loop's `status --json`.
+pub fn summary_json(row: &windlass_engine::store::Listed) -> String {
+    let word = loops::word(row);
+    if word == row.entry.status {
+        return row.entry.summary.clone();
+    }
+    match serde_json::from_str::<serde_json::Value>(&row.entry.summary) {
+        Ok(mut view) => {
+            view["status"] = word.into();
+            view.to_string()
+        }
+        Err(_) => row.entry.summary.clone(),
+    }
+}

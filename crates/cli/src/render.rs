@@ -1,0 +1,324 @@
+//! The feed in words: what the agent says, what it does, what the gates say.
+
+use jiff::Timestamp;
+use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
+use windlass_core::duration::human;
+use windlass_core::machine::{
+    CheckpointReport, Event, GateReport, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep, Verdict,
+};
+use windlass_core::stop::{PauseReason, StopReason};
+use windlass_engine::feed::{FeedBody, FeedItem};
+
+use crate::style::{Style, one_line, safe, short};
+
+/// Turns feed items into lines. It keeps the part of a line that has not ended yet.
+#[derive(Debug)]
+pub struct Renderer {
+    style: Style,
+    max_iterations: Option<u32>,
+    pending: String,
+}
+
+const LONGEST_LINE: usize = 4_000;
+
+impl Renderer {
+    pub fn new(style: Style) -> Self {
+        Self { style, max_iterations: None, pending: String::new() }
+    }
+
+    /// The lines for an item, each with its end.
+    pub fn render(&mut self, item: &FeedItem) -> String {
+        match &item.body {
+            FeedBody::Journal(event) => {
+                let mut text = self.flush();
+                text.push_str(&self.event(event, item.at));
+                text
+            }
+            FeedBody::Live { event, .. } => self.live(event),
+            FeedBody::Stderr { text, .. } => self.lines(text, |style, line| style.dim(&format!("  ! {line}"))),
+            FeedBody::Skipped { bytes, .. } => {
+                let note = format!("  … {} of output not shown; `windlass logs --raw` has all of it", size(*bytes));
+                format!("{}{}\n", self.flush(), self.style.dim(&note))
+            }
+        }
+    }
+
+    fn live(&mut self, event: &AgentEvent) -> String {
+        let style = self.style;
+        match event {
+            AgentEvent::Text { text } => self.said(text),
+            AgentEvent::Thinking { text } => self.lines(text, |style, line| style.dim(&format!("  ~ {line}"))),
+            AgentEvent::ToolUse { name, input, .. } => {
+                let shown = format!("  ▸ {} {}", one_line(name, 40), one_line(input, 120));
+                format!("{}{}\n", self.flush(), style.accent(shown.trim_end()))
+            }
+            AgentEvent::ToolResult { output, is_error, .. } => {
+                let mark = if *is_error { "✗" } else { "◂" };
+                format!("{}{}\n", self.flush(), style.dim(&format!("    {mark} {}", one_line(output, 120))))
+            }
+            AgentEvent::Error { message, .. } => {
+                format!("{}{}\n", self.flush(), style.bad(&format!("  error: {}", one_line(message, 300))))
+            }
+            AgentEvent::Result { is_error: true, text } => {
+                format!(
+                    "{}{}\n",
+                    self.flush(),
+                    style.bad(&format!("  the agent reports an error: {}", one_line(text, 300)))
+                )
+            }
+            AgentEvent::Raw { line } => self.lines(line, |style, line| style.dim(&format!("    {line}"))),
+            AgentEvent::Session { .. } | AgentEvent::Usage { .. } | AgentEvent::Result { .. } => String::new(),
+        }
+    }
+
+    /// Assistant text, whole lines at once; a line that does not end is shown in parts.
+    fn said(&mut self, text: &str) -> String {
+        self.pending.push_str(&safe(text));
+        let mut shown = String::new();
+        while let Some(end) = self.pending.find('\n') {
+            let line: String = self.pending.drain(..=end).collect();
+            shown.push_str(&format!("  {}\n", clipped(line.trim_end())));
+        }
+        if self.pending.len() > LONGEST_LINE {
+            shown.push_str(&self.flush());
+        }
+        shown
+    }
+
+    fn flush(&mut self) -> String {
+        if self.pending.is_empty() {
+            return String::new();
+        }
+        let line = std::mem::take(&mut self.pending);
+        format!("  {}\n", clipped(line.trim_end()))
+    }
+
+    fn lines(&mut self, text: &str, paint: impl Fn(Style, &str) -> String) -> String {
+        let mut shown = self.flush();
+        for line in safe(text).lines().filter(|line| !line.trim().is_empty()) {
+            shown.push_str(&paint(self.style, &clipped(line)));
+            shown.push('\n');
+        }
+        shown
+    }
+
+    fn event(&mut self, event: &Event, at: Timestamp) -> String {
+        let style = self.style;
+        let line = match event {
+            Event::LoopCreated { spec, .. } => {
+                self.max_iterations = spec.limits.max_iterations;
+                return String::new();
+            }
+            Event::LoopOpened { by, raise } => {
+                if raise.max_iterations > 0 {
+                    self.max_iterations = self.max_iterations.map(|max| max + raise.max_iterations);
+                }
+                match by {
+                    Opener::Start => return String::new(),
+                    Opener::Resume => style.bold("resumed"),
+                    Opener::Restart => style.bold("restarted with a fresh agent session"),
+                }
+            }
+            Event::DriverAttached => style.dim("going on where it was left"),
+            Event::WorkspaceOpened { opening } => {
+                let mut notes: Vec<String> =
+                    opening.notes.iter().map(|note| style.warn(&format!("note: {note}"))).collect();
+                if let Some(saved) = &opening.saved {
+                    notes.push(style.warn(&format!("the files of the cut-off turn are saved at {saved}")));
+                }
+                notes.join("\n")
+            }
+            Event::IterationStarted { iteration } => {
+                let of = self.max_iterations.map_or(String::new(), |max| format!(" of {max}"));
+                style.bold(&format!("▶ iteration {iteration}{of}"))
+            }
+            Event::TurnStarted { turn, session, .. } => {
+                let again = if turn.attempt > 1 { format!("  attempt {}", turn.attempt) } else { String::new() };
+                let fresh = match session {
+                    SessionUse::FreshInstead => "  (no session id is known: a fresh agent session)",
+                    SessionUse::Fresh | SessionUse::Resume { .. } => "",
+                };
+                style.dim(&format!("{again}{fresh}"))
+            }
+            Event::TurnInterrupted { why, .. } => style.warn(&format!("  ending the turn: {}", interrupt(why))),
+            Event::TurnEnded { report, .. } => return self.turn_ended(report),
+            Event::SessionLost { message, .. } => style.warn(&format!(
+                "  the agent's session is lost ({}); going on with a fresh one",
+                one_line(message, 120)
+            )),
+            Event::Checkpointed { checkpoint, .. } => self.checkpointed(checkpoint),
+            Event::PhaseEntered { phase: Phase::Gates, .. } => style.dim("  running the gates …"),
+            Event::GateEnded { report, .. } => self.gate(report),
+            Event::ClaimRefused { because, .. } => match because {
+                RefusedBecause::Gates { failing } => {
+                    let gates = if failing.len() == 1 { "gate" } else { "gates" };
+                    style.warn(&format!("  claim refused: {} {gates} failed", failing.len()))
+                }
+                RefusedBecause::SteeringPending => {
+                    style.warn("  claim refused: there is a message that the agent has not seen")
+                }
+            },
+            Event::ProgressStalled { iterations, step } => {
+                let what = match step {
+                    StallStep::Nudge => "telling the agent",
+                    StallStep::FreshSession => "trying a fresh agent session",
+                    StallStep::Stop => "stopping",
+                };
+                style.warn(&format!("  no progress for {iterations} iterations: {what}"))
+            }
+            Event::WaitStarted { until, why } => {
+                let left = u64::try_from(until.as_millisecond() - at.as_millisecond()).unwrap_or(0);
+                style.warn(&format!(
+                    "  waiting {} ({}): {}",
+                    human(left),
+                    until.strftime("%H:%M:%S UTC"),
+                    one_line(why, 200)
+                ))
+            }
+            Event::PauseRequested { .. } => style.warn("  pause asked for"),
+            Event::LoopPaused { why } => style.warn(&format!("paused: {}", pause(why))),
+            Event::StopRequested => style.warn("  stop asked for"),
+            Event::SteeringQueued { text, .. } => {
+                style.accent(&format!("  message for the next turn: {}", one_line(text, 200)))
+            }
+            Event::SessionFound { .. }
+            | Event::PhaseEntered { .. }
+            | Event::IterationJudged { .. }
+            | Event::WaitEnded
+            | Event::LoopStopped { .. } => return String::new(),
+        };
+        if line.trim().is_empty() { String::new() } else { format!("{line}\n") }
+    }
+
+    fn turn_ended(&self, report: &TurnReport) -> String {
+        let style = self.style;
+        let took = human(report.duration_ms);
+        let line = match &report.outcome {
+            TurnOutcome::Finished if report.claim => format!("  the agent says it is done ({took})"),
+            TurnOutcome::Finished => style.dim(&format!("  turn ended ({took})")),
+            TurnOutcome::Failed { message, .. } => style.bad(&format!("  turn failed: {}", one_line(message, 400))),
+            TurnOutcome::RateLimited { message, .. } => {
+                style.warn(&format!("  rate limit: {}", one_line(message, 200)))
+            }
+            TurnOutcome::NotStarted { message, .. } => {
+                style.bad(&format!("  the agent could not be started: {}", one_line(message, 400)))
+            }
+            TurnOutcome::Interrupted => style.warn("  turn interrupted"),
+            TurnOutcome::CutOff => style.warn("  the turn was cut off"),
+        };
+        format!("{line}\n")
+    }
+
+    fn checkpointed(&self, checkpoint: &CheckpointReport) -> String {
+        let style = self.style;
+        let files = match checkpoint.files_changed {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        let mut lines = match &checkpoint.commit {
+            Some(commit) if checkpoint.files_changed > 0 => {
+                style.dim(&format!("  checkpoint {}: {files}", short(commit)))
+            }
+            Some(_) => style.dim("  no files changed"),
+            None => style.dim(&format!("  {files} changed, not committed")),
+        };
+        for note in &checkpoint.notes {
+            lines.push_str(&style.warn(&format!("\n  note: {}", one_line(note, 300))));
+        }
+        lines
+    }
+
+    fn gate(&self, report: &GateReport) -> String {
+        let style = self.style;
+        let took = human(report.duration_ms);
+        let command = one_line(&report.command, 120);
+        let mut lines = match report.verdict {
+            Verdict::Pass => style.good(&format!("  ✓ gate {command} ({took})")),
+            Verdict::Fail => {
+                let how = report.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
+                style.bad(&format!("  ✗ gate {command}: {how} ({took})"))
+            }
+            Verdict::TimedOut => style.bad(&format!("  ✗ gate {command}: timed out after {took}")),
+            Verdict::NotStarted => style.bad(&format!("  ✗ gate {command}: could not be started")),
+        };
+        if !report.verdict.passed() {
+            let output: Vec<&str> = report.output_tail.lines().collect();
+            for line in &output[output.len().saturating_sub(8)..] {
+                lines.push_str(&style.dim(&format!("\n      {}", clipped(&safe(line)))));
+            }
+        }
+        if !report.changed.is_empty() {
+            let files: Vec<&str> = report.changed.iter().take(5).map(|file| file.path.as_str()).collect();
+            lines.push_str(
+                &style.warn(&format!("\n    the gate changed files, which were put back: {}", files.join(", "))),
+            );
+        }
+        lines
+    }
+}
+
+fn clipped(line: &str) -> String {
+    const SHOWN: usize = 2_000;
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}… ({} more bytes)", &line[..end], line.len() - end),
+        None => line.to_owned(),
+    }
+}
+
+fn interrupt(why: &Interrupt) -> String {
+    match why {
+        Interrupt::Stop => "stop".to_owned(),
+        Interrupt::Pause => "pause".to_owned(),
+        Interrupt::Shutdown => "Windlass was told to leave".to_owned(),
+        Interrupt::Stall => "no output for too long".to_owned(),
+        Interrupt::TurnTimeout => "the turn ran too long".to_owned(),
+        Interrupt::Limit { limit } => reason(limit),
+    }
+}
+
+pub fn pause(why: &PauseReason) -> String {
+    match why {
+        PauseReason::Person => "a person asked for it".to_owned(),
+        PauseReason::Limit { limit } => reason(limit),
+        PauseReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 200)),
+    }
+}
+
+/// A stop reason in words.
+pub fn reason(reason: &StopReason) -> String {
+    match reason {
+        StopReason::Completed => "the work is done".to_owned(),
+        StopReason::MaxIterations { max: 1 } => "the limit of 1 iteration is reached".to_owned(),
+        StopReason::MaxIterations { max } => format!("the limit of {max} iterations is reached"),
+        StopReason::Duration { limit_ms } => format!("the time limit of {} is reached", human(*limit_ms)),
+        StopReason::Budget { limit_usd, spent_usd } => {
+            format!("the budget of ${limit_usd:.2} is reached (${spent_usd:.2} spent)")
+        }
+        StopReason::Tokens { limit, used } => format!("the limit of {limit} tokens is reached ({used} used)"),
+        StopReason::GatesFailed { gates } => format!("{} gates still fail", gates.len()),
+        StopReason::Cancelled => "stopped by a person".to_owned(),
+        StopReason::Stall { stalls } => format!("the agent stalled {stalls} times in a row"),
+        StopReason::NoProgress { iterations } => {
+            format!("{iterations} iterations with the same files and the same failing gates")
+        }
+        StopReason::AgentFailed { message } => format!("the agent failed: {}", one_line(message, 400)),
+        StopReason::AgentMissing { message } => format!("the agent cannot be started: {}", one_line(message, 400)),
+        StopReason::ProviderLimit { message } => format!("the provider refuses: {}", one_line(message, 400)),
+        StopReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 400)),
+        StopReason::ErrorMaxRetries { message } => format!("too many failures in a row: {}", one_line(message, 400)),
+        StopReason::AuditRetryExhausted => "the audit failed too often".to_owned(),
+        StopReason::FinalAuditRetryExhausted => "the final audit failed too often".to_owned(),
+        StopReason::Rejections => "the work was rejected too often".to_owned(),
+        StopReason::WorkspaceMissing { message } => format!("the workspace is gone: {}", one_line(message, 400)),
+        StopReason::CutOff { times } => format!("the turn was cut off {times} times in a row"),
+        StopReason::SetupFailed { message } => format!("the setup failed: {}", one_line(message, 400)),
+    }
+}
+
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
+        _ => format!("{} MB", bytes / 1_048_576),
+    }
+}

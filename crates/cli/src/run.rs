@@ -1,0 +1,252 @@
+//! Commands that drive a loop: `run`, `resume`, `restart`, and the hidden `drive`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use windlass_core::ids::{LoopId, slug};
+use windlass_core::machine::{Input, Opener, Raise};
+use windlass_core::stop::Status;
+use windlass_engine::config::{RunOptions, resolve_spec};
+use windlass_engine::engine::{Engine, Held, NewLoop};
+use windlass_engine::feed::News;
+
+use crate::args::{RestartArgs, ResumeArgs, RunArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::follow::{self, Follower};
+use crate::style::Style;
+use crate::{loops, status, suggest};
+
+/// How a loop is watched by the one who started it.
+#[derive(Debug, Clone, Copy)]
+struct Watching {
+    json: bool,
+    detach: bool,
+}
+
+pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
+    let goal = args.goal_source().read(&context.cwd, std::io::stdin().lock()).map_err(|error| {
+        let hint = error.hint();
+        Failure::usage(error.to_string(), hint)
+    })?;
+    let project = context.project().await?;
+    let settings = context.settings(Some(&project), args.options())?;
+    let slugged = slug(&goal);
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None if slugged.is_empty() => {
+            let hex = uuid::Uuid::now_v7().simple().to_string();
+            format!("loop-{}", &hex[24..])
+        }
+        None => slugged,
+    };
+    let resolved = resolve_spec(
+        &settings,
+        &RunOptions {
+            goal,
+            name: name.clone(),
+            agent_command: args.agent_command.clone(),
+            no_loop: args.no_loop,
+            base: args.base.clone(),
+            allow_dirty: args.allow_dirty,
+            cwd: context.cwd.clone(),
+            project_root: project.clone(),
+            ..RunOptions::default()
+        },
+    )?;
+    for warning in &settings.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let engine = context.engine().await?;
+    let mut notes = resolved.notes;
+    if resolved.spec.gates.is_empty()
+        && let Some(gate) = suggest::gate(&project)
+    {
+        notes.push(format!("this project looks as if --gate \"{gate}\" would check it"));
+    }
+    let new = NewLoop {
+        project,
+        name,
+        numbered: args.name.is_none(),
+        spec: resolved.spec,
+        branch_template: settings.branch.value.map_or("windlass/{name}".to_owned(), |branch| branch.fill("{name}")),
+    };
+    let held = engine.create(new).await?;
+    if !args.json {
+        print(&status::plan(&held.state, &notes, Style::for_stdout()));
+    }
+    go(context, &engine, held, Watching { json: args.json, detach: args.detach }, 0).await
+}
+
+pub async fn resume(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure> {
+    let watching = Watching { json: args.json, detach: args.detach };
+    open_again(context, &args.name, Opener::Resume, args.raise.raise(), watching).await
+}
+
+pub async fn restart(context: &Context, args: &RestartArgs) -> Result<Exit, Failure> {
+    let watching = Watching { json: args.json, detach: args.detach };
+    open_again(context, &args.name, Opener::Restart, args.raise.raise(), watching).await
+}
+
+async fn open_again(
+    context: &Context,
+    name: &str,
+    by: Opener,
+    raise: Raise,
+    watching: Watching,
+) -> Result<Exit, Failure> {
+    let engine = context.engine().await?;
+    let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
+    let listed = loops::find(&engine, project.as_deref(), name).await?;
+    let mut held = engine.take(&loops::id(&listed)).await?;
+    let seen = held.state.seq;
+    let opened = open_held(&engine, &mut held, by, raise).await;
+    if let Err(error) = opened {
+        engine.release(held).await?;
+        return Err(error);
+    }
+    go(context, &engine, held, watching, seen).await
+}
+
+/// Opens a loop that nobody drives, from wherever it was left.
+async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Raise) -> Result<(), Failure> {
+    match held.state.status {
+        Status::Running | Status::Waiting { .. } => {
+            // Cut off. A plain resume goes on just there; anything else is a new opening after a pause.
+            let plain = by == Opener::Resume && raise == Raise::default();
+            engine.apply(held, &Input::Attach).await?;
+            if plain {
+                return Ok(());
+            }
+            engine.settle(held).await?;
+        }
+        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+    }
+    Ok(engine.apply(held, &Input::Open { by, raise }).await?)
+}
+
+/// Drives a held loop and follows it, or hands it to a process in the background.
+async fn go(
+    context: &Context,
+    engine: &Arc<Engine>,
+    held: Held,
+    watching: Watching,
+    seen: u64,
+) -> Result<Exit, Failure> {
+    let id = held.state.id.clone();
+    let name = held.state.name.clone();
+    if watching.detach {
+        engine.release(held).await?;
+        return detach(context, &id, &name, watching.json);
+    }
+    let (signals, shutdown) = watch_signals()?;
+    let mut follower = Follower::open(engine, &id, seen, watching.json, true).await?;
+    let driving = engine.drive(held, shutdown)?;
+    let mut news = News::Own(driving.news.clone());
+    let followed = follower.follow(&mut news).await;
+    let left = driving.ended().await;
+    let told = *signals.borrow();
+    left?;
+    followed?;
+    let state = follow::state(engine, &id).await?;
+    let interrupted = matches!(state.status, Status::Running | Status::Waiting { .. });
+    let word = if interrupted { "interrupted" } else { state.status.name() };
+    if !watching.json {
+        print(&status::summary(&state, word, Style::for_stdout()));
+    }
+    Ok(match told {
+        Some(signal) if interrupted => Exit::Signal(signal),
+        _ => Exit::of_status(word),
+    })
+}
+
+type Told = watch::Receiver<Option<u8>>;
+
+/// The first INT, TERM or HUP asks the driver to leave; the second ends the process at once, which ends its agents.
+fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Failure> {
+    let (tell, told) = watch::channel(None);
+    let (ask, asked) = watch::channel(false);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        loop {
+            let number: u8 = tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+                _ = hang_up.recv() => 1,
+            };
+            if tell.borrow().is_some() {
+                std::process::exit(128 + i32::from(number));
+            }
+            tell.send_replace(Some(number));
+            ask.send_replace(true);
+        }
+    });
+    Ok((told, asked))
+}
+
+/// Starts `windlass drive` in a session of its own and waits until it holds the loop.
+fn detach(context: &Context, id: &LoopId, name: &str, json: bool) -> Result<Exit, Failure> {
+    let log = context.data().driver_log(id);
+    if let Some(dir) = log.parent() {
+        windlass_engine::data::private_dir(dir)?;
+    }
+    let errors = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+    let mut child = std::process::Command::new(std::env::current_exe()?)
+        .arg("drive")
+        .arg(&id.0)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .process_group(0)
+        .spawn()?;
+    let mut ready = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut ready)?;
+    }
+    if ready.trim() != "ready" {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let last = said.lines().last().unwrap_or("it said nothing").to_owned();
+        return Err(Failure::usage(
+            format!("the background driver did not start: {last}"),
+            format!("see {}", log.display()),
+        ));
+    }
+    if json {
+        print(&format!("{}\n", serde_json::json!({ "id": id.0, "name": name, "detached": true })));
+    } else {
+        print(&format!(
+            "started in the background\n  follow  windlass logs {name} -f\n  stop    windlass stop {name}\n"
+        ));
+    }
+    Ok(Exit::Completed)
+}
+
+/// Drives a loop without anybody watching.
+pub async fn drive(context: &Context, id: &str) -> Result<Exit, Failure> {
+    // Of the terminal that started it nothing may reach this process.
+    let _ = rustix::process::setsid();
+    let engine = context.engine().await?;
+    let mut held = engine.take(&LoopId(id.to_owned())).await?;
+    if held.state.started_at.is_some() && matches!(held.state.status, Status::Running | Status::Waiting { .. }) {
+        engine.apply(&mut held, &Input::Attach).await?;
+    }
+    let (_told, shutdown) = watch_signals()?;
+    let driving = engine.drive(held, shutdown)?;
+    print("ready\n");
+    driving.ended().await?;
+    Ok(Exit::Completed)
+}
+
+/// Prints; nobody listening is no reason to stop a loop.
+pub fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

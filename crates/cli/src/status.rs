@@ -1,0 +1,180 @@
+//! One loop in full, and the summary at the end of `run`.
+
+use std::fmt::Write as _;
+
+use windlass_core::duration::human;
+use windlass_core::machine::{LoopState, Phase};
+use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
+use windlass_core::stop::{End, Status};
+use windlass_core::usage::Usage;
+
+use crate::render::{pause, reason};
+use crate::style::{Style, one_line, short};
+
+/// What the loop is doing, in words.
+pub fn doing(state: &LoopState) -> String {
+    match &state.status {
+        Status::Queued => "queued".to_owned(),
+        Status::Running => match state.phase {
+            Phase::Prepare => "opening the workspace".to_owned(),
+            Phase::Work => format!("{} works", state.spec.agent.display_name()),
+            Phase::Checkpoint => "committing".to_owned(),
+            Phase::Gates => format!("gate {} of {}", state.gates.len() + 1, state.spec.gates.len()),
+            Phase::Decide => "deciding".to_owned(),
+        },
+        Status::Waiting { until, why } => {
+            let left = until.as_millisecond() - jiff::Timestamp::now().as_millisecond();
+            format!("waiting {} ({})", human(u64::try_from(left).unwrap_or(0)), one_line(why, 60))
+        }
+        Status::Paused { why } => format!("paused: {}", pause(why)),
+        Status::Ended { end } => end.name().to_owned(),
+    }
+}
+
+/// What will happen, before it does.
+pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
+    let spec = &state.spec;
+    let mut rows: Vec<(&str, String)> = vec![("goal", one_line(&spec.goal, 100))];
+    let command = spec.agent.profile.command.join(" ");
+    rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
+    if let Some(workspace) = &state.workspace {
+        let branch = workspace.branch.as_deref().unwrap_or("the branch that is checked out");
+        let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
+        let place = match spec.workspace.kind {
+            WorkspaceKind::InPlace | WorkspaceKind::External => format!("in your checkout {}", workspace.dir),
+            WorkspaceKind::Worktree | WorkspaceKind::Clone => workspace.dir.clone(),
+        };
+        rows.push(("where", place));
+        rows.push(("branch", format!("{branch}, from {base}")));
+    }
+    rows.push(("limits", limits(state)));
+    if spec.gates.is_empty() {
+        rows.push(("gates", "none: a claim to be done cannot be verified".to_owned()));
+    }
+    for gate in &spec.gates {
+        rows.push(("gate", format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
+    }
+    let done = match &spec.done {
+        Done::Promise { .. } => match spec.done.promise() {
+            Some(promise) => format!("the agent says {promise}"),
+            None => "no promise is asked for: only a limit ends the loop".to_owned(),
+        },
+        Done::Gates => "the turn has ended".to_owned(),
+        Done::Count { iterations } => format!("{iterations} iterations are done"),
+        Done::Duration { ms } => format!("{} have passed", human(*ms)),
+    };
+    let and = if spec.gates.is_empty() { "" } else { ", and every gate passes on that commit" };
+    rows.push(("done", format!("{done}{and}")));
+    if spec.commit == CommitPolicy::Off {
+        rows.push(("commits", "off: nothing is committed".to_owned()));
+    }
+    let mut text = format!("{}\n", style.bold(&format!("windlass · {}", state.name)));
+    for (label, value) in rows {
+        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<7}")));
+    }
+    for note in notes {
+        let _ = writeln!(text, "  {} {note}", style.warn("note   "));
+    }
+    text
+}
+
+pub fn limits(state: &LoopState) -> String {
+    let limits = &state.spec.limits;
+    let mut parts = Vec::new();
+    if let Some(max) = limits.max_iterations {
+        parts.push(if max == 1 { "1 iteration".to_owned() } else { format!("{max} iterations") });
+    }
+    if let Some(ms) = limits.duration_ms {
+        parts.push(format!("{} in all", human(ms)));
+    }
+    if let Some(usd) = limits.budget_usd {
+        parts.push(format!("${usd:.2}"));
+    }
+    if let Some(tokens) = limits.max_tokens {
+        parts.push(format!("{tokens} tokens"));
+    }
+    parts.push(format!("{} a turn", human(state.spec.time.turn_timeout_ms)));
+    parts.push(format!("{} without output", human(state.spec.time.stall_timeout_ms)));
+    parts.join(", ")
+}
+
+pub fn usage(usage: &Usage) -> Option<String> {
+    if usage.is_empty() {
+        return None;
+    }
+    let cost = usage.cost_usd.map_or("cost unknown".to_owned(), |usd| format!("${usd:.2}"));
+    Some(format!(
+        "{} tokens in, {} out, {} cached, {cost}",
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens + usage.cache_write_tokens
+    ))
+}
+
+/// How it ended, with the way to the work. `word` is the status as readers see it.
+pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
+    let mut text = String::new();
+    let headline = match &state.status {
+        Status::Ended { end: End::Completed } if state.verified => {
+            style.good("✔ completed: every gate passed on the recorded commit")
+        }
+        Status::Ended { end: End::Completed } => style.warn("✔ completed: claimed, not verified (no gate was given)"),
+        Status::Ended { end } => {
+            let why = state.stop_reason.as_ref().map(reason).unwrap_or_default();
+            style.bad(&format!("■ {}: {why}", end.name()))
+        }
+        Status::Paused { why } => style.warn(&format!("‖ paused: {}", pause(why))),
+        Status::Queued | Status::Running | Status::Waiting { .. } => style.warn(&format!("■ {word}: {}", doing(state))),
+    };
+    let _ = writeln!(text, "{headline}");
+    let mut row = |label: &str, value: String| {
+        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<8}")));
+    };
+    let took = human(state.elapsed_ms);
+    row("loop", format!("{}, {} in {took}", state.name, count(state.iteration, "iteration")));
+    if let Some(used) = usage(&state.usage.total()) {
+        row("usage", used);
+    }
+    if state.claims.made > 0 {
+        row("claims", format!("{} made, {} refused", state.claims.made, state.claims.refused));
+    }
+    let commits: Vec<_> = state.iterations.iter().filter(|record| record.checkpoint.created).collect();
+    for record in &commits[commits.len().saturating_sub(10)..] {
+        if let Some(commit) = &record.checkpoint.commit {
+            row("commit", format!("{} iteration {}", short(commit), record.iteration));
+        }
+    }
+    row_work(state, &mut row);
+    match &state.status {
+        Status::Ended { end: End::Completed } => {}
+        _ if word == "interrupted" => row("go on", format!("windlass resume {}", state.name)),
+        Status::Ended { end: End::Exhausted } => {
+            row("go on", format!("windlass resume {} --max-iterations +5", state.name));
+        }
+        Status::Ended { .. } | Status::Paused { .. } | Status::Queued | Status::Running | Status::Waiting { .. } => {
+            row("go on", format!("windlass resume {}", state.name));
+        }
+    }
+    text
+}
+
+fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
+    let Some(workspace) = &state.workspace else { return };
+    let (Some(base), Some(head)) = (&workspace.base_commit, &workspace.head_commit) else { return };
+    if base == head {
+        row("files", workspace.dir.clone());
+        return;
+    }
+    match (&workspace.branch, state.spec.workspace.kind) {
+        (Some(branch), WorkspaceKind::Worktree | WorkspaceKind::Clone) => {
+            row("look", format!("git diff {}..{branch}", short(base)));
+            row("take", format!("git merge {branch}"));
+            row("files", workspace.dir.clone());
+        }
+        _ => row("look", format!("git diff {}..{}", short(base), short(head))),
+    }
+}
+
+pub fn count(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

@@ -1,0 +1,94 @@
+//! What a directory takes on disk, and how it is removed for good.
+//!
+//! Invariant: symbolic links are counted and removed, never followed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::WorkspaceError;
+
+/// Space that a directory takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DiskUse {
+    pub bytes: u64,
+    pub files: u64,
+}
+
+/// Measures a directory; nothing if it does not exist.
+pub async fn disk_use(dir: impl Into<PathBuf>) -> DiskUse {
+    let dir = dir.into();
+    tokio::task::spawn_blocking(move || measure(&dir)).await.unwrap_or_default()
+}
+
+fn measure(dir: &Path) -> DiskUse {
+    let mut used = DiskUse::default();
+    let mut pending = vec![dir.to_owned()];
+    while let Some(dir) = pending.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let Ok(data) = entry.metadata() else { continue };
+            used.bytes += occupied(&data);
+            if data.is_dir() {
+                pending.push(entry.path());
+            } else {
+                used.files += 1;
+            }
+        }
+    }
+    used
+}
+
+#[cfg(unix)]
+fn occupied(data: &std::fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    data.blocks() * 512
+}
+
+#[cfg(not(unix))]
+fn occupied(data: &std::fs::Metadata) -> u64 {
+    data.len()
+}
+
+/// Removes a directory whole. It loses its name first, so that a removal cut off leaves nothing that looks alive.
+pub(super) async fn remove_dir(dir: &Path) -> Result<(), WorkspaceError> {
+    let mut doomed = dir.as_os_str().to_owned();
+    doomed.push(".removing");
+    let doomed = PathBuf::from(doomed);
+    remove_now(doomed.clone()).await?;
+    match std::fs::rename(dir, &doomed) {
+        Ok(()) => remove_now(doomed).await,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(WorkspaceError::File { action: "remove", path: dir.to_owned(), source }),
+    }
+}
+
+async fn remove_now(dir: PathBuf) -> Result<(), WorkspaceError> {
+    let path = dir.clone();
+    let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            // Caches of build tools are often read-only directories.
+            open_up(&dir);
+            std::fs::remove_dir_all(&dir)
+        }
+        other => other,
+    });
+    match removed.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(WorkspaceError::file("remove", path)),
+    }
+}
+
+#[cfg(unix)]
+fn open_up(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mut pending = vec![dir.to_owned()];
+    while let Some(dir) = pending.pop() {
+        let _ = std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700));
+        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        pending.extend(entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()));
+    }
+}
+
+#[cfg(not(unix))]
+fn open_up(_dir: &Path) {}

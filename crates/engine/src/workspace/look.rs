@@ -1,0 +1,71 @@
+//! Differences, for people and for decisions.
+//!
+//! Invariant: only reads. The tree on disk is taken into a copy of the engine's index.
+
+use super::checkpoint::changed;
+use super::stage::{Scratch, stage};
+use super::{Workspace, WorkspaceError, Workspaces};
+use crate::git::{ChangedFile, Git};
+
+/// The other end of a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiffTo {
+    Commit(String),
+    /// What is on disk now.
+    Worktree,
+}
+
+impl Workspaces {
+    /// A patch from one commit to another or to what is on disk. Between commits it works without the directory too.
+    pub async fn diff(&self, workspace: &Workspace, from: &str, to: &DiffTo) -> Result<Vec<u8>, WorkspaceError> {
+        match to {
+            DiffTo::Commit(commit) => patch(&self.home_git(workspace), from, commit).await,
+            DiffTo::Worktree => {
+                let scratch = Scratch::new(workspace);
+                let git = self.git(workspace).await?.index(&scratch.file);
+                let tree = stage(&git, workspace, &[], "look").await?.tree(&git).await?;
+                patch(&git, from, &tree).await
+            }
+        }
+    }
+
+    /// What is different on disk from `commit`, committed or not.
+    pub async fn changed_since(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        never_commit: &[String],
+    ) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        let scratch = Scratch::new(workspace);
+        let git = self.git(workspace).await?.index(&scratch.file);
+        let staged = stage(&git, workspace, never_commit, "look").await?;
+        let tree = staged.tree(&git).await?;
+        Ok(changed(&git, commit, &tree).await?)
+    }
+
+    /// The hash of the tree on disk.
+    pub async fn tree_hash(&self, workspace: &Workspace, never_commit: &[String]) -> Result<String, WorkspaceError> {
+        let scratch = Scratch::new(workspace);
+        let git = self.git(workspace).await?.index(&scratch.file);
+        let staged = stage(&git, workspace, never_commit, "look").await?;
+        Ok(staged.tree(&git).await?)
+    }
+}
+
+async fn patch(git: &Git, from: &str, to: &str) -> Result<Vec<u8>, WorkspaceError> {
+    let args = [
+        "diff-tree",
+        "-r",
+        "-p",
+        "-M",
+        "--no-color",
+        "--no-ext-diff",
+        "--no-textconv",
+        "--ignore-submodules=dirty",
+        "--end-of-options",
+        from,
+        to,
+        "--",
+    ];
+    Ok(git.run(&args).await?)
+}

@@ -1,0 +1,152 @@
+//! Brings a loop's branch home.
+//!
+//! The merge is computed without any work tree. Invariant: conflicts change nothing; a checkout that has the target
+//! branch follows only if none of its own changes would be overwritten, and its files move before the branch does, so
+//! that a merge cut off in between can be made again.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::create::checked_out_at;
+use super::project::Project;
+use super::{Workspace, WorkspaceError, Workspaces, save};
+use crate::git::{FilePath, Git, GitError};
+
+/// How to merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeRequest {
+    /// The branch that was checked out when the loop began, if not said.
+    pub into: Option<String>,
+    /// One commit with everything, instead of the loop's commits.
+    pub squash: bool,
+    pub message: String,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum MergeOutcome {
+    Merged {
+        commit: String,
+        into: String,
+        /// No merge commit was needed.
+        fast_forward: bool,
+        /// The checkout whose files moved along.
+        checkout: Option<PathBuf>,
+    },
+    UpToDate {
+        into: String,
+    },
+    /// Both sides changed these; nothing was done.
+    Conflicts {
+        into: String,
+        files: Vec<FilePath>,
+    },
+}
+
+impl Workspaces {
+    /// Merges the loop's branch into another branch of the user's repository.
+    pub async fn merge(&self, workspace: &Workspace, request: &MergeRequest) -> Result<MergeOutcome, WorkspaceError> {
+        let Some(into) = request.into.clone().or_else(|| workspace.home.branch.clone()) else {
+            return Err(WorkspaceError::NoMergeTarget { branch: workspace.branch.clone() });
+        };
+        let git = self.guarded_home_git(workspace).await?;
+        let target = format!("refs/heads/{into}");
+        let find = async |name: &str, branch: &str| {
+            let found = git.read_ref(name).await?;
+            found.ok_or_else(|| WorkspaceError::NoSuchBranch { branch: branch.to_owned() })
+        };
+        let old = find(&target, &into).await?;
+        let tip = find(&workspace.branch_ref(), &workspace.branch).await?;
+        if git.is_ancestor(&tip, &old).await? {
+            return Ok(MergeOutcome::UpToDate { into });
+        }
+        let forward = git.is_ancestor(&old, &tip).await?;
+        let tree = if forward {
+            git.tree_of(&tip).await?
+        } else {
+            match merged_tree(&git, &old, &tip).await? {
+                Ok(tree) => tree,
+                Err(files) => return Ok(MergeOutcome::Conflicts { into, files }),
+            }
+        };
+        let fast_forward = forward && !request.squash;
+        let commit = if fast_forward {
+            tip
+        } else if request.squash {
+            if tree == git.tree_of(&old).await? {
+                return Ok(MergeOutcome::UpToDate { into });
+            }
+            save::commit_tree(&git, &tree, &[&old], &request.message).await?
+        } else {
+            save::commit_tree(&git, &tree, &[&old, &tip], &request.message).await?
+        };
+        let checkout = checked_out_at(&git, &into).await?.filter(|dir| dir.is_dir());
+        if let Some(dir) = &checkout {
+            self.move_checkout(workspace, dir.clone(), &old, &commit).await?;
+        }
+        let reason = format!("windlass: merge {}", workspace.branch);
+        git.run(&["update-ref", "-m", &reason, &target, &commit, &old]).await?;
+        Ok(MergeOutcome::Merged { commit, into, fast_forward, checkout })
+    }
+
+    /// Moves the files of a checkout from one commit to another, or refuses before touching any.
+    async fn move_checkout(
+        &self,
+        workspace: &Workspace,
+        dir: PathBuf,
+        old: &str,
+        new: &str,
+    ) -> Result<(), WorkspaceError> {
+        let project = Project::inspect(&self.host, &dir).await?;
+        if let Some(operation) = project.operation() {
+            return Err(WorkspaceError::OperationInProgress { path: dir, operation });
+        }
+        let plain = project.git(&self.host);
+        let overrides = workspace.home_trusted.overrides(&plain).await?;
+        let git = plain.overriding(overrides);
+        // Only git's memory of sizes and times, without which it would take touched files for changed.
+        git.call(&["update-index", "-q", "--refresh"]).answers(&[1]).run().await?;
+        match git.run(&["read-tree", "-m", "-u", "--dry-run", old, new]).await {
+            Ok(_) => {}
+            Err(GitError::Failed { stderr, .. })
+                if stderr.contains("not uptodate") || stderr.contains("overwritten") =>
+            {
+                return Err(WorkspaceError::CheckoutInTheWay { checkout: dir, files: quoted(&stderr) });
+            }
+            Err(error) => return Err(error.into()),
+        }
+        git.run(&["read-tree", "-m", "-u", old, new]).await?;
+        Ok(())
+    }
+
+    async fn guarded_home_git(&self, workspace: &Workspace) -> Result<Git, GitError> {
+        let plain = self.home_git(workspace);
+        let overrides = workspace.home_trusted.overrides(&plain).await?;
+        Ok(plain.overriding(overrides))
+    }
+}
+
+/// The tree of a merge, or the files in conflict.
+async fn merged_tree(git: &Git, ours: &str, theirs: &str) -> Result<Result<String, Vec<FilePath>>, GitError> {
+    let args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
+    let output = git.call(&args).answers(&[1]).run().await?;
+    let mut fields = output.stdout.split(|&byte| byte == 0 || byte == b'\n');
+    let tree = fields.next().map(|id| String::from_utf8_lossy(id).into_owned()).unwrap_or_default();
+    if output.code == 0 {
+        return Ok(Ok(tree));
+    }
+    let after_tree = output.stdout.get(tree.len() + 1..).unwrap_or_default();
+    let files = after_tree.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(FilePath::new).collect();
+    Ok(Err(files))
+}
+
+/// The names that git put in quotes, at most ten.
+fn quoted(stderr: &str) -> Vec<String> {
+    let names = stderr.lines().filter_map(|line| {
+        let (_, rest) = line.split_once('\'')?;
+        rest.rsplit_once('\'').map(|(name, _)| name.to_owned())
+    });
+    names.take(10).collect()
+}

@@ -1,0 +1,133 @@
+//! Removes a workspace.
+//!
+//! Invariant: no commit and no uncommitted file is lost. The branch stays unless it is merged; what is on disk and
+//! not in the branch is saved under a ref first. Ignored files go, and are counted aloud.
+
+use serde::{Deserialize, Serialize};
+
+use super::disk::{disk_use, remove_dir};
+use super::nested::fetch_args;
+use super::stage::stage;
+use super::{DiskUse, Kind, SavedRef, Workspace, WorkspaceError, Workspaces, create, save};
+use crate::git::{Git, GitError, HeadFile};
+
+/// What was removed and what was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Removed {
+    /// Everything that was saved under a ref before.
+    pub saved: Vec<SavedRef>,
+    pub ignored_files: u64,
+    pub freed: DiskUse,
+    pub branch_deleted: bool,
+    pub notes: Vec<String>,
+}
+
+impl Workspaces {
+    /// Removes the workspace's directory; in place, only the engine's own files. The branch goes too if `merged_into`
+    /// names a branch that has all of its commits.
+    pub async fn remove(&self, workspace: &Workspace, merged_into: Option<&str>) -> Result<Removed, WorkspaceError> {
+        let mut removed = Removed::default();
+        let real = std::fs::symlink_metadata(&workspace.dir).is_ok_and(|data| data.is_dir());
+        if real && workspace.kind != Kind::InPlace {
+            self.attach(workspace, "removed", &mut removed.notes).await?;
+            let git = self.git(workspace).await?;
+            self.save_all(workspace, &git, &mut removed).await?;
+            removed.ignored_files = ignored_files(&git).await?;
+            removed.freed = disk_use(workspace.dir.clone()).await;
+        }
+        match workspace.kind {
+            Kind::Worktree => {
+                remove_dir(&workspace.dir).await?;
+                remove_dir(&workspace.git_dir).await?;
+            }
+            Kind::Clone => remove_dir(&workspace.dir).await?,
+            Kind::InPlace => {}
+        }
+        for ending in ["", ".tree", ".lock"] {
+            let mut file = workspace.index.as_os_str().to_owned();
+            file.push(ending);
+            let _ = std::fs::remove_file(file);
+        }
+        if let Some(into) = merged_into.filter(|_| workspace.kind != Kind::InPlace) {
+            removed.branch_deleted = self.drop_merged_branch(workspace, into).await?;
+        }
+        Ok(removed)
+    }
+
+    async fn save_all(&self, workspace: &Workspace, git: &Git, removed: &mut Removed) -> Result<(), WorkspaceError> {
+        let mut staged = stage(git, workspace, &[], "removed").await?;
+        removed.notes.append(&mut staged.notes);
+        let tree = staged.tree(git).await?;
+        let tip = git.read_ref(&workspace.branch_ref()).await?;
+        let head = match git.head().await? {
+            HeadFile::Commit(commit) => Some(commit),
+            HeadFile::Ref(name) => git.read_ref(&name).await?,
+            HeadFile::Unknown => None,
+        };
+        let base = tip.clone().unwrap_or_else(|| workspace.base_commit.clone());
+        if let Some(head) = head.filter(|head| *head != base) {
+            if git.commit(&head).await?.is_some() && !git.is_ancestor(&head, &base).await? {
+                removed.saved.push(save::keep(git, &workspace.keep_ref("removed", "head"), &head).await?);
+            }
+        }
+        if git.tree_of(&base).await? != tree {
+            let name = workspace.keep_ref("removed", "tree");
+            removed.saved.push(save::keep_tree(git, &name, &tree, &[&base], "windlass: saved before removal\n").await?);
+        }
+        if workspace.kind == Kind::Clone {
+            self.bring_home(workspace, git, &mut removed.notes).await?;
+            self.bring_strays_home(workspace, git, removed).await?;
+        }
+        Ok(())
+    }
+
+    /// Branches and stashes that exist in the clone alone.
+    async fn bring_strays_home(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        removed: &mut Removed,
+    ) -> Result<(), WorkspaceError> {
+        let home = self.home_git(workspace);
+        let format = "--format=%(objectname) %(refname)";
+        let list = git.run(&["for-each-ref", format, "refs/heads/", "refs/tags/", "refs/stash"]).await?;
+        for line in String::from_utf8_lossy(&list).lines() {
+            let Some((id, name)) = line.split_once(' ') else { continue };
+            let short = name.trim_start_matches("refs/");
+            if name == workspace.branch_ref() || home.read_ref(name).await?.as_deref() == Some(id) {
+                continue;
+            }
+            let kept = workspace.keep_ref("clone", short);
+            let from = workspace.git_dir.to_string_lossy();
+            let refspec = format!("+{name}:{kept}");
+            home.run(&fetch_args(&from, &[&refspec])).await?;
+            removed.saved.push(SavedRef { name: kept, commit: id.to_owned() });
+        }
+        Ok(())
+    }
+
+    async fn drop_merged_branch(&self, workspace: &Workspace, into: &str) -> Result<bool, WorkspaceError> {
+        let home = self.home_git(workspace);
+        let name = workspace.branch_ref();
+        let (Some(tip), Some(target)) = (home.read_ref(&name).await?, home.commit(into).await?) else {
+            return Ok(false);
+        };
+        let used = create::checked_out_at(&home, &workspace.branch).await?.is_some();
+        if used || into == workspace.branch || !home.is_ancestor(&tip, &target).await? {
+            return Ok(false);
+        }
+        let mark = workspace.keep_ref("base", "commit");
+        let mut transaction = format!("start\ndelete {name} {tip}\n");
+        if home.read_ref(&mark).await?.is_some() {
+            transaction.push_str(&format!("delete {mark}\n"));
+        }
+        transaction.push_str("prepare\ncommit\n");
+        home.call(&["update-ref", "--stdin"]).input(transaction).run().await?;
+        Ok(true)
+    }
+}
+
+async fn ignored_files(git: &Git) -> Result<u64, GitError> {
+    let output = git.run(&["ls-files", "-z", "--others", "--ignored", "--exclude-standard"]).await?;
+    Ok(output.iter().filter(|&&byte| byte == 0).count() as u64)
+}

@@ -1,0 +1,330 @@
+//! From settings and what is said for one loop to its specification.
+
+use std::path::PathBuf;
+
+use windlass_core::profile::{AgentProfile, OutputFormat};
+use windlass_core::spec::{
+    CommitPolicy, Done, GateSpec, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits, WorkspaceKind,
+    WorkspaceSpec,
+};
+use windlass_engine::config::{
+    BranchTemplate, Environment, Gates, Iterations, Millis, Options, Paths, Promise, Resolved, RunOptions, Sandbox,
+    Settings, Tokens, UsageError, Usd, Value, load, resolve_spec,
+};
+
+fn settings(flags: Options) -> Settings {
+    let nowhere = PathBuf::from("/nonexistent");
+    let paths = Paths { data: nowhere.clone(), user_config: nowhere, user_config_named: false };
+    load(&paths, None, &Environment::default(), flags).unwrap()
+}
+
+/// The settings with one more agent, called `mine`, in use.
+fn with_agent(flags: Options, profile: AgentProfile) -> Settings {
+    let mut settings = settings(Options { agent: Some("mine".into()), ..flags });
+    settings.agents.entry("mine".into()).or_default().profile = profile;
+    settings
+}
+
+fn text_agent() -> AgentProfile {
+    AgentProfile::of_command(vec!["agent".into()])
+}
+
+fn run() -> RunOptions {
+    RunOptions {
+        goal: "make it work".into(),
+        name: "make-it-work".into(),
+        cwd: "/repo/sub".into(),
+        project_root: "/repo".into(),
+        ..RunOptions::default()
+    }
+}
+
+fn resolve(flags: Options, profile: AgentProfile) -> Result<Resolved, UsageError> {
+    resolve_spec(&with_agent(flags, profile), &run())
+}
+
+fn value<T: Value>(text: &str) -> Option<T> {
+    Some(T::from_text(text).unwrap())
+}
+
+#[test]
+fn a_plain_run_gets_the_recipes_defaults() {
+    let Resolved { spec, notes } = resolve(Options::default(), text_agent()).unwrap();
+    assert_eq!(
+        spec,
+        LoopSpec {
+            goal: "make it work".into(),
+            recipe: "promise".into(),
+            agent: windlass_core::spec::AgentChoice { name: "mine".into(), profile: text_agent() },
+            session: SessionPolicy::Resume,
+            commit: CommitPolicy::Engine,
+            done: Done::Promise { promise: Some("<promise>COMPLETE</promise>".into()) },
+            gates: vec![],
+            limits: Limits { max_iterations: Some(5), ..Limits::default() },
+            on_limit: OnLimit::Stop,
+            on_failure: OnFailure::Stop,
+            time: TimeLimits { turn_timeout_ms: 3_600_000, stall_timeout_ms: 300_000, max_stalls: 3 },
+            workspace: WorkspaceSpec {
+                kind: WorkspaceKind::Worktree,
+                branch: "windlass/make-it-work".into(),
+                base: None,
+                allow_dirty: false,
+            },
+            follow_up: "continue".into(),
+        }
+    );
+    assert_eq!(notes, ["no sandbox is built in yet: the agent and the gates run with your rights"]);
+}
+
+#[test]
+fn everything_that_is_said_is_in_the_specification() {
+    let flags = Options {
+        max_iterations: value::<Iterations>("9"),
+        duration: value::<Millis>("2h"),
+        max_tokens: value::<Tokens>("50"),
+        budget_usd: value::<Usd>("1.5"),
+        completion_promise: value::<Promise>("DONE"),
+        gates: Some(Gates::new(vec!["a".into(), "b".into()]).unwrap()),
+        gate_timeout: value::<Millis>("1m"),
+        turn_timeout: value::<Millis>("2m"),
+        stall_timeout: value::<Millis>("3m"),
+        session: Some(SessionPolicy::Fresh),
+        commit: Some(CommitPolicy::Off),
+        branch: value::<BranchTemplate>("x/{name}"),
+        sandbox: Some(Sandbox::Off),
+        language: Some("zh-Hant".into()),
+        ..Options::default()
+    };
+    let profile = AgentProfile { output: Some(OutputFormat::Jsonl), ..text_agent() };
+    let run = RunOptions { base: Some("main".into()), ..run() };
+    let Resolved { spec, notes } = resolve_spec(&with_agent(flags, profile), &run).unwrap();
+    assert_eq!(
+        spec.limits,
+        Limits { max_iterations: Some(9), duration_ms: Some(7_200_000), budget_usd: Some(1.5), max_tokens: Some(50) }
+    );
+    assert_eq!(spec.done.promise(), Some("DONE"));
+    let gate = |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000 };
+    assert_eq!(spec.gates, [gate("a"), gate("b")]);
+    assert_eq!((spec.time.turn_timeout_ms, spec.time.stall_timeout_ms), (120_000, 180_000));
+    assert_eq!((spec.session, spec.commit), (SessionPolicy::Fresh, CommitPolicy::Off));
+    assert_eq!((spec.workspace.branch.as_str(), spec.workspace.base.as_deref()), ("x/make-it-work", Some("main")));
+    assert_eq!(spec.follow_up, "繼續");
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[test]
+fn a_goal_without_words_and_a_bad_name_are_refused() {
+    let settings = with_agent(Options::default(), text_agent());
+    for goal in ["", " \n\t", "\u{a0}"] {
+        assert_eq!(resolve_spec(&settings, &RunOptions { goal: goal.into(), ..run() }), Err(UsageError::EmptyGoal));
+    }
+    let nul = RunOptions { goal: "a\0b".into(), ..run() };
+    assert_eq!(resolve_spec(&settings, &nul), Err(UsageError::GoalHasNul));
+    let named = RunOptions { name: "Bad Name".into(), ..run() };
+    assert!(matches!(resolve_spec(&settings, &named), Err(UsageError::Name { .. })));
+    let shouting = RunOptions { goal: "  $(rm -rf /) `x` \"q\" {{goal}}\n".into(), ..run() };
+    assert_eq!(resolve_spec(&settings, &shouting).unwrap().spec.goal, shouting.goal, "a goal is never interpreted");
+}
+
+#[test]
+fn there_is_no_unlimited_loop() {
+    let zero = || Options { max_iterations: value::<Iterations>("0"), ..Options::default() };
+    let error = resolve(zero(), text_agent()).unwrap_err();
+    assert_eq!(error, UsageError::Unbounded);
+    for way_out in ["--max-iterations 1 to 100", "--duration", "--budget-usd", "--max-tokens"] {
+        assert!(error.hint().contains(way_out), "{way_out}");
+    }
+    let timed = Options { duration: value::<Millis>("1h"), ..zero() };
+    let limits = resolve(timed, text_agent()).unwrap().spec.limits;
+    assert_eq!((limits.max_iterations, limits.duration_ms), (None, Some(3_600_000)));
+
+    let tokens = || Options { max_tokens: value::<Tokens>("9"), ..zero() };
+    assert_eq!(resolve(tokens(), text_agent()).unwrap_err(), UsageError::NoTokens { agent: "mine".into() });
+    let counting = AgentProfile { usage_pattern: Some("tokens: (?<output>\\d+)".into()), ..text_agent() };
+    assert!(resolve(tokens(), counting).is_ok());
+    let also = Options { max_tokens: value::<Tokens>("9"), ..Options::default() };
+    assert!(resolve(also, text_agent()).unwrap().notes.iter().any(|note| note.contains("max_tokens cannot stop it")));
+}
+
+#[test]
+fn a_budget_needs_an_agent_that_says_what_it_spends() {
+    let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
+    let error = resolve(budget(), text_agent()).unwrap_err();
+    assert_eq!(error.to_string(), "the agent 'mine' does not say what it spends, so a budget of $2 cannot be kept");
+    assert!(error.hint().contains("--budget-usd"), "{}", error.hint());
+    let pattern = |pattern: &str| AgentProfile { usage_pattern: Some(pattern.into()), ..text_agent() };
+    assert!(resolve(budget(), pattern("in (?P<input>\\d+)")).is_err());
+    assert!(resolve(budget(), pattern("cost (?P<cost>[\\d.]+)")).is_ok());
+    assert!(resolve(budget(), pattern("cost (?<cost>[\\d.]+)")).is_ok());
+    assert!(resolve(budget(), AgentProfile { output: Some(OutputFormat::Jsonl), ..text_agent() }).is_ok());
+}
+
+#[test]
+fn the_profiles_limit_and_promise_hold_unless_somebody_says_otherwise() {
+    let profile =
+        |max| AgentProfile { max_iterations: Some(max), completion_promise: Some("OWN".into()), ..text_agent() };
+    for (max, clamped) in [(0, 1), (7, 7), (900, 100)] {
+        let spec = resolve(Options::default(), profile(max)).unwrap().spec;
+        assert_eq!(spec.limits.max_iterations, Some(clamped));
+        assert_eq!(spec.done.promise(), Some("OWN"));
+    }
+    let flags = Options {
+        max_iterations: value::<Iterations>("3"),
+        completion_promise: value::<Promise>("FLAG"),
+        ..Options::default()
+    };
+    let spec = resolve(flags, profile(7)).unwrap().spec;
+    assert_eq!((spec.limits.max_iterations, spec.done.promise()), (Some(3), Some("FLAG")));
+
+    let none = Options { completion_promise: value::<Promise>(""), ..Options::default() };
+    let Resolved { spec, notes } = resolve(none, profile(7)).unwrap();
+    assert_eq!(spec.done, Done::Promise { promise: None });
+    assert!(notes.iter().any(|note| note.contains("only a limit ends this loop")), "{notes:?}");
+
+    let empty = AgentProfile { completion_promise: Some(String::new()), ..text_agent() };
+    assert_eq!(
+        resolve(Options::default(), empty).unwrap().spec.done.promise(),
+        Some("<promise>COMPLETE</promise>"),
+        "an empty one in a profile is an unset one"
+    );
+    let lines = AgentProfile { completion_promise: Some("a\nb".into()), ..text_agent() };
+    assert!(matches!(resolve(Options::default(), lines), Err(UsageError::Promise { .. })));
+}
+
+#[test]
+fn without_a_loop_there_is_one_turn_and_the_gates() {
+    let single =
+        |flags, profile, no_loop| resolve_spec(&with_agent(flags, profile), &RunOptions { no_loop, ..run() }).unwrap();
+    let off = || AgentProfile { loop_enabled: Some(false), max_iterations: Some(9), ..text_agent() };
+    let by_flag = single(Options::default(), text_agent(), true);
+    let by_profile = single(Options::default(), off(), false);
+    for resolved in [&by_flag, &by_profile] {
+        assert_eq!(resolved.spec.done, Done::Gates);
+        assert_eq!(resolved.spec.limits.max_iterations, Some(1));
+    }
+    assert!(by_profile.notes[0].contains("loop_enabled = false"));
+    let flags = Options { max_iterations: value::<Iterations>("3"), ..Options::default() };
+    assert!(single(flags, off(), false).notes[0].ends_with("--max-iterations is not used"));
+    let unset = single(Options::default(), AgentProfile { loop_enabled: None, ..text_agent() }, false);
+    assert_eq!(unset.spec.limits.max_iterations, Some(5), "only an explicit false is one");
+}
+
+#[test]
+fn agents_are_found_by_name_or_made_from_a_command() {
+    let named = |agent: Option<&str>, run: RunOptions| {
+        resolve_spec(&settings(Options { agent: agent.map(Into::into), ..Options::default() }), &run)
+    };
+    assert_eq!(named(None, run()).unwrap_err(), UsageError::NoAgent);
+    let error = named(Some("dmo"), run()).unwrap_err();
+    assert_eq!(error.to_string(), "unknown agent 'dmo'");
+    assert!(error.hint().starts_with("did you mean 'demo'?"), "{}", error.hint());
+    assert!(named(Some("zzz"), run()).unwrap_err().hint().starts_with("known agents: demo;"));
+    let demo = named(Some("demo"), run()).unwrap().spec.agent;
+    assert_eq!((demo.display_name(), demo.profile.command[0].as_str()), ("Demo", "{self}"));
+    let installed = RunOptions { installed_agent: Some("demo".into()), ..run() };
+    assert_eq!(named(None, installed).unwrap().spec.agent.name, "demo");
+
+    let command = |words: &str| named(Some("demo"), RunOptions { agent_command: Some(words.into()), ..run() });
+    let agent = command("./my-agent.sh --say 'a b' {prompt} $HOME `x`").unwrap().spec.agent;
+    assert_eq!(agent.name, "my-agent.sh");
+    assert_eq!(
+        agent.profile.command,
+        ["/repo/sub/my-agent.sh", "--say", "a b", "{prompt}", "$HOME", "`x`"],
+        "words are split, nothing else; a relative program is meant from where the user is"
+    );
+    assert_eq!(command("agent").unwrap().spec.agent.profile.command, ["agent"], "looked up in PATH");
+    assert_eq!(command("/a/b c").unwrap().spec.agent.profile.command, ["/a/b", "c"]);
+    assert_eq!(command("agent 'open").unwrap_err(), UsageError::UnclosedQuote);
+    for empty in ["", "  ", "''"] {
+        assert_eq!(command(empty).unwrap_err(), UsageError::EmptyCommand, "{empty:?}");
+    }
+
+    let relative = AgentProfile::of_command(vec!["tools/agent".into()]);
+    assert_eq!(resolve(Options::default(), relative).unwrap().spec.agent.profile.command, ["/repo/tools/agent"]);
+    let error = resolve(Options::default(), AgentProfile::default()).unwrap_err();
+    assert_eq!(error, UsageError::NoCommand { name: "mine".into() });
+}
+
+#[test]
+fn a_pattern_that_is_none_is_refused_with_its_key() {
+    for (key, profile) in [
+        ("session_pattern", AgentProfile { session_pattern: Some("(".into()), ..text_agent() }),
+        ("usage_pattern", AgentProfile { usage_pattern: Some("[".into()), ..text_agent() }),
+        ("answer_pattern", AgentProfile { answer_pattern: Some("*".into()), ..text_agent() }),
+    ] {
+        let error = resolve(Options::default(), profile).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("{key} of the agent 'mine' is not a regular expression: ")));
+        assert!(!error.to_string().contains('\n'), "{error}");
+        assert!(error.hint().contains("[agents.mine]"));
+    }
+}
+
+#[test]
+fn the_model_goes_where_the_command_has_a_place_for_it() {
+    let agent = || AgentProfile {
+        command: vec!["agent".into(), "--model={model}".into()],
+        resume_args: vec!["{model}".into()],
+        ..AgentProfile::default()
+    };
+    let model = |name: &str| Options { model: Some(name.into()), ..Options::default() };
+    let profile = resolve(model("m1"), agent()).unwrap().spec.agent.profile;
+    assert_eq!((profile.command[1].as_str(), profile.resume_args[0].as_str()), ("--model=m1", "m1"));
+    assert_eq!(profile.model.as_deref(), Some("m1"));
+    let own = AgentProfile { model: Some("own".into()), ..agent() };
+    assert_eq!(resolve(Options::default(), own).unwrap().spec.agent.profile.command[1], "--model=own");
+    assert_eq!(resolve(Options::default(), agent()).unwrap_err(), UsageError::NoModel { agent: "mine".into() });
+    assert_eq!(resolve(model("m1"), text_agent()).unwrap_err(), UsageError::ModelUnused { agent: "mine".into() });
+    let mut from_file = with_agent(model("m1"), text_agent());
+    from_file.model.origin = windlass_engine::config::Origin::Env { name: "WINDLASS_MODEL".into() };
+    let notes = resolve_spec(&from_file, &run()).unwrap().notes;
+    assert!(notes[0].contains("'model' is not used"), "a general setting is no mistake: {notes:?}");
+}
+
+#[test]
+fn a_recipe_that_is_not_there_names_those_that_are() {
+    let recipe = |name: &str| resolve(Options { recipe: Some(name.into()), ..Options::default() }, text_agent());
+    let error = recipe("promis").unwrap_err();
+    assert_eq!(
+        (error.to_string().as_str(), error.hint().as_str()),
+        ("unknown recipe 'promis'", "did you mean 'promise'?")
+    );
+    let hint = recipe("xyzzy").unwrap_err().hint();
+    for name in windlass_core::recipe::built_in_names() {
+        assert!(hint.contains(name), "{hint}");
+    }
+}
+
+#[test]
+fn a_target_belongs_to_a_recipe_that_has_one() {
+    let settings = with_agent(Options::default(), text_agent());
+    let target = |iter: Option<u32>, time: Option<&str>| {
+        resolve_spec(&settings, &RunOptions { iter, time: time.map(Into::into), ..run() }).unwrap_err()
+    };
+    assert_eq!(target(Some(3), Some("5m")).to_string(), "Cannot specify both --iter and --time");
+    assert!(matches!(target(Some(3), None), UsageError::NoTarget { .. }));
+    assert!(target(Some(3), None).hint().contains("promise"));
+    assert_eq!(target(Some(0), None), UsageError::TargetRange { iterations: 0 });
+    assert_eq!(target(Some(101), None), UsageError::TargetRange { iterations: 101 });
+    assert_eq!(target(None, Some("5")).hint(), windlass_core::duration::HINT);
+    let plan = RunOptions { plan: Some("plan.md".into()), ..run() };
+    assert_eq!(resolve_spec(&settings, &plan), Err(UsageError::PlanUnused { recipe: "promise".into() }));
+}
+
+#[test]
+fn in_place_the_loop_stays_on_the_checkouts_branch() {
+    let flags = Options { in_place: Some(true), ..Options::default() };
+    let run = RunOptions { allow_dirty: true, ..run() };
+    let workspace = resolve_spec(&with_agent(flags, text_agent()), &run).unwrap().spec.workspace;
+    assert_eq!(
+        workspace,
+        WorkspaceSpec { kind: WorkspaceKind::InPlace, branch: String::new(), base: None, allow_dirty: true }
+    );
+}
+
+#[test]
+fn every_usage_error_has_a_way_out() {
+    for error in [UsageError::EmptyGoal, UsageError::NoAgent, UsageError::UnclosedQuote, UsageError::BothTargets] {
+        assert!(!error.hint().is_empty());
+        assert!(!error.to_string().ends_with('.'));
+    }
+}

@@ -1,0 +1,124 @@
+//! In place: the user's own checkout, on conditions.
+
+#[path = "workspace_fixture.rs"]
+mod fixture;
+
+use fixture::{Fixture, first, names, next, read, write};
+use windlass_engine::workspace::{Kind, Reopen, RestoreRequest, WorkspaceError};
+
+#[tokio::test]
+async fn the_current_branch_is_the_loops() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::InPlace).await;
+    let ws = &opened.workspace;
+    assert_eq!((ws.dir.clone(), ws.branch.as_str()), (fx.repo.clone(), "main"));
+    write(&fx.repo.join("a"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["a added"]);
+    assert_eq!(one.commit, Some(fx.rev("main")));
+    assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "");
+    write(&fx.repo.join("a"), "2");
+    assert_eq!(
+        fx.workspaces.create(&fx.request("fix", Kind::InPlace)).await.expect_err("dirty").to_string(),
+        format!("the checkout {} has 1 uncommitted file", fx.repo.display())
+    );
+}
+
+#[tokio::test]
+async fn a_dirty_tree_is_refused_unless_told_otherwise() {
+    let fx = Fixture::new();
+    write(&fx.repo.join("a"), "1");
+    write(&fx.repo.join("README"), "2");
+    let mut request = fx.request("fix", Kind::InPlace);
+    let error = fx.workspaces.create(&request).await.expect_err("dirty");
+    assert!(matches!(error, WorkspaceError::Dirty { files: 2, .. }), "{error}");
+    assert!(error.hint().expect("hint").contains("git stash -u"));
+    request.allow_dirty = true;
+    let opened = fx.workspaces.create(&request).await.expect("allowed");
+    assert!(opened.notes.iter().any(|note| note.contains("2 uncommitted")), "{:?}", opened.notes);
+    let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["README modified", "a added"]);
+}
+
+#[tokio::test]
+async fn operations_in_progress_and_a_detached_head_are_refused_with_the_way_out() {
+    let fx = Fixture::new();
+    let request = fx.request("fix", Kind::InPlace);
+    for (file, operation, way) in [
+        ("MERGE_HEAD", "merge", "git merge --abort"),
+        ("rebase-merge/head-name", "rebase", "git rebase --abort"),
+        ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),
+        ("REVERT_HEAD", "revert", "git revert --abort"),
+        ("BISECT_LOG", "bisect", "git bisect reset"),
+    ] {
+        let path = fx.repo.join(".git").join(file);
+        write(&path, "x\n");
+        let error = fx.workspaces.create(&request).await.expect_err(operation);
+        assert_eq!(error.to_string(), format!("a {operation} is in progress in {}", fx.repo.display()));
+        assert!(error.hint().expect("hint").contains(way), "{:?}", error.hint());
+        std::fs::remove_file(&path).expect("rm");
+        let _ = std::fs::remove_dir(path.parent().expect("parent"));
+    }
+    fx.git(&fx.repo, &["checkout", "-q", "--detach"]);
+    let error = fx.workspaces.create(&request).await.expect_err("detached");
+    assert!(matches!(error, WorkspaceError::DetachedHead { .. }), "{error}");
+    assert!(error.hint().expect("hint").contains("switch -c"));
+}
+
+#[tokio::test]
+async fn files_are_never_reset_but_always_saved() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::InPlace).await;
+    let ws = &opened.workspace;
+    write(&fx.repo.join("a"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    write(&fx.repo.join("a"), "the user typed this");
+    let index = std::fs::read(fx.repo.join(".git/index")).expect("index");
+    let commit = one.commit.clone().expect("commit");
+    let save_as = ws.keep_ref("cut", "t2");
+    let reopened = fx
+        .workspaces
+        .reopen(ws, &Reopen::ResetTo { commit: commit.clone(), save_as: save_as.clone() })
+        .await
+        .expect("reopen");
+    assert!(!reopened.reset);
+    assert_eq!(reopened.saved.expect("saved").name, save_as);
+    assert_eq!(fx.git(&fx.repo, &["show", &format!("{save_as}:a")]), "the user typed this");
+    let request = RestoreRequest { commit, tree: Some(one.tree.clone()), save_as: None, never_commit: Vec::new() };
+    let restored = fx.workspaces.restore_to(ws, &request).await.expect("restore");
+    assert!(!restored.restored);
+    assert_eq!(fixture::listed(&restored.changed), ["a modified"]);
+    assert_eq!(read(&fx.repo.join("a")), "the user typed this");
+    assert_eq!(std::fs::read(fx.repo.join(".git/index")).expect("index"), index, "the user's index is untouched");
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    assert_eq!(names(&two), ["a modified"]);
+}
+
+#[tokio::test]
+async fn a_rollback_that_the_user_asked_for_does_move_the_checkout() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::InPlace).await;
+    let ws = &opened.workspace;
+    write(&fx.repo.join("a"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    write(&fx.repo.join("b"), "2");
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    let save_as = ws.keep_ref("rollback", "1");
+    let back = fx.workspaces.rollback(ws, one.commit.as_deref().expect("commit"), &save_as).await.expect("rollback");
+    assert!(back.restored && !fx.repo.join("b").exists());
+    assert_eq!(Some(fx.rev(&save_as)), two.commit);
+    assert_eq!(Some(fx.rev("main")), one.commit);
+    assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn removing_leaves_the_checkout_alone() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::InPlace).await;
+    let ws = &opened.workspace;
+    write(&fx.repo.join("a"), "1");
+    let removed = fx.workspaces.remove(ws, Some("main")).await.expect("remove");
+    assert!(!removed.branch_deleted && removed.saved.is_empty());
+    assert_eq!(read(&fx.repo.join("a")), "1");
+    assert!(!ws.index.exists());
+}
