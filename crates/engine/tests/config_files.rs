@@ -261,6 +261,19 @@ fn broken_toml_names_the_place() {
 }
 
 #[test]
+fn a_file_cut_off_anywhere_is_read_or_refused_but_never_a_panic() {
+    let text = "agent = \"修\"\ngates = [\"a\", 'b']\n[agents.\"x y\"]\ncommand = [\"a\"]\nenv = { A = \"1\" }\n# 复\n"
+        .as_bytes();
+    for end in 0..text.len() {
+        if let Err(error) = Home::new(&text[..end]).load() {
+            assert!(error.to_string().contains("config.toml:"), "{error}");
+        }
+    }
+    let deep = format!("gates = {}", "[".repeat(50_000));
+    assert!(matches!(Home::new(deep).load(), Err(ConfigError::Syntax { .. })));
+}
+
+#[test]
 fn a_file_that_is_not_text_names_the_first_bad_byte() {
     let (error, hint) = refused(b"agent = \"a\"\nmodel = \"\xff\"\n");
     assert_eq!((error.as_str(), hint.as_str()), ("config.toml:2:10 is not valid UTF-8", "save the file as UTF-8"));
@@ -291,7 +304,7 @@ fn a_missing_file_says_nothing_and_an_unreadable_one_is_an_error() {
     assert!(matches!(home.load(), Err(ConfigError::TooLarge { .. })));
 
     let home = Home::new("agent = \"a\"");
-    fs::set_permissions(home.file(), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(home.file(), fs::Permissions::from_mode(0o000)).unwrap();
     // Root reads everything, so there the file counts as readable.
     if fs::read(home.file()).is_err() {
         assert!(matches!(home.load(), Err(ConfigError::Unreadable { .. })));

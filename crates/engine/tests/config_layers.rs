@@ -79,11 +79,8 @@ fn every_key_can_be_set_by_every_layer() {
     for key in KEYS {
         let example = key.example;
         let text = serde_json::from_str::<serde_json::Value>(example).unwrap();
-        let in_env = match &text {
-            serde_json::Value::Array(items) => items[0].as_str().unwrap().to_owned(),
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let first = text.as_array().map_or(&text, |items| &items[0]);
+        let in_env = first.as_str().map_or_else(|| first.to_string(), str::to_owned);
         let line = format!("{} = {example}\n", key.name);
         let user = World::new(&line, "");
         let project = World::new("", &line);

@@ -28,7 +28,7 @@ pub enum UsageError {
     EmptyCommand,
     #[error("{key} of the agent '{agent}' is not a regular expression: {problem}")]
     Pattern { agent: String, key: &'static str, problem: String },
-    #[error("the agent '{agent}' is told no model: its command has no place for one")]
+    #[error("the agent '{agent}' takes no model: its command has no place for one")]
     ModelUnused { agent: String },
     #[error("the command of the agent '{agent}' needs a model, and none is chosen")]
     NoModel { agent: String },

@@ -105,6 +105,11 @@ impl BranchTemplate {
         Ok(Self(text))
     }
 
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The branch of the loop with this name.
     pub fn fill(&self, name: &str) -> String {
         self.0.replace(NAME, name)
