@@ -1,5 +1,6 @@
 //! Command lines: what is taken, what is refused, and in which words.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
@@ -10,10 +11,8 @@ use windlass_engine::config::{Gates, KEYS, Options, Sandbox, Value};
 
 fn run(args: &[&str]) -> Result<RunArgs, Refusal> {
     let words = ["windlass", "run"].iter().chain(args);
-    match parse(words)?.command {
-        Command::Run(args) => Ok(*args),
-        other => panic!("not run: {other:?}"),
-    }
+    let Command::Run(args) = parse(words)?.command else { panic!("not run") };
+    Ok(*args)
 }
 
 fn refused(words: &[&str]) -> (String, Vec<String>) {
@@ -259,9 +258,10 @@ fn a_directory_can_be_named_before_and_after_the_command() {
 
 #[test]
 fn resume_raises_limits_with_or_without_a_plus() {
-    let raise = |args: &[&str]| match parse(["windlass", "resume", "name"].iter().chain(args)).unwrap().command {
-        Command::Resume(args) => args.raise.raise(),
-        other => panic!("not resume: {other:?}"),
+    let raise = |args: &[&str]| {
+        let words = ["windlass", "resume", "name"].iter().chain(args);
+        let Command::Resume(args) = parse(words).unwrap().command else { panic!("not resume") };
+        args.raise.raise()
     };
     let all = Raise { max_iterations: 5, duration_ms: 1_800_000, budget_usd: 2.0, max_tokens: 10 };
     assert_eq!(
@@ -315,6 +315,21 @@ fn the_other_commands_take_what_the_contract_says() {
     ] {
         refused(words);
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn bytes_that_are_no_text_are_refused_where_text_is_needed() {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = OsString::from_vec(vec![b'a', 0xff]);
+    let words = |last: &[&OsString]| {
+        let words = ["windlass", "run"].map(OsString::from).into_iter().chain(last.iter().map(|&word| word.clone()));
+        parse(words.collect::<Vec<_>>())
+    };
+    let refusal = words(&[&bytes]).unwrap_err();
+    assert!(refusal.text().starts_with("error: invalid UTF-8"), "{}", refusal.text());
+    assert_eq!(refusal.exit_code(), 2);
+    assert!(words(&[&"--prompt-file".into(), &bytes]).is_ok(), "a file may be called anything");
 }
 
 #[test]

@@ -44,7 +44,8 @@ fn settings(page: &mut String) {
         let _ = writeln!(page, "| `{}` | {} |", field.name, cell(field.doc));
     }
     page.push_str(
-        "\n## Environment\n\nAn empty variable counts as one that is not set. `WINDLASS_GATES` holds one command a line.\n\n\
+        "\n## Environment\n\nAn empty variable counts as one that is not set: a flag or a file switches the completion promise off.\n\
+         `WINDLASS_GATES` holds one command a line.\n\n\
          | variable | meaning |\n|---|---|\n",
     );
     for variable in environment() {

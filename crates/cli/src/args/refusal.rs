@@ -19,12 +19,12 @@ pub enum Refusal {
 impl Refusal {
     pub(super) fn of(error: &clap::Error) -> Self {
         let rendered = error.render();
-        match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Refusal::Asked { text: rendered.ansi().to_string() },
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                Refusal::NothingTyped { text: rendered.ansi().to_string() }
-            }
-            _ => wrong(error, &rendered.to_string()),
+        if !error.use_stderr() {
+            Refusal::Asked { text: rendered.ansi().to_string() }
+        } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            Refusal::NothingTyped { text: rendered.ansi().to_string() }
+        } else {
+            wrong(error, &rendered.to_string())
         }
     }
 
@@ -90,21 +90,20 @@ fn command_of(error: &clap::Error) -> String {
 /// A goal without quotes falls apart into words that nothing expects, and a goal without `run` is no command.
 fn forgotten_quotes(error: &clap::Error, command: &str) -> Option<String> {
     let word = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word.clone()),
+        Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
     };
-    match error.kind() {
-        ErrorKind::UnknownArgument if matches!(command, "windlass run" | "windlass steer") => {
-            word(ContextKind::InvalidArg)
-                .filter(|word| !word.starts_with('-'))
-                .map(|_| format!("put the text in quotes: {command} … \"make the tests pass\""))
-        }
-        ErrorKind::MissingRequiredArgument if command == "windlass run" => {
-            Some("say what the loop is for: windlass run \"make the tests pass\"".to_owned())
-        }
-        ErrorKind::InvalidSubcommand => word(ContextKind::InvalidSubcommand)
-            .filter(|word| word.contains(' '))
-            .map(|goal| format!("a loop is started with run: windlass run \"{}\"", goal.escape_debug())),
-        _ => None,
+    let kind = error.kind();
+    if kind == ErrorKind::UnknownArgument && matches!(command, "windlass run" | "windlass steer") {
+        word(ContextKind::InvalidArg).filter(|word| !word.starts_with('-'))?;
+        return Some(format!("put the text in quotes: {command} … \"make the tests pass\""));
     }
+    if kind == ErrorKind::MissingRequiredArgument && command == "windlass run" {
+        return Some("say what the loop is for: windlass run \"make the tests pass\"".to_owned());
+    }
+    if kind == ErrorKind::InvalidSubcommand {
+        let goal = word(ContextKind::InvalidSubcommand).filter(|word| word.contains(' '))?;
+        return Some(format!("a loop is started with run: windlass run \"{}\"", goal.escape_debug()));
+    }
+    None
 }
