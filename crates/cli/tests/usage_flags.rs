@@ -127,17 +127,22 @@ fn a_typo_in_every_flag_of_every_command_is_refused() {
     for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
         for flag in command.get_arguments().filter_map(|arg| arg.get_long()).filter(|flag| *flag != "help") {
             let mut typo = flag.to_owned();
-            // A letter too few; in a flag of three letters that leaves too little to be sure, so there one too many.
-            if flag.len() > 3 {
-                typo.remove(flag.len() / 2)
-            } else {
-                typo.insert(1, 'x');
-                'x'
-            };
+            typo.remove(typo.len() / 2);
             let (error, hints) = refused(&[command.get_name(), &format!("--{typo}")]);
             assert_eq!(error, format!("unexpected argument '--{typo}' found"), "{}", command.get_name());
             assert!(hints.iter().any(|hint| hint.contains(&format!("'--{flag}'"))), "--{typo}: {hints:?}");
         }
+    }
+}
+
+#[test]
+fn a_typo_in_every_command_names_the_command_that_was_meant() {
+    for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
+        let mut typo = command.get_name().to_owned();
+        typo.remove(typo.len() / 2);
+        let (error, hints) = refused(&[&typo]);
+        assert_eq!(error, format!("unrecognized subcommand '{typo}'"));
+        assert!(hints[0].contains(&format!("'{}'", command.get_name())), "{typo}: {hints:?}");
     }
 }
 
@@ -168,6 +173,8 @@ fn iterations_out_of_range_name_the_range() {
         let (error, _) = refused(&["run", "goal", "--max-iterations", text]);
         assert!(error.contains("whole number from 1 to 100"), "{error}");
     }
+    let (_, hints) = refused(&["-C", "/x", "run", "goal", "--max-iterations", "101"]);
+    assert_eq!(hints.last().unwrap(), "'windlass run --help' shows what can be said");
     assert!(run(&["goal", "--max-iterations", "0"]).is_ok(), "whether another limit is there is judged later");
 }
 

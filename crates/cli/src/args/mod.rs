@@ -89,7 +89,8 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    Cli::try_parse_from(args).map_err(|error| Refusal::of(&error))
+    let words: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    Cli::try_parse_from(&words).map_err(|error| Refusal::of(&error, &words))
 }
 
 /// The definition itself, for completions.

@@ -1,9 +1,10 @@
 //! What is printed when a command line cannot be taken, or asks for help.
 
 use std::error::Error as _;
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use windlass_engine::config::ValueError;
+use windlass_engine::config::{ValueError, nearest};
 
 /// A command line that starts nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +18,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn of(error: &clap::Error) -> Self {
+    pub(super) fn of(error: &clap::Error, words: &[OsString]) -> Self {
         let rendered = error.render();
         if !error.use_stderr() {
             Refusal::Asked { text: rendered.ansi().to_string() }
         } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             Refusal::NothingTyped { text: rendered.ansi().to_string() }
         } else {
-            wrong(error, &rendered.to_string())
+            wrong(error, &rendered.to_string(), words)
         }
     }
 
@@ -49,7 +50,7 @@ impl Refusal {
 }
 
 /// The parser's report in our form: one line for the fault, one for each way out.
-fn wrong(error: &clap::Error, rendered: &str) -> Refusal {
+fn wrong(error: &clap::Error, rendered: &str, words: &[OsString]) -> Refusal {
     let mut lines = rendered.lines();
     let mut fault = String::new();
     let mut hints = Vec::new();
@@ -70,39 +71,67 @@ fn wrong(error: &clap::Error, rendered: &str) -> Refusal {
     if let Some(value) = error.source().and_then(|source| source.downcast_ref::<ValueError>()) {
         hints.extend(value.hint.as_deref().map(str::to_owned));
     }
-    let command = command_of(error);
+    let (command, definition) = typed_command(words);
+    if !hints.iter().any(|hint| hint.contains("similar")) {
+        hints.splice(0..0, similar(error, &definition));
+    }
     hints.extend(forgotten_quotes(error, &command));
     hints.push(format!("'{command} --help' shows what can be said"));
     Refusal::Wrong { error: fault, hints }
 }
 
-/// The command that was typed, out of its usage line: the words before the first option or argument.
-fn command_of(error: &clap::Error) -> String {
-    let usage = match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
-        _ => String::new(),
-    };
-    let words = usage.split_whitespace().skip(1);
-    let command: Vec<_> = words.take_while(|word| !word.starts_with(['[', '<', '-', '+'])).collect();
-    if command.is_empty() { "windlass".to_owned() } else { command.join(" ") }
+/// The command that was typed, as far as it is one.
+fn typed_command(words: &[OsString]) -> (String, clap::Command) {
+    let mut definition = super::definition();
+    let mut command = definition.get_name().to_owned();
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        if word == "-C" {
+            words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            let Some(sub) = word.to_str().and_then(|word| definition.find_subcommand(word)).cloned() else { break };
+            command = format!("{command} {}", sub.get_name());
+            definition = sub;
+        }
+    }
+    (command, definition)
+}
+
+/// What a word that is too short for the parser's own guess may have meant.
+fn similar(error: &clap::Error, definition: &clap::Command) -> Option<String> {
+    let kind = error.kind();
+    if kind == ErrorKind::InvalidSubcommand {
+        let known = definition.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+        let near = nearest(word(error, ContextKind::InvalidSubcommand)?, known)?;
+        return Some(format!("a similar subcommand exists: '{near}'"));
+    }
+    if kind == ErrorKind::UnknownArgument {
+        let typed = word(error, ContextKind::InvalidArg)?.strip_prefix("--")?;
+        let near = nearest(typed, definition.get_arguments().filter_map(clap::Arg::get_long))?;
+        return Some(format!("a similar argument exists: '--{near}'"));
+    }
+    None
+}
+
+fn word(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    }
 }
 
 /// A goal without quotes falls apart into words that nothing expects, and a goal without `run` is no command.
 fn forgotten_quotes(error: &clap::Error, command: &str) -> Option<String> {
-    let word = |kind| match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word.as_str()),
-        _ => None,
-    };
     let kind = error.kind();
     if kind == ErrorKind::UnknownArgument && matches!(command, "windlass run" | "windlass steer") {
-        word(ContextKind::InvalidArg).filter(|word| !word.starts_with('-'))?;
+        word(error, ContextKind::InvalidArg).filter(|word| !word.starts_with('-'))?;
         return Some(format!("put the text in quotes: {command} … \"make the tests pass\""));
     }
     if kind == ErrorKind::MissingRequiredArgument && command == "windlass run" {
         return Some("say what the loop is for: windlass run \"make the tests pass\"".to_owned());
     }
     if kind == ErrorKind::InvalidSubcommand {
-        let goal = word(ContextKind::InvalidSubcommand).filter(|word| word.contains(' '))?;
+        let goal = word(error, ContextKind::InvalidSubcommand).filter(|word| word.contains(' '))?;
         return Some(format!("a loop is started with run: windlass run \"{}\"", goal.escape_debug()));
     }
     None

@@ -19,9 +19,12 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Jaro–Winkler favours a common start; the edit distance finds a name whose first letters are the wrong ones.
-fn likeness(a: &str, b: &str) -> f64 {
-    strsim::jaro_winkler(a, b).max(strsim::normalized_damerau_levenshtein(a, b))
+/// Jaro–Winkler favours a common start; the edit distance finds a name whose first letters are the wrong ones. One slip
+/// in a word of three letters is much of the word, but still one slip.
+fn likeness(name: &str, candidate: &str) -> f64 {
+    let likeness = strsim::jaro_winkler(name, candidate).max(strsim::normalized_damerau_levenshtein(name, candidate));
+    let one_slip = candidate.len() >= 3 && strsim::damerau_levenshtein(name, candidate) == 1;
+    if one_slip { likeness.max(ALIKE) } else { likeness }
 }
 
 #[cfg(test)]
@@ -34,6 +37,7 @@ mod tests {
         assert_eq!(nearest("max-iteration", known), Some("max_iterations"));
         assert_eq!(nearest("MAX_TOKEN", known), Some("max_tokens"));
         assert_eq!(nearest("gate", known), Some("gates"));
+        assert_eq!(nearest("rn", ["stop", "run"]), Some("run"));
         assert_eq!(nearest("xyzzy", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest("gates", []), None);
