@@ -31,11 +31,14 @@ struct Watching {
 
 pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     let goal = args.goal_source().read(&context.cwd, std::io::stdin().lock()).map_err(|error| {
-        let hint = error.hint();
-        Failure::usage(error.to_string(), hint)
+        let causes = std::error::Error::source(&error).map(ToString::to_string).into_iter().collect();
+        Failure { causes, ..Failure::usage(error.to_string(), error.hint()) }
     })?;
     let project = context.project().await?;
     let settings = context.settings(Some(&project), args.options())?;
+    for warning in &settings.warnings {
+        eprintln!("warning: {warning}");
+    }
     let slugged = slug(&goal);
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -59,9 +62,6 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             ..RunOptions::default()
         },
     )?;
-    for warning in &settings.warnings {
-        eprintln!("warning: {warning}");
-    }
     let engine = context.engine().await?;
     let mut notes = resolved.notes;
     if resolved.spec.gates.is_empty()
@@ -74,7 +74,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
         name,
         numbered: args.name.is_none(),
         spec: resolved.spec,
-        branch_template: settings.branch.value.map_or("windlass/{name}".to_owned(), |branch| branch.fill("{name}")),
+        branch_template: settings.branch.value.map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned()),
     };
     let held = engine.create(new).await?;
     if !args.json {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
-use windlass_core::spec::LoopSpec;
+use windlass_core::spec::{LoopSpec, WorkspaceKind};
 use windlass_core::stop::Status;
 use windlass_supervise::{Launcher, ProcessIdentity};
 
@@ -114,7 +114,9 @@ impl Engine {
     pub async fn create(self: &Arc<Self>, mut new: NewLoop) -> Result<Held, EngineError> {
         let project = new.project.to_string_lossy().into_owned();
         new.name = self.free_name(&project, &new).await?;
-        new.spec.workspace.branch = new.branch_template.replace("{name}", &new.name);
+        if new.spec.workspace.kind != WorkspaceKind::InPlace {
+            new.spec.workspace.branch = new.branch_template.replace("{name}", &new.name);
+        }
         let id = LoopId(Uuid::now_v7().to_string());
         let now = self.clock.now();
         let created = Event::LoopCreated { id: id.clone(), name: new.name.clone(), project, spec: Box::new(new.spec) };
