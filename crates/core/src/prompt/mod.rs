@@ -6,7 +6,7 @@
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use crate::agent::TurnOutcome;
+use crate::agent::{ErrorKind, TurnOutcome};
 use crate::machine::{IterationRecord, LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
@@ -101,13 +101,12 @@ fn task_context(state: &LoopState) -> String {
     )
 }
 
-/// `commit <first 7>` or `no changes`.
+/// `commit <first 7>`, `no changes`, or that nobody commits.
 fn commit_status(record: &IterationRecord) -> String {
     match &record.checkpoint.commit {
-        Some(commit) if record.checkpoint.files_changed > 0 => {
-            format!("commit {}", commit.chars().take(7).collect::<String>())
-        }
-        Some(_) | None => "no changes".to_owned(),
+        Some(_) | None if record.checkpoint.files_changed == 0 => "no changes".to_owned(),
+        Some(commit) => format!("commit {}", commit.chars().take(7).collect::<String>()),
+        None => "not committed".to_owned(),
     }
 }
 
@@ -139,7 +138,15 @@ fn recovery(state: &LoopState) -> Option<String> {
     state.turn.as_ref().filter(|turn| turn.recovery)?;
     let why = match state.last_turn.as_ref().map(|last| &last.report.outcome) {
         Some(TurnOutcome::RateLimited { .. }) => "a rate limit",
-        Some(TurnOutcome::Failed { .. }) => "the provider did not answer",
+        Some(TurnOutcome::Failed { kind, .. }) => match kind {
+            ErrorKind::RateLimit => "a rate limit",
+            ErrorKind::Overloaded | ErrorKind::Network => "the provider did not answer",
+            ErrorKind::ContextOverflow
+            | ErrorKind::Auth
+            | ErrorKind::ModelNotFound
+            | ErrorKind::UnknownSession
+            | ErrorKind::Other => "the agent could not go on",
+        },
         Some(TurnOutcome::Interrupted) => "it was interrupted",
         Some(TurnOutcome::CutOff | TurnOutcome::Finished | TurnOutcome::NotStarted { .. }) | None => {
             "the machine or the engine went away"
@@ -163,12 +170,21 @@ fn refusal(state: &LoopState) -> Option<String> {
                 }
             };
             let output = last_chars(gate.output_tail.trim_end(), LONGEST_GATE_OUTPUT);
-            context! { command => gate.command.as_str(), how, output }
+            context! { command => gate.command.as_str(), how, fence => fence_around(&output), output }
         })
         .collect();
     if !failing.is_empty() {
-        let gates = state.gates.len();
-        return Some(fill(GATES_FAILED, context! { claimed => judged.claim, failing, gates }));
+        let which = match state.gates.len() {
+            1 => "The gate".to_owned(),
+            gates => format!("{} of {gates} gates", failing.len()),
+        };
+        // A turn that failed is not judged: what is known is older than its commit.
+        let when = if judged.success {
+            "after your last turn"
+        } else {
+            "when last run; your last turn ended with an error, so that nothing was run after it"
+        };
+        return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, which, when, failing }));
     }
     let unseen_message = judged.claim && judged.success && state.spec.done.promise().is_some();
     unseen_message.then(|| STEERING_PENDING.trim_end().to_owned())
@@ -189,6 +205,15 @@ fn steering(state: &LoopState) -> Vec<String> {
         .collect()
 }
 
+/// A fence that the text itself does not close.
+fn fence_around(text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    fence
+}
+
 /// The end of a text, which for output of programs is the part that matters.
 fn last_chars(text: &str, most: usize) -> String {
     let count = text.chars().count();
@@ -202,7 +227,7 @@ fn last_chars(text: &str, most: usize) -> String {
 fn fill(text: &str, values: Value) -> String {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_filter("length", minijinja::filters::length);
+    environment.add_filter("lower", minijinja::filters::lower);
     // The texts are part of the program and filled by tests: one that does not render is a bug.
     environment.render_str(text, values).unwrap_or_else(|error| unreachable!("{error:#}")).trim_end().to_owned()
 }
