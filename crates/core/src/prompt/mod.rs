@@ -174,17 +174,14 @@ fn refusal(state: &LoopState) -> Option<String> {
         })
         .collect();
     if !failing.is_empty() {
-        let which = match state.gates.len() {
-            1 => "The gate".to_owned(),
-            gates => format!("{} of {gates} gates", failing.len()),
-        };
+        let gates = state.gates.len();
         // A turn that failed is not judged: what is known is older than its commit.
         let when = if judged.success {
             "after your last turn"
         } else {
             "when last run; your last turn ended with an error, so that nothing was run after it"
         };
-        return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, which, when, failing }));
+        return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, gates, when, failing }));
     }
     let unseen_message = judged.claim && judged.success && state.spec.done.promise().is_some();
     unseen_message.then(|| STEERING_PENDING.trim_end().to_owned())
@@ -227,7 +224,7 @@ fn last_chars(text: &str, most: usize) -> String {
 fn fill(text: &str, values: Value) -> String {
     let mut environment = Environment::empty();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_filter("lower", minijinja::filters::lower);
+    environment.add_filter("length", minijinja::filters::length);
     // The texts are part of the program and filled by tests: one that does not render is a bug.
     environment.render_str(text, values).unwrap_or_else(|error| unreachable!("{error:#}")).trim_end().to_owned()
 }
