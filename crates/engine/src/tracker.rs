@@ -17,9 +17,7 @@ use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, de
 use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
 use windlass_core::recipe;
-use windlass_core::spec::{
-    AgentChoice, CommitPolicy, Done, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec,
-};
+use windlass_core::spec::{AgentChoice, CommitPolicy, Done, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec};
 
 use crate::clock::Clock;
 use crate::log_lines;
