@@ -110,12 +110,10 @@ impl Claude {
         // Comes with every turn on a subscription; only a refusal is news, and only if no result follows.
         if matches!(text(info, "status"), "rejected" | "denied") {
             self.limit = reset::in_fields(info);
-            let which = text(info, "rateLimitType").replace('_', "-");
-            let message = format!("the {which} usage limit is reached");
-            turn.trouble(Fault {
-                reset: self.limit,
-                ..Fault::new(ErrorKind::RateLimit, message.replace("the  ", "the "))
-            });
+            let which = text(info, "rateLimitType").replace('_', " ");
+            let message =
+                if which.is_empty() { "usage limit reached".into() } else { format!("{which} limit reached") };
+            turn.trouble(Fault { reset: self.limit, ..Fault::new(ErrorKind::RateLimit, message) });
         }
     }
 
@@ -123,8 +121,14 @@ impl Claude {
         let codes = ["error", "api_error_type", "terminal_reason"].map(|name| text(line, name));
         let code = codes.into_iter().find(|code| !matches!(*code, "" | "api_error" | "unknown" | "invalid_request"));
         let overflow = text(line, "terminal_reason") == "prompt_too_long";
-        let code = if overflow { "prompt_too_long" } else { code.unwrap_or("") };
-        let mut fault = Fault::of(status(line, "api_error_status"), code, message);
+        let status = status(line, "api_error_status");
+        let code = match code {
+            _ if overflow => "prompt_too_long",
+            // A connection that could not be made is a "server_error" too, but has no status.
+            Some("server_error") if status.is_none() => "",
+            code => code.unwrap_or(""),
+        };
+        let mut fault = Fault::of(status, code, message);
         if fault.kind == ErrorKind::RateLimit {
             fault.reset = self.limit.or_else(|| reset::in_fields(line)).or(fault.reset);
         }
@@ -152,7 +156,7 @@ impl Claude {
         } else {
             turn.session(text(line, "session_id"));
         }
-        turn.close(&said_or(line), is_error);
+        turn.close(text(line, "result"), is_error);
     }
 
     /// What the turn used, by model.
@@ -178,10 +182,6 @@ impl Claude {
         }
         figures
     }
-}
-
-fn said_or(line: &Value) -> String {
-    text(line, "result").to_owned()
 }
 
 /// The same model with a larger window is the same model.

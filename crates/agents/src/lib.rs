@@ -15,6 +15,7 @@ mod messages;
 mod meter;
 mod opencode;
 mod prices;
+mod probe;
 mod qwen;
 mod reset;
 mod text;
@@ -36,6 +37,7 @@ use jsonl::JsonSession;
 
 pub use command::check_patterns;
 pub use prices::{price, prices_as_of};
+pub use probe::{KNOWN_AGENTS, KnownAgent, built_in_profiles, version_in};
 
 /// One turn to be started.
 #[derive(Debug, Clone)]
