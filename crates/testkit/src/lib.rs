@@ -18,6 +18,8 @@
 //! process that a test started outlives its [`World`].
 
 mod agent;
+pub mod clis;
+pub mod model;
 mod neutral;
 mod output;
 mod process;

@@ -1,0 +1,120 @@
+//! Installing the CLIs from npm at their pinned versions, each in a directory of its own.
+//!
+//! Invariants: an installation counts only once its program has told the pinned version, and then it is never touched
+//! again; one that was cut off is done over (npm keeps what it has downloaded); two installers do not meet in one
+//! directory.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use windlass_testkit::clis::{Cli, cache_dir};
+
+/// More at once is slower: unpacking is what takes the time.
+const AT_ONCE: usize = 2;
+
+pub(crate) fn install(clis: &[Cli]) -> Result<(), String> {
+    let missing: Vec<Cli> = clis.iter().copied().filter(|c| c.program().is_none()).collect();
+    if !missing.is_empty() {
+        need_npm()?;
+    }
+    fs::create_dir_all(cache_dir()).map_err(|e| format!("cannot make {}: {e}", cache_dir().display()))?;
+    let queue = Mutex::new(missing.into_iter());
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(cli) = { queue.lock().expect("no panic under the lock").next() } {
+                    if let Err(why) = install_one(cli) {
+                        eprintln!("*** {} FAILED: {why}", cli.name());
+                        failed.lock().expect("no panic under the lock").push(cli.name());
+                    }
+                }
+            });
+        }
+    });
+    show(clis);
+    let failed = failed.into_inner().expect("no panic under the lock");
+    if failed.is_empty() { Ok(()) } else { Err(format!("not installed: {}", failed.join(", "))) }
+}
+
+pub(crate) fn show(clis: &[Cli]) {
+    for cli in clis {
+        let place = cli.program().map_or("not installed".to_owned(), |p| p.display().to_string());
+        println!("{:17} {:9} {place}", cli.name(), cli.version());
+    }
+}
+
+fn need_npm() -> Result<(), String> {
+    let found = Command::new("npm").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if found.is_ok_and(|s| s.success()) {
+        return Ok(());
+    }
+    let line = "*".repeat(88);
+    eprintln!("{line}\n*** NPM IS MISSING: no agent CLI can be installed, every test with a real CLI will be SKIPPED.");
+    eprintln!("*** Install node 20 or later with npm, then run this again.\n{line}");
+    Err("npm is missing".to_owned())
+}
+
+fn install_one(cli: Cli) -> Result<(), String> {
+    let (name, version, dir) = (cli.name(), cli.version(), cli.dir());
+    let lock_path = cache_dir().join(format!("{name}-{version}.lock"));
+    let lock = File::create(&lock_path).map_err(|e| format!("cannot make {}: {e}", lock_path.display()))?;
+    lock.lock().map_err(|e| format!("cannot lock {}: {e}", lock_path.display()))?;
+    if cli.program().is_some() {
+        // Another installer was faster.
+        return Ok(());
+    }
+    let started = Instant::now();
+    eprintln!("{name} {version}: installing");
+    // Half an installation looks whole to npm.
+    let _ = fs::remove_dir_all(dir.join("node_modules"));
+    fs::create_dir_all(&dir)
+        .and_then(|()| fs::write(dir.join("package.json"), "{ \"private\": true }\n"))
+        .map_err(|e| format!("cannot write in {}: {e}", dir.display()))?;
+    // Without install scripts: they fetch from elsewhere, and the programs do without them.
+    let output = Command::new("npm")
+        .args(["install", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error"])
+        .arg("--prefix")
+        .arg(&dir)
+        .arg(format!("{}@{version}", cli.package()))
+        .current_dir(&dir)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("cannot start npm: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("npm: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    let program = cli.unproven_program().ok_or_else(|| format!("no program for this platform in {}", dir.display()))?;
+    prove(cli, &program)?;
+    fs::write(cli.finished_mark(), format!("{version}\n")).map_err(|e| format!("cannot write its mark: {e}"))?;
+    eprintln!("{name} {version}: installed in {} s", started.elapsed().as_secs());
+    Ok(())
+}
+
+/// Runs it once, in a home that is thrown away: these programs write there even to tell their version.
+fn prove(cli: Cli, program: &Path) -> Result<(), String> {
+    if matches!(cli, Cli::ClaudeAcp | Cli::CodexAcp) {
+        // They wait for a client whatever they are asked.
+        return Ok(());
+    }
+    let home = tempfile::tempdir().map_err(|e| format!("no temp directory: {e}"))?;
+    let setup = cli.setup(program, home.path(), "http://127.0.0.1:9");
+    let output = Command::new(program)
+        .arg("--version")
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("TMPDIR", home.path())
+        .envs(&setup.env)
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("{} does not start: {e}", program.display()))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    if said.contains(cli.version()) {
+        return Ok(());
+    }
+    Err(format!("{} --version does not say {}: {said}", program.display(), cli.version()))
+}

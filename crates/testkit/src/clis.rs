@@ -1,0 +1,134 @@
+//! The real agent CLIs at the versions the tests are written against: where they are, how one is pointed at the
+//! scripted model, how a turn of it is started.
+//!
+//! They are installed by `cargo run -p windlass-testkit --bin agent-clis -- install` into a cache that every run
+//! reuses: `$WINDLASS_TEST_CLIS`, else `windlass-test-clis` in the user's cache directory.
+//!
+//! ```no_run
+//! use windlass_testkit::{World, clis::{Cli, Session}, model::ModelServer};
+//!
+//! let Some(program) = Cli::Claude.installed_or_say_skipped("my_test") else { return };
+//! let server = ModelServer::with_toml("[[turn]]\nsteps = [{ say = \"hello\" }]");
+//! let world = World::new();
+//! let setup = Cli::Claude.setup(&program, &world.home(), &server.url());
+//! setup.write_files();
+//! let mut command = world.command(&setup.program);
+//! command.envs(&setup.env).args(Cli::Claude.turn("hi", &Session::New));
+//! world.run(command).assert_code(0);
+//! ```
+//!
+//! Invariant: a setup writes below the given home only, and knows no key but a dummy.
+
+mod places;
+mod setup;
+mod turn;
+
+pub use places::{cache_dir, node, platform};
+pub use setup::{CliSetup, KEY};
+pub use turn::Session;
+
+use std::path::PathBuf;
+
+use crate::model::Wire;
+
+/// A CLI that the tests know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cli {
+    Claude,
+    Codex,
+    Opencode,
+    Gemini,
+    Copilot,
+    Qwen,
+    /// Speaks ACP for Claude Code.
+    ClaudeAcp,
+    /// Speaks ACP for Codex.
+    CodexAcp,
+}
+
+impl Cli {
+    /// The agents themselves.
+    pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
+
+    /// Everything that is installed.
+    pub const ALL: [Cli; 8] =
+        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::ClaudeAcp, Cli::CodexAcp];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Cli::Claude => "claude",
+            Cli::Codex => "codex",
+            Cli::Opencode => "opencode",
+            Cli::Gemini => "gemini",
+            Cli::Copilot => "copilot",
+            Cli::Qwen => "qwen",
+            Cli::ClaudeAcp => "claude-agent-acp",
+            Cli::CodexAcp => "codex-acp",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Cli> {
+        Cli::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// The npm package.
+    pub fn package(self) -> &'static str {
+        match self {
+            Cli::Claude => "@anthropic-ai/claude-code",
+            Cli::Codex => "@openai/codex",
+            Cli::Opencode => "opencode-ai",
+            Cli::Gemini => "@google/gemini-cli",
+            Cli::Copilot => "@github/copilot",
+            Cli::Qwen => "@qwen-code/qwen-code",
+            Cli::ClaudeAcp => "@agentclientprotocol/claude-agent-acp",
+            Cli::CodexAcp => "@agentclientprotocol/codex-acp",
+        }
+    }
+
+    /// The version that is installed.
+    pub fn version(self) -> &'static str {
+        match self {
+            Cli::Claude => "2.1.325",
+            Cli::Codex => "0.166.0",
+            Cli::Opencode => "1.18.33",
+            Cli::Gemini => "0.61.0",
+            Cli::Copilot => "1.0.102",
+            Cli::Qwen => "0.24.4",
+            Cli::ClaudeAcp => "0.49.0",
+            Cli::CodexAcp => "2.6.0",
+        }
+    }
+
+    /// The API by which it asks the model.
+    pub fn wire(self) -> Wire {
+        match self {
+            Cli::Claude | Cli::ClaudeAcp => Wire::Anthropic,
+            Cli::Codex | Cli::CodexAcp => Wire::Responses,
+            Cli::Gemini => Wire::Gemini,
+            Cli::Opencode | Cli::Copilot | Cli::Qwen => Wire::Chat,
+        }
+    }
+
+    /// The model that the setup names.
+    pub fn model(self) -> &'static str {
+        match self {
+            Cli::Claude | Cli::ClaudeAcp => "claude-sonnet-4-5",
+            Cli::Codex | Cli::CodexAcp => "gpt-5.2-codex",
+            Cli::Gemini => "gemini-2.5-pro",
+            Cli::Copilot => "gpt-4.1",
+            Cli::Opencode | Cli::Qwen => "scripted",
+        }
+    }
+
+    /// Its program, or none after saying loudly that this test was skipped.
+    #[expect(clippy::print_stderr, reason = "a test that was not run must be seen")]
+    pub fn installed_or_say_skipped(self, test: &str) -> Option<PathBuf> {
+        let program = self.program();
+        if program.is_none() {
+            let (name, version) = (self.name(), self.version());
+            eprintln!("\n*** SKIPPED: {test}: {name} {version} is not installed in {}", cache_dir().display());
+            eprintln!("*** to run it: cargo run -p windlass-testkit --bin agent-clis -- install {name}\n");
+        }
+        program
+    }
+}

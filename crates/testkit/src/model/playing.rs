@@ -1,0 +1,144 @@
+//! From a request to what it is answered, by the script.
+//!
+//! Invariant: only what no transcript can tell is remembered here: failures so far per step, and turns started.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::asked::Asked;
+use super::failure::Failure;
+use super::gates::Gates;
+use super::reply::{Part, Reply};
+use super::script::{Piece, Script, Select, Step, Usage};
+use super::tools;
+
+/// What a request gets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Answer {
+    /// Whatever has no tools is no step of the agent's work: a title, a summary.
+    Apart(Reply),
+    Reply {
+        hold: Option<String>,
+        reply: Reply,
+    },
+    Fail {
+        hold: Option<String>,
+        failure: Failure,
+    },
+}
+
+/// A request's place in the script, and its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Played {
+    pub(super) turn: usize,
+    pub(super) step: usize,
+    pub(super) answer: Answer,
+}
+
+#[derive(Debug)]
+pub(super) struct Player {
+    script: Script,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    /// By turn and step.
+    failed: BTreeMap<(usize, usize), u32>,
+    started: usize,
+    /// The prompts of the turn that was started last.
+    prompts: Vec<String>,
+    /// Whether that turn was answered to its end.
+    ended: bool,
+}
+
+impl Player {
+    pub(super) fn new(script: Script) -> Player {
+        Player { script, memory: Mutex::default() }
+    }
+
+    pub(super) fn play(&self, asked: &Asked, gates: &Gates) -> Played {
+        if asked.tools.is_empty() {
+            let usage = Usage { input: 100, cached: 0, output: 5, thinking: 0 };
+            return Played { turn: 0, step: 0, answer: Answer::Apart(Reply::text(&self.script.apart, usage)) };
+        }
+        let number = self.number(asked);
+        let pick = self.script.pick(asked.prompt(), number, asked.step);
+        let (turn, step) = (pick.turn, pick.step);
+        let Some(play) = pick.play else {
+            let reply = Reply::text("The script has no more steps.", Usage::default());
+            return Played { turn, step, answer: Answer::Reply { hold: None, reply } };
+        };
+        let hold = play.hold.clone();
+        let faulty = (play.fail.is_some() || play.cut) && self.fails_now(play, (turn, step), gates);
+        let answer = match &play.fail {
+            Some(failure) if faulty => Answer::Fail { hold, failure: failure.clone() },
+            _ => Answer::Reply { hold, reply: Reply { cut: faulty, ..reply(asked, play) } },
+        };
+        Played { turn, step, answer }
+    }
+
+    /// An answer went out whole.
+    pub(super) fn delivered(&self, answer: &Answer) {
+        if let Answer::Reply { reply, .. } = answer
+            && !reply.has_calls()
+            && !reply.cut
+        {
+            self.lock().ended = true;
+        }
+    }
+
+    fn number(&self, asked: &Asked) -> usize {
+        match self.script.select {
+            Select::Prompts => asked.prompts.len(),
+            Select::Starts => {
+                let mut memory = self.lock();
+                let starts = memory.started == 0 || memory.prompts != asked.prompts || memory.ended;
+                if asked.step == 0 && starts {
+                    memory.started += 1;
+                    memory.prompts.clone_from(&asked.prompts);
+                    memory.ended = false;
+                }
+                memory.started
+            }
+        }
+    }
+
+    fn fails_now(&self, step: &Step, place: (usize, usize), gates: &Gates) -> bool {
+        if let Some(gate) = &step.until {
+            return !gates.is_open(gate);
+        }
+        let mut memory = self.lock();
+        let failed = memory.failed.entry(place).or_default();
+        let fails = step.times.is_none_or(|times| *failed < times);
+        *failed += u32::from(fails);
+        fails
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn reply(asked: &Asked, step: &Step) -> Reply {
+    let mut parts: Vec<Part> = step.think.iter().map(|t| Part::Think(t.clone())).collect();
+    parts.extend(step.say.iter().map(|piece| match piece {
+        Piece::Text(text) => Part::Text(text.clone()),
+        Piece::Gate { gate } => Part::Gate(gate.clone()),
+    }));
+    let wanted = [
+        step.shell.as_ref().map(|command| tools::shell(asked, command)),
+        step.write.as_ref().map(|file| tools::write(asked, file)),
+        step.tool.as_ref().map(|call| tools::raw(asked, call)),
+    ];
+    for call in wanted.into_iter().flatten() {
+        parts.push(call.map_or_else(|| no_such_tool(asked), Part::Call));
+    }
+    Reply { parts, usage: step.usage.unwrap_or_default(), cut: false }
+}
+
+/// Said aloud, so that it stands in the transcript of the test that asked for too much.
+fn no_such_tool(asked: &Asked) -> Part {
+    let names: Vec<&str> = asked.tools.iter().map(|t| t.name.as_str()).collect();
+    Part::Text(format!("(The script wants a tool that this request does not offer: {})", names.join(", ")))
+}
