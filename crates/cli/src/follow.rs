@@ -18,6 +18,9 @@ use crate::style::Style;
 /// How far a person's view may fall behind before output is passed over.
 const MOST_BEHIND: u64 = 4 * 1024 * 1024;
 
+/// So much is written at once.
+const AT_ONCE: usize = 64 * 1024;
+
 /// Prints a feed.
 #[derive(Debug)]
 pub struct Follower {
@@ -57,19 +60,26 @@ impl Follower {
 
     /// Prints all there is for now.
     pub async fn catch_up(&mut self) -> Result<(), Failure> {
-        while let Some(item) = self.reader.next().await? {
+        let mut pending = String::new();
+        loop {
+            let Some(item) = self.reader.next().await? else { break };
             self.status.see(&item);
             if self.closed || !self.only.wants(&item) {
                 continue;
             }
-            let text = match &mut self.renderer {
-                Some(renderer) => renderer.render(&item),
-                None => format!("{}\n", serde_json::to_string(&item).unwrap_or_default()),
-            };
-            if !text.is_empty() {
-                self.status.clear();
-                self.print(&text);
+            match &mut self.renderer {
+                Some(renderer) => pending.push_str(&renderer.render(&item)),
+                None => {
+                    pending.push_str(&serde_json::to_string(&item).unwrap_or_default());
+                    pending.push('\n');
+                }
             }
+            if pending.len() >= AT_ONCE {
+                self.print(std::mem::take(&mut pending)).await;
+            }
+        }
+        if !pending.is_empty() {
+            self.print(pending).await;
         }
         self.status.draw();
         Ok(())
@@ -91,9 +101,14 @@ impl Follower {
         Ok(())
     }
 
-    fn print(&mut self, text: &str) {
-        let mut out = std::io::stdout().lock();
-        self.closed = out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err();
+    /// On a thread of its own: a reader that has stopped reading must not hold up the driver in this process.
+    async fn print(&mut self, text: String) {
+        self.status.clear();
+        let written = tokio::task::spawn_blocking(move || {
+            let mut out = std::io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        });
+        self.closed = !matches!(written.await, Ok(Ok(())));
     }
 }
 

@@ -118,7 +118,8 @@ async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Rai
     match held.state.status {
         Status::Running | Status::Waiting { .. } => {
             // Cut off. A plain resume goes on just there; anything else is a new opening after a pause.
-            let plain = by == Opener::Resume && raise == Raise::default();
+            // A pause or a stop that was asked for before is over with that.
+            let plain = by == Opener::Resume && raise == Raise::default() && held.state.wish.is_none();
             engine.apply(held, &Input::Attach).await?;
             if plain {
                 return Ok(());
@@ -148,15 +149,28 @@ async fn go(
     let mut follower = Follower::open(engine, &id, seen, watching.json, true).await?;
     let driving = engine.drive(held, shutdown)?;
     let mut news = News::Own(driving.news.clone());
-    let followed = follower.follow(&mut news).await;
-    let left = driving.ended().await;
+    let (left, followed) = {
+        let follow = follower.follow(&mut news);
+        let ended = driving.ended();
+        tokio::pin!(follow, ended);
+        tokio::select! {
+            followed = &mut follow => (ended.await, Some(followed)),
+            // Who was told to leave does not wait for a reader that has stopped reading.
+            left = &mut ended => {
+                let told = signals.borrow().is_some();
+                let followed =
+                    if told { tokio::time::timeout(LAST_WORDS, follow).await.ok() } else { Some(follow.await) };
+                (left, followed)
+            }
+        }
+    };
     let told = *signals.borrow();
     left?;
-    followed?;
+    let heard = followed.transpose()?.is_some();
     let state = follow::state(engine, &id).await?;
     let interrupted = matches!(state.status, Status::Running | Status::Waiting { .. });
     let word = if interrupted { "interrupted" } else { state.status.name() };
-    if !watching.json {
+    if !watching.json && heard {
         print(&status::summary(&state, word, Style::for_stdout()));
     }
     Ok(match told {
@@ -164,6 +178,9 @@ async fn go(
         _ => Exit::of_status(word),
     })
 }
+
+/// How long the last output may take when the process is told to leave.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
 
 type Told = watch::Receiver<Option<u8>>;
 
@@ -214,10 +231,12 @@ fn detach(context: &Context, id: &LoopId, name: &str, json: bool) -> Result<Exit
     if ready.trim() != "ready" {
         let said = std::fs::read_to_string(&log).unwrap_or_default();
         let last = said.lines().last().unwrap_or("it said nothing").to_owned();
-        return Err(Failure::usage(
-            format!("the background driver did not start: {last}"),
-            format!("see {}", log.display()),
-        ));
+        return Err(Failure {
+            exit: Exit::Failed,
+            message: format!("the background driver did not start: {last}"),
+            causes: Vec::new(),
+            hint: Some(format!("see {}; `windlass resume {name}` tries again", log.display())),
+        });
     }
     if json {
         print(&format!("{}\n", serde_json::json!({ "id": id.0, "name": name, "detached": true })));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_core::duration::human;
 use windlass_core::machine::{LoopState, Phase};
 use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
-use windlass_core::stop::{End, Status};
+use windlass_core::stop::{End, Status, StopReason};
 use windlass_core::usage::Usage;
 
 use crate::render::{pause, reason};
@@ -145,6 +145,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         }
     }
     row_work(state, &mut row);
+    if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason {
+        row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());
+    }
     match &state.status {
         Status::Ended { end: End::Completed } => {}
         _ if word == "interrupted" => row("go on", format!("windlass resume {}", state.name)),

@@ -17,12 +17,16 @@ use crate::clock::Clock;
 use crate::command::{Answer, Command};
 use crate::data::DataDir;
 use crate::driver::{DriveError, Driver, Left};
+use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::view::catalogue_entry;
 use crate::workspace::{WorkspaceError, Workspaces};
+
+/// How long a holder that cannot be reached is given before it is looked at again.
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
 
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -112,11 +116,29 @@ impl Engine {
 
     /// Creates a loop with its workspace and holds it. Nothing is left behind when that fails.
     pub async fn create(self: &Arc<Self>, mut new: NewLoop) -> Result<Held, EngineError> {
-        let project = new.project.to_string_lossy().into_owned();
-        new.name = self.free_name(&project, &new).await?;
-        if new.spec.workspace.kind != WorkspaceKind::InPlace {
-            new.spec.workspace.branch = new.branch_template.replace("{name}", &new.name);
+        let wanted = new.name.clone();
+        let own_branch = new.spec.workspace.kind != WorkspaceKind::InPlace;
+        let mut number = 1;
+        loop {
+            new.name = self.free_name(&new, &wanted, &mut number).await?;
+            if own_branch {
+                new.spec.workspace.branch = new.branch_template.replace("{name}", &new.name);
+            }
+            match self.create_named(new.clone()).await {
+                // Taken by another process since, or the branch is there without a loop.
+                Err(
+                    EngineError::Store(StoreError::NameTaken { .. })
+                    | EngineError::Workspace(WorkspaceError::BranchExists { .. }),
+                ) if new.numbered && new.branch_template.contains("{name}") => number += 1,
+                created => return created,
+            }
         }
+    }
+
+    async fn create_named(self: &Arc<Self>, new: NewLoop) -> Result<Held, EngineError> {
+        let project = new.project.to_string_lossy().into_owned();
+        let holder = self.holder()?;
+        let token = holder.token.clone();
         let id = LoopId(Uuid::now_v7().to_string());
         let now = self.clock.now();
         let created = Event::LoopCreated { id: id.clone(), name: new.name.clone(), project, spec: Box::new(new.spec) };
@@ -131,9 +153,9 @@ impl Engine {
         };
         take(&mut state, &Input::Open { by: Opener::Start, raise: Raise::default() })?;
         let opened = self.workspaces.create(&crate::driver::workspace_request(self, &state)).await?;
+        let workspace = opened.workspace.clone();
+        faults::point("create.before");
         take(&mut state, &Input::WorkspaceOpened { opening: crate::driver::workspace_opening(opened) })?;
-        let holder = self.holder()?;
-        let token = holder.token.clone();
         let written = self
             .store
             .create(Create {
@@ -142,25 +164,34 @@ impl Engine {
                 holder: Some(holder),
             })
             .await;
-        written?;
+        if let Err(error) = written {
+            // Nobody has worked there yet.
+            if let Err(error) = self.workspaces.remove(&workspace, Some(&workspace.base_commit)).await {
+                tracing::warn!(%error, "the workspace of a loop that was not created is left behind");
+            }
+            return Err(error.into());
+        }
+        faults::point("create.after");
+        self.hub()?.open_line(&state.id.0);
         for event in &events {
             log_lines::log(&state, event);
         }
         Ok(Held { state, token })
     }
 
-    async fn free_name(&self, project: &str, new: &NewLoop) -> Result<String, EngineError> {
-        let mut name = new.name.clone();
-        for number in 2_u32.. {
-            if self.store.find(project, &name).await?.is_none() {
-                break;
+    /// The wanted name, or that with the first number from `number` on that makes it free.
+    async fn free_name(&self, new: &NewLoop, wanted: &str, number: &mut u32) -> Result<String, EngineError> {
+        let project = new.project.to_string_lossy();
+        loop {
+            let name = if *number == 1 { wanted.to_owned() } else { format!("{wanted}-{number}") };
+            if self.store.find(&project, &name).await?.is_none() {
+                return Ok(name);
             }
             if !new.numbered {
                 return Err(StoreError::NameTaken { name }.into());
             }
-            name = format!("{}-{number}", new.name);
+            *number += 1;
         }
-        Ok(name)
     }
 
     /// Takes the lease of a loop that nobody living holds.
@@ -177,11 +208,13 @@ impl Engine {
             Err(StoreError::Held(other)) => return Err(EngineError::Driven { pid: other.pid }),
             Err(error) => return Err(error.into()),
         }
+        self.hub()?.open_line(&id.0);
         let state = journal::load(self.store.as_ref(), id).await?;
         Ok(Held { state, token })
     }
 
     pub async fn release(&self, held: Held) -> Result<(), EngineError> {
+        self.hub()?.close_line(&held.state.id.0);
         Ok(self.store.release(&held.state.id.0, &held.token).await?)
     }
 
@@ -258,16 +291,30 @@ impl Engine {
             }
             // Nobody drives: whoever gets the lease answers, and that may be somebody else.
             match self.take(id).await {
-                Ok(held) => {
-                    let (_keep, never) = watch::channel(true);
-                    self.drive(held, never)?.ended().await?;
-                }
-                Err(EngineError::Driven { .. }) => {}
+                Ok(held) => return self.answer_alone(held, &item).await,
+                // It was just starting or leaving.
+                Err(EngineError::Driven { .. }) => tokio::time::sleep(LOOK_AGAIN).await,
                 Err(error) => return Err(error),
             }
             if let Some(answer) = self.answer(&item).await? {
                 return Ok(answer);
             }
+        }
+    }
+
+    /// Does what is asked of a loop that nobody drives, without starting anything.
+    async fn answer_alone(self: &Arc<Self>, mut held: Held, item: &str) -> Result<Answer, EngineError> {
+        let id = held.state.id.clone();
+        if let Status::Running | Status::Waiting { .. } = held.state.status {
+            // Or the time without a driver would count as the loop's.
+            self.apply(&mut held, &Input::Attach).await?;
+        }
+        let (_keep, leave) = watch::channel(true);
+        self.drive(held, leave)?.ended().await?;
+        match self.answer(item).await? {
+            Some(answer) => Ok(answer),
+            // An earlier driver took it and was killed before it could say so; now it is done.
+            None => Ok(Answer::done(&journal::load(self.store.as_ref(), &id).await?)),
         }
     }
 

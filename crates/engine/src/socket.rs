@@ -66,10 +66,11 @@ impl Hub {
         &self.path
     }
 
+    /// The line of a loop, open from the moment that this process holds the loop.
     pub fn open_line(&self, loop_id: &str) -> Arc<Line> {
-        let line = Arc::new(Line { wake: Notify::new(), news: watch::Sender::new(0) });
-        locked(&self.lines).insert(loop_id.to_owned(), Arc::clone(&line));
-        line
+        let mut lines = locked(&self.lines);
+        let line = lines.entry(loop_id.to_owned());
+        Arc::clone(line.or_insert_with(|| Arc::new(Line { wake: Notify::new(), news: watch::Sender::new(0) })))
     }
 
     /// Ends the line; listeners see the connection close.

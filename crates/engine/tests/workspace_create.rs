@@ -226,3 +226,21 @@ async fn a_machine_without_git_and_one_with_an_old_git_are_told_apart() {
     let error = windlass_engine::git::Git::discover(host, fx.top()).version().await.expect_err("old");
     assert_eq!(error.to_string(), "git 2.20.1 is too old, 2.38 or newer is needed");
 }
+
+#[tokio::test]
+async fn a_sparse_checkout_stays_sparse_and_absent_files_are_not_deletions() {
+    let fx = Fixture::new();
+    write(&fx.repo.join("big/file"), "1");
+    fx.git(&fx.repo, &["add", "-A"]);
+    fx.git(&fx.repo, &["commit", "-qm", "big"]);
+    fx.git(&fx.repo, &["sparse-checkout", "set", "src"]);
+    assert!(!fx.repo.join("big").exists());
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let ws = &opened.workspace;
+    assert!(ws.dir.join("src/main.rs").exists() && !ws.dir.join("big").exists());
+    write(&ws.dir.join("src/new"), "1");
+    write(&ws.dir.join("outside/new"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["outside/new added", "src/new added"]);
+    assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:big/file"]), "1");
+}

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use windlass_core::command::{CommandSpec, Stdin};
 use windlass_core::machine::{GateKey, GateReport, Input, LoopState, Verdict};
+use windlass_core::spec::CommitPolicy;
 use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec};
 
 use super::performing::Context;
@@ -73,7 +74,8 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
         command: spec.command.clone(),
         verdict,
         exit_code,
-        commit: state.head_commit().map(str::to_owned),
+        // Without commits a verdict belongs to the tree alone.
+        commit: state.head_commit().filter(|_| state.spec.commit != CommitPolicy::Off).map(str::to_owned),
         tree: state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default(),
         duration_ms: u64::try_from(took).unwrap_or(0),
         output_tail: tail(&files, record.as_ref()),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
-use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, decide, effects, evolve};
+use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
 use windlass_core::stop::Status;
 
 use crate::command::{Answer, Command};
@@ -109,6 +109,9 @@ impl Driver {
             }
             let wanted = if self.leaving { self.wanted_when_leaving() } else { effects(&self.state) };
             if wanted.is_empty() && self.leaving {
+                if self.pause_instead().await? {
+                    continue;
+                }
                 return Ok(Left::ShutDown);
             }
             self.performing.reconcile(&self.state, &wanted).await;
@@ -146,6 +149,17 @@ impl Driver {
                 | Effect::SetTimer { .. } => false,
             })
             .collect()
+    }
+
+    /// Nothing runs any more, so that a pause that was asked for has come; says whether that changed anything.
+    async fn pause_instead(&mut self) -> Result<bool, DriveError> {
+        if self.state.wish != Some(Wish::Pause) {
+            return Ok(false);
+        }
+        match self.decide(&Input::Pause { now: true }) {
+            Ok(events) => self.append(events, Vec::new(), Vec::new()).await.map(|()| true),
+            Err(_) => Ok(false),
+        }
     }
 
     async fn leave(&mut self) -> Result<(), DriveError> {

@@ -125,6 +125,11 @@ pub(super) fn classify(command: &str, status: String, stderr: &[u8], cwd: &std::
 
 /// `Unable to create '/r/.git/index.lock': File exists.`
 fn held_lock(stderr: &str) -> Option<PathBuf> {
+    // Another `git worktree add` is just writing this file; git says so in an odd way.
+    if let Some(end) = stderr.find("/commondir: Success") {
+        let start = stderr[..end].rfind("failed to read ").map_or(0, |at| at + "failed to read ".len());
+        return Some(PathBuf::from(&stderr[start..end + "/commondir".len()]));
+    }
     if !stderr.contains(".lock': File exists") {
         return None;
     }
@@ -155,6 +160,10 @@ mod tests {
         assert!(matches!(
             name("fatal: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."),
             GitError::LockHeld { path } if path == Path::new("/r/.git/refs/heads/x.lock")
+        ));
+        assert!(matches!(
+            name("fatal: failed to read /r/.git/worktrees/x/commondir: Success"),
+            GitError::LockHeld { path } if path == Path::new("/r/.git/worktrees/x/commondir")
         ));
         assert!(matches!(name("fatal: not a git repository (or any of"), GitError::NotARepository { .. }));
         assert!(matches!(name("error: file write error: No space left on device"), GitError::DiskFull { .. }));

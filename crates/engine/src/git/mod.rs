@@ -117,7 +117,7 @@ impl Git {
 
     /// Commits as Windlass.
     #[must_use]
-    pub(crate) fn as_windlass(mut self, yes: bool) -> Self {
+    pub(crate) fn committing_as_windlass(mut self, yes: bool) -> Self {
         self.fallback_identity = yes;
         self
     }
@@ -173,7 +173,7 @@ impl Git {
                 let commit = self.commit("HEAD").await?;
                 Ok(commit.map_or(HeadFile::Unknown, HeadFile::Commit))
             }
-            known => Ok(known),
+            known @ (HeadFile::Ref(_) | HeadFile::Commit(_)) => Ok(known),
         }
     }
 
@@ -221,7 +221,7 @@ impl Git {
     }
 
     fn may_clear(&self, lock: &Path) -> bool {
-        self.owned.iter().any(|owned| lock.starts_with(owned))
+        lock.extension().is_some_and(|end| end == "lock") && self.owned.iter().any(|owned| lock.starts_with(owned))
     }
 }
 

@@ -85,6 +85,8 @@ fn command(call: &Call<'_>) -> Command {
         .stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // A Ctrl-C in the terminal is for Windlass: a commit under way is brought to its end.
+        .process_group(0)
         .kill_on_drop(true);
     if call.literal {
         command.env("GIT_LITERAL_PATHSPECS", "1");

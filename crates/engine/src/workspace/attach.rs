@@ -26,7 +26,10 @@ impl Workspaces {
         }
         match workspace.kind {
             Kind::Worktree => {
-                if !workspace.common_dir.join("objects").is_dir() {
+                let registered = workspace.git_dir.join("HEAD").is_file();
+                // With reftable HEAD is no plain file, and only git could write a registration again.
+                let reftable = workspace.common_dir.join("reftable").is_dir();
+                if !workspace.common_dir.join("objects").is_dir() || (reftable && !registered) {
                     return Err(missing());
                 }
                 self.attach_worktree(workspace, tag, notes).await
@@ -86,14 +89,22 @@ impl Workspaces {
     }
 }
 
-/// Writes the registration of a linked worktree, as `git worktree add` would.
+/// Writes the registration of a linked worktree, as `git worktree add` would, but whole before others can see it.
 pub(super) fn register(workspace: &Workspace) -> Result<(), WorkspaceError> {
     let dir = &workspace.git_dir;
-    std::fs::create_dir_all(dir).map_err(WorkspaceError::file("create", dir))?;
-    write(&dir.join("commondir"), "../..\n")?;
-    write(&dir.join("gitdir"), &format!("{}\n", workspace.dir.join(".git").display()))?;
-    // Last: a registration without HEAD is not one.
-    write(&dir.join("HEAD"), &format!("ref: {}\n", workspace.branch_ref()))
+    let create = |dir: &Path| std::fs::create_dir_all(dir).map_err(WorkspaceError::file("create", dir));
+    let partial = free_name(&workspace.common_dir.join(format!("windlass-partial-{}", workspace.loop_id)));
+    create(&partial)?;
+    create(dir.parent().unwrap_or(dir))?;
+    write(&partial.join("commondir"), "../..\n")?;
+    write(&partial.join("gitdir"), &format!("{}\n", workspace.dir.join(".git").display()))?;
+    write(&partial.join("HEAD"), &format!("ref: {}\n", workspace.branch_ref()))?;
+    if dir.exists() {
+        // What is left of one that lost its HEAD.
+        let aside = free_name(&workspace.common_dir.join(format!("windlass-replaced-{}", workspace.loop_id)));
+        std::fs::rename(dir, &aside).map_err(WorkspaceError::file("move aside", dir))?;
+    }
+    std::fs::rename(&partial, dir).map_err(WorkspaceError::file("create", dir))
 }
 
 pub(super) fn dot_git_text(workspace: &Workspace) -> String {

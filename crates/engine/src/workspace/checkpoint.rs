@@ -236,7 +236,7 @@ async fn commit(
     }
     match git.call(&args).input(message.as_str()).run().await {
         Err(GitError::NoIdentity) => {
-            git.clone().as_windlass(true).call(&args).input(message.as_str()).run().await?;
+            git.clone().committing_as_windlass(true).call(&args).input(message.as_str()).run().await?;
             notes.push(
                 "no name and email are configured for git: committed as Windlass <windlass@localhost>".to_owned(),
             );

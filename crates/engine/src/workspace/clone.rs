@@ -54,21 +54,13 @@ impl Workspaces {
         let home = &workspace.home.common_dir;
         let format = if workspace.id_len == 32 { "--object-format=sha256" } else { "--object-format=sha1" };
         let branch = format!("--initial-branch={}", workspace.branch);
+        // The refs of a clone are read as files; an older git knows no other way and ignores the setting.
         Git::discover(self.host.clone(), &partial)
-            .run(&["init", "--quiet", "--template=", format, "--ref-format=files", &branch])
-            .await
-            .or_else(|error| match error {
-                // Before git 2.45 there was only one way to store refs.
-                GitError::Failed { stderr, .. } if stderr.contains("ref-format") => Ok(Vec::new()),
-                error => Err(error),
-            })?;
+            .overriding(vec![("init.defaultRefFormat".to_owned(), "files".to_owned())])
+            .run(&["init", "--quiet", "--template=", format, &branch])
+            .await?;
         let git_dir = partial.join(".git");
         let git = Git::repository(self.host.clone(), &git_dir, &git_dir);
-        if !git_dir.join("HEAD").exists() {
-            Git::discover(self.host.clone(), &partial)
-                .run(&["init", "--quiet", "--template=", format, &branch])
-                .await?;
-        }
         std::fs::create_dir_all(git_dir.join("info")).map_err(WorkspaceError::file("create", &git_dir))?;
         std::fs::create_dir_all(git_dir.join("objects/info")).map_err(WorkspaceError::file("create", &git_dir))?;
         write(&git_dir.join(ALTERNATES), &lender(workspace))?;
@@ -122,6 +114,12 @@ impl Workspaces {
             && git_dir.join("objects").is_dir()
             && git_dir.join("config").is_file()
         {
+            let elsewhere = git_dir.join("commondir");
+            if std::fs::symlink_metadata(&elsewhere).is_ok() {
+                let aside = super::attach::free_name(&git_dir.join(format!("windlass-commondir-{tag}")));
+                std::fs::rename(&elsewhere, &aside).map_err(WorkspaceError::file("move aside", &elsewhere))?;
+                notes.push("the clone's .git pointed to another repository and has been put back".to_owned());
+            }
             if !borrows(git_dir, workspace) {
                 std::fs::create_dir_all(git_dir.join("objects/info"))
                     .map_err(WorkspaceError::file("create", git_dir))?;

@@ -6,8 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::attach::{dot_git_text, free_name, register, write};
+use super::attach::{dot_git_text, register, write};
+use super::disk::remove_dir;
 use super::project::Project;
+use super::stage::publish;
 use super::{Home, Kind, Workspace, WorkspaceError, Workspaces, keep_ref};
 use crate::git::{Git, GitError, TrustedConfig};
 
@@ -87,7 +89,7 @@ impl Workspaces {
             Kind::Worktree => {
                 workspace.git_dir = project.common_dir.join("worktrees").join(&request.loop_id);
                 workspace.base_commit = claim_branch(&git, &project, request).await?;
-                self.check_out_worktree(&project, &mut workspace).await?;
+                self.check_out_worktree(&mut workspace).await?;
             }
             Kind::Clone => {
                 workspace.git_dir = workspace.dir.join(".git");
@@ -149,38 +151,63 @@ impl Workspaces {
         Ok(())
     }
 
-    async fn check_out_worktree(&self, project: &Project, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
-        let git = Git::repository(self.host.clone(), &project.common_dir, &project.common_dir).with_network();
+    async fn check_out_worktree(&self, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
         if !(workspace.index.exists() && workspace.dir.is_dir()) {
-            self.add_worktree(&git, workspace).await?;
+            clear_partial(workspace)?;
+            self.add_worktree(workspace).await?;
         }
-        // With the worktree's own part of the configuration, which exists only now.
         let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
         workspace.trusted = TrustedConfig::freeze(&git).await?;
         Ok(())
     }
 
-    async fn add_worktree(&self, git: &Git, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
-        clear_partial(workspace)?;
-        let dir = workspace.dir.to_string_lossy().into_owned();
-        let args = ["worktree", "add", "--quiet", &dir, &workspace.branch];
-        match git.run(&args).await {
-            Ok(_) => {}
-            Err(GitError::Failed { stderr, .. }) if stderr.contains("already used by worktree at") => {
-                let at = stderr.rsplit('\'').nth(1).map(PathBuf::from).unwrap_or_default();
-                return Err(WorkspaceError::BranchCheckedOut { branch: workspace.branch.clone(), at });
-            }
-            Err(error) => return Err(error.into()),
+    /// Links a worktree and fills it from its branch. Not by `git worktree add`, whose half-written registration
+    /// makes git commands of other loops fail at that moment.
+    pub(super) async fn add_worktree(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
+        let home = self.home_git(workspace);
+        if let Some(at) = checked_out_at(&home, &workspace.branch).await? {
+            return Err(WorkspaceError::BranchCheckedOut { branch: workspace.branch.clone(), at });
         }
-        // Git may have chosen another name for the registration; the engine uses its own for everything.
-        let dot_git = workspace.dir.join(".git");
-        let text = std::fs::read_to_string(&dot_git).map_err(WorkspaceError::file("read", &dot_git))?;
-        if text != dot_git_text(workspace) {
-            let chosen = text.trim().strip_prefix("gitdir:").map(str::trim).unwrap_or_default();
-            workspace.git_dir = workspace.dir.join(chosen);
+        if workspace.common_dir.join("reftable").is_dir() {
+            // HEAD is no plain file there: only git can write the registration.
+            let dir = workspace.dir.to_string_lossy();
+            home.with_network().run(&["worktree", "add", "--quiet", &dir, &workspace.branch]).await?;
+            return adopt_index(&workspace.git_dir.join("index"), &workspace.index);
         }
-        adopt_index(&workspace.git_dir.join("index"), &workspace.index)
+        std::fs::create_dir_all(&workspace.dir).map_err(WorkspaceError::file("create", &workspace.dir))?;
+        // Before the registration, which `git worktree prune` would take for a left-over otherwise.
+        write(&workspace.dir.join(".git"), &dot_git_text(workspace))?;
+        register(workspace)?;
+        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir)
+            .work_tree(&workspace.dir)
+            .index(&workspace.index)
+            .with_network();
+        inherit_sparse_checkout(&git, workspace).await?;
+        // Git writes the index after the files, so its presence means that they are all there.
+        git.run(&["read-tree", "--reset", "-u", &workspace.branch_ref()]).await?;
+        publish(&git, workspace)
     }
+}
+
+/// Gives a new worktree the part of the configuration that belongs to the user's checkout alone, as
+/// `git worktree add` does: with it a sparse checkout stays sparse.
+async fn inherit_sparse_checkout(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    for file in ["config.worktree", "info/sparse-checkout"] {
+        let (from, to) = (workspace.home.git_dir.join(file), workspace.git_dir.join(file));
+        if from.is_file() {
+            let parent = to.parent().unwrap_or(&workspace.git_dir);
+            std::fs::create_dir_all(parent).map_err(WorkspaceError::file("create", parent))?;
+            std::fs::copy(&from, &to).map_err(WorkspaceError::file("copy", &from))?;
+        }
+    }
+    let config = workspace.git_dir.join("config.worktree");
+    if config.is_file() {
+        let config = config.to_string_lossy();
+        for key in ["core.worktree", "core.bare"] {
+            git.call(&["config", "--file", &config, "--unset-all", key]).answers(&[5]).run().await?;
+        }
+    }
+    Ok(())
 }
 
 /// The ref that marks a branch as made by this loop, and keeps its base from being pruned.
@@ -290,19 +317,10 @@ pub(super) fn adopt_index(from: &Path, to: &Path) -> Result<(), WorkspaceError> 
 impl Workspaces {
     /// Makes a linked worktree again whose directory is gone, at the tip of its branch.
     pub(super) async fn recreate_worktree(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
-        let home = self.home_git(workspace);
         if workspace.git_dir.exists() {
             // Refs and commits live in the common directory; this is only the old registration.
-            let aside = free_name(&workspace.common_dir.join(format!("windlass-worktree-{}", workspace.loop_id)));
-            std::fs::rename(&workspace.git_dir, &aside)
-                .map_err(WorkspaceError::file("move aside", &workspace.git_dir))?;
-            let _ = std::fs::remove_dir_all(aside);
+            remove_dir(&workspace.git_dir).await?;
         }
-        if let Some(at) = checked_out_at(&home, &workspace.branch).await? {
-            return Err(WorkspaceError::BranchCheckedOut { branch: workspace.branch.clone(), at });
-        }
-        std::fs::create_dir_all(&workspace.dir).map_err(WorkspaceError::file("create", &workspace.dir))?;
-        register(workspace)?;
-        write(&workspace.dir.join(".git"), &dot_git_text(workspace))
+        self.add_worktree(workspace).await
     }
 }

@@ -154,12 +154,12 @@ impl Workspaces {
             .index(&workspace.index)
             .overriding(overrides)
             .owning(owned)
-            .as_windlass(workspace.fallback_identity))
+            .committing_as_windlass(workspace.fallback_identity))
     }
 
     /// Git on the user's repository, without a work tree.
     fn home_git(&self, workspace: &Workspace) -> Git {
         Git::repository(self.host.clone(), &workspace.home.common_dir, &workspace.home.common_dir)
-            .as_windlass(workspace.fallback_identity)
+            .committing_as_windlass(workspace.fallback_identity)
     }
 }

@@ -65,10 +65,11 @@ impl Workspaces {
             HeadFile::Unknown => None,
         };
         let base = tip.clone().unwrap_or_else(|| workspace.base_commit.clone());
-        if let Some(head) = head.filter(|head| *head != base) {
-            if git.commit(&head).await?.is_some() && !git.is_ancestor(&head, &base).await? {
-                removed.saved.push(save::keep(git, &workspace.keep_ref("removed", "head"), &head).await?);
-            }
+        if let Some(head) = head.filter(|head| *head != base)
+            && git.commit(&head).await?.is_some()
+            && !git.is_ancestor(&head, &base).await?
+        {
+            removed.saved.push(save::keep(git, &workspace.keep_ref("removed", "head"), &head).await?);
         }
         if git.tree_of(&base).await? != tree {
             let name = workspace.keep_ref("removed", "tree");

@@ -62,16 +62,10 @@ impl Workspaces {
             std::fs::remove_file(&workspace.index).map_err(WorkspaceError::file("replace", &workspace.index))?;
         }
         match workspace.kind {
-            Kind::Worktree => self.recreate_worktree(workspace).await?,
-            Kind::Clone => {
-                let mut fresh = workspace.clone();
-                return self.check_out_clone(&mut fresh).await;
-            }
-            Kind::InPlace => return Err(missing()),
+            Kind::Worktree => self.recreate_worktree(workspace).await,
+            Kind::Clone => self.check_out_clone(&mut workspace.clone()).await,
+            Kind::InPlace => Err(missing()),
         }
-        let git = self.git(workspace).await?;
-        git.clone().with_network().run(&["read-tree", "--reset", "-u", &branch]).await?;
-        publish(&git, workspace)
     }
 
     /// Brings files, branch and HEAD to a commit, after saving what differs.
@@ -154,10 +148,10 @@ async fn save_before(
         HeadFile::Ref(name) => git.read_ref(&name).await?,
         HeadFile::Unknown => None,
     };
-    if let Some(head) = head.filter(|head| !parents.contains(head)) {
-        if git.commit(&head).await?.is_some() {
-            parents.push(head);
-        }
+    if let Some(head) = head.filter(|head| !parents.contains(head))
+        && git.commit(&head).await?.is_some()
+    {
+        parents.push(head);
     }
     if parents.len() == 1 && git.tree_of(below).await? == tree {
         return save::keep(git, name, below).await;

@@ -39,10 +39,10 @@ pub(super) async fn keep_tree(
     parents: &[&str],
     message: &str,
 ) -> Result<SavedRef, WorkspaceError> {
-    if let Some(existing) = git.read_ref(name).await? {
-        if git.tree_of(&existing).await? == tree {
-            return Ok(SavedRef { name: name.to_owned(), commit: existing });
-        }
+    if let Some(existing) = git.read_ref(name).await?
+        && git.tree_of(&existing).await? == tree
+    {
+        return Ok(SavedRef { name: name.to_owned(), commit: existing });
     }
     let commit = commit_tree(git, tree, parents, message).await?;
     keep(git, name, &commit).await
@@ -61,7 +61,7 @@ pub(super) async fn commit_tree(
     }
     args.extend(["-F", "-", tree]);
     let output = match git.call(&args).input(message).run().await {
-        Err(GitError::NoIdentity) => git.clone().as_windlass(true).call(&args).input(message).run().await?,
+        Err(GitError::NoIdentity) => git.clone().committing_as_windlass(true).call(&args).input(message).run().await?,
         other => other?,
     };
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -41,10 +41,11 @@ impl Staged {
         commit: &str,
         tree: Option<&str>,
     ) -> Result<Vec<ChangedFile>, GitError> {
-        if let (Some((before, files)), Some(tree)) = (&self.from, tree) {
-            if before == tree && !could_be_renames(files) {
-                return Ok(files.clone());
-            }
+        if let (Some((before, files)), Some(tree)) = (&self.from, tree)
+            && before == tree
+            && !could_be_renames(files)
+        {
+            return Ok(files.clone());
         }
         let args = ["diff-index", "--cached", "--raw", "-z", "-M", "--ignore-submodules=dirty", commit, "--"];
         parse_raw("diff-index", &git.run(&args).await?)

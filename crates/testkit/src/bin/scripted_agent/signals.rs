@@ -69,8 +69,14 @@ extern "C" fn end(signal: libc::c_int) {
 pub(crate) fn kill_self(name: &SignalName) -> Result<(), String> {
     let signal = number(name)?;
     no_core_file();
-    // SAFETY: takes an integer; the disposition is the default unless the script ignored it.
-    unsafe { libc::raise(signal) };
+    // SAFETY: takes integers. Rust's runtime has a handler for SEGV that returns, so the default is put back, unless
+    // the script ignored the signal.
+    unsafe {
+        if libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::raise(signal);
+    }
     Ok(())
 }
 

@@ -1,0 +1,131 @@
+//! The journal's format: what is written once must be readable for ever.
+
+mod driven;
+
+use driven::*;
+use serde_json::Value;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::RefusedBecause;
+use windlass_core::machine::{Event, GateKey, Interrupt, Opener, Phase, Raise, SessionUse, StallStep, Verdict};
+use windlass_core::stop::{End, PauseReason, StopReason};
+use windlass_core::usage::Usage;
+
+fn every_event() -> Vec<Event> {
+    let turn = key(2, 1);
+    let limit = StopReason::Budget { limit_usd: 0.1, spent_usd: 0.30000000000000004 };
+    vec![
+        Event::LoopCreated {
+            id: LoopId("l1".into()),
+            name: "feature".into(),
+            project: "/repo".into(),
+            spec: Box::new(promise_loop()),
+        },
+        Event::LoopOpened { by: Opener::Resume, raise: Raise { budget_usd: 0.1, ..Raise::default() } },
+        Event::DriverAttached,
+        Event::PhaseEntered { phase: Phase::Gates, iteration: 2 },
+        Event::WorkspaceOpened { opening: opening() },
+        Event::IterationStarted { iteration: 2 },
+        Event::TurnStarted {
+            turn,
+            turn_id: "l1.2.coder.1".into(),
+            session: SessionUse::FreshInstead,
+            steering: vec!["m1".into()],
+            recovery: true,
+        },
+        Event::SessionFound { turn, session: "s1".into() },
+        Event::TurnInterrupted { turn, why: Interrupt::Limit { limit: limit.clone() } },
+        Event::TurnEnded { turn, report: costing(0.1, 3, claimed()) },
+        Event::SessionLost { turn, message: "who?".into() },
+        Event::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
+        Event::GateEnded {
+            gate: GateKey { iteration: 2, index: 0 },
+            report: gate_report("cargo test", Verdict::TimedOut, None),
+        },
+        Event::IterationJudged { iteration: 2, claim: true, failing: vec!["cargo test".into()] },
+        Event::ClaimRefused { iteration: 2, because: RefusedBecause::SteeringPending },
+        Event::ProgressStalled { iterations: 5, step: StallStep::FreshSession },
+        Event::WaitStarted { until: start_of_time(), why: "rate limit".into() },
+        Event::WaitEnded,
+        Event::PauseRequested { now: true },
+        Event::LoopPaused { why: PauseReason::Limit { limit: limit.clone() } },
+        Event::StopRequested,
+        Event::SteeringQueued { id: "m1".into(), text: "繼續".into() },
+        Event::LoopStopped {
+            status: End::Exhausted,
+            stop_reason: limit,
+            verified: false,
+            iterations: 2,
+            head_commit: None,
+            usage: Usage::default(),
+        },
+    ]
+}
+
+#[test]
+fn the_list_above_has_every_event() {
+    // A new variant does not compile here until it has a place, and the list has to hold it.
+    let place = |event: &Event| match event {
+        Event::LoopCreated { .. } => 0,
+        Event::LoopOpened { .. } => 1,
+        Event::DriverAttached => 2,
+        Event::PhaseEntered { .. } => 3,
+        Event::WorkspaceOpened { .. } => 4,
+        Event::IterationStarted { .. } => 5,
+        Event::TurnStarted { .. } => 6,
+        Event::SessionFound { .. } => 7,
+        Event::TurnInterrupted { .. } => 8,
+        Event::TurnEnded { .. } => 9,
+        Event::SessionLost { .. } => 10,
+        Event::Checkpointed { .. } => 11,
+        Event::GateEnded { .. } => 12,
+        Event::IterationJudged { .. } => 13,
+        Event::ClaimRefused { .. } => 14,
+        Event::ProgressStalled { .. } => 15,
+        Event::WaitStarted { .. } => 16,
+        Event::WaitEnded => 17,
+        Event::PauseRequested { .. } => 18,
+        Event::LoopPaused { .. } => 19,
+        Event::StopRequested => 20,
+        Event::SteeringQueued { .. } => 21,
+        Event::LoopStopped { .. } => 22,
+    };
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..23).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_name_of_every_event_is_its_tag() {
+    for event in every_event() {
+        assert_eq!(serde_json::to_value(&event).unwrap()["type"], event.name());
+    }
+}
+
+#[test]
+fn every_event_reads_back_as_it_was_written() {
+    for event in every_event() {
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
+    }
+}
+
+#[test]
+fn every_key_and_every_tag_is_snake_case() {
+    fn check(value: &Value) {
+        let is_snake = |word: &str| word.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    assert!(is_snake(key), "{key}");
+                    if key == "type" {
+                        assert!(is_snake(value.as_str().unwrap()), "{value}");
+                    }
+                    check(value);
+                }
+            }
+            Value::Array(values) => values.iter().for_each(check),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    for event in every_event() {
+        check(&serde_json::to_value(&event).unwrap());
+    }
+}
