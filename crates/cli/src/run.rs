@@ -74,7 +74,10 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
         name,
         numbered: args.name.is_none(),
         spec: resolved.spec,
-        branch_template: settings.branch.value.map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned()),
+        branch_template: settings
+            .branch
+            .value
+            .map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned()),
     };
     let held = engine.create(new).await?;
     if !args.json {

@@ -8,10 +8,7 @@ use windlass_testkit::{Output, ScriptedAgent, World};
 /// A profile that people call Copilot.
 fn copilot(world: &World, agent: &ScriptedAgent, more: &str) {
     let words: Vec<String> = agent.command_line().split(' ').map(|word| format!("{word:?}")).collect();
-    world.config(&format!(
-        "[agents.copilot]\ndisplay_name = \"Copilot\"\ncommand = [{}]\n{more}\n",
-        words.join(", ")
-    ));
+    world.config(&format!("[agents.copilot]\ndisplay_name = \"Copilot\"\ncommand = [{}]\n{more}\n", words.join(", ")));
 }
 
 fn run_copilot(world: &World, more: &[&str]) -> Output {
@@ -24,7 +21,9 @@ fn run_copilot(world: &World, more: &[&str]) -> Output {
 
 /// What was logged about the loop: level and words.
 fn logged(out: &Output) -> Vec<String> {
-    let level = |line: &str| ["INFO", "ERROR"].into_iter().find(|level| line.contains(&format!(" {level} "))).map(str::to_owned);
+    let level = |line: &str| {
+        ["INFO", "ERROR"].into_iter().find(|level| line.contains(&format!(" {level} "))).map(str::to_owned)
+    };
     out.stderr
         .lines()
         .filter_map(|line| {
@@ -38,9 +37,8 @@ fn logged(out: &Output) -> Vec<String> {
 #[test]
 fn tc_int_001_a_promise_in_the_second_run_ends_the_loop() {
     let world = World::new();
-    let agent = world.script(
-        "[[turn]]\nsteps = [{ say = \"working\" }]\n[[turn]]\nsteps = [{ say = \"<promise>DONE</promise>\" }]",
-    );
+    let agent = world
+        .script("[[turn]]\nsteps = [{ say = \"working\" }]\n[[turn]]\nsteps = [{ say = \"<promise>DONE</promise>\" }]");
     copilot(&world, &agent, "");
     let out = run_copilot(&world, &["--max-iterations", "5", "--completion-promise", "<promise>DONE</promise>"]);
     out.assert_code(0);
@@ -135,7 +133,11 @@ fn s0_54_a_stop_is_logged() {
     out.assert_code(4);
     let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
     let logged = logged(&out).join("\n");
-    assert_eq!(logged.matches(&format!("Clearing Copilot loop state for workspace {id} due to stop_execution")).count(), 1, "{logged}");
+    assert_eq!(
+        logged.matches(&format!("Clearing Copilot loop state for workspace {id} due to stop_execution")).count(),
+        1,
+        "{logged}"
+    );
     assert!(logged.contains(&format!("Copilot loop cancelled: execution was Killed for workspace {id}")), "{logged}");
 }
 

@@ -57,9 +57,30 @@ fn status_has_every_field_of_the_contract() {
     run(&world, &agent, &["--gate", "true", "--max-iterations", "4", "--duration", "90m"]).assert_code(0);
     let status = status(&world, "work");
     let fields = [
-        "id", "name", "project", "goal", "recipe", "status", "phase", "waiting_until", "stop_reason", "verified",
-        "iterations", "limits", "branch", "worktree", "base_commit", "head_commit", "agent", "session_policy",
-        "claims", "gates", "usage", "created_at", "started_at", "stopped_at",
+        "id",
+        "name",
+        "project",
+        "goal",
+        "recipe",
+        "status",
+        "phase",
+        "waiting_until",
+        "stop_reason",
+        "verified",
+        "iterations",
+        "limits",
+        "branch",
+        "worktree",
+        "base_commit",
+        "head_commit",
+        "agent",
+        "session_policy",
+        "claims",
+        "gates",
+        "usage",
+        "created_at",
+        "started_at",
+        "stopped_at",
     ];
     let object = status.as_object().unwrap();
     for field in fields {
@@ -74,14 +95,24 @@ fn status_has_every_field_of_the_contract() {
     }
     let usage = status["usage"].as_object().unwrap();
     for field in [
-        "input_tokens", "output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd",
-        "messages", "by_model", "by_role",
+        "input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "cost_usd",
+        "messages",
+        "by_model",
+        "by_role",
     ] {
         assert!(usage.contains_key(field), "no usage {field}: {status}");
     }
     let listed = call(&world, &["list", "--json"]).assert_code(0).json();
     assert_eq!(listed[0], status, "a row of the list is the status");
-    assert_eq!(std::fs::canonicalize(status["worktree"].as_str().unwrap()).unwrap().to_str(), status["worktree"].as_str());
+    assert_eq!(
+        std::fs::canonicalize(status["worktree"].as_str().unwrap()).unwrap().to_str(),
+        status["worktree"].as_str()
+    );
 }
 
 #[test]
@@ -144,7 +175,9 @@ fn an_agent_that_lies_every_time_is_never_believed() {
 
 #[test]
 fn b_0_6_an_agent_that_repeats_its_prompt_claims_nothing() {
-    for style in ["\"echo_prompt\"", "{ echo_prompt = { style = \"quoted\" } }", "{ echo_prompt = { style = \"indented\" } }"] {
+    for style in
+        ["\"echo_prompt\"", "{ echo_prompt = { style = \"quoted\" } }", "{ echo_prompt = { style = \"indented\" } }"]
+    {
         let world = World::new();
         let agent = world.script(&format!("[[turn]]\nsteps = [{style}, {{ say = \"I will look into it.\" }}]"));
         run(&world, &agent, &["--max-iterations", "2"]).assert_code(3);
@@ -156,7 +189,8 @@ fn b_0_6_an_agent_that_repeats_its_prompt_claims_nothing() {
 #[test]
 fn an_agent_that_repeats_its_prompt_and_then_claims_is_done() {
     let world = World::new();
-    let agent = world.script(&format!("[[turn]]\nsteps = [\"echo_prompt\", {{ say = \"\\nAll is done.\\n{PROMISE}\" }}]"));
+    let agent =
+        world.script(&format!("[[turn]]\nsteps = [\"echo_prompt\", {{ say = \"\\nAll is done.\\n{PROMISE}\" }}]"));
     run(&world, &agent, &[]).assert_code(0);
 }
 
@@ -170,7 +204,10 @@ fn a_promise_counts_however_it_is_said() {
         ("split", r#"[{ split = { chunks = ["<prom", "ise>COMP", "LETE</promi", "se>"] } }]"#),
         ("without a line end", r#"[{ print = "<promise>COMPLETE</promise>" }]"#),
         ("coloured", r#"[{ print = "\u001b[1;32m<promise>\u001b[0mCOMPLETE</promise>\u001b[0m\r\n" }]"#),
-        ("after other encodings", r#"[{ shift_jis = "日本語 テスト" }, { bytes = { hex = "ff fe 00 c3 28 0a" } }, { say = "<promise>COMPLETE</promise>" }]"#),
+        (
+            "after other encodings",
+            r#"[{ shift_jis = "日本語 テスト" }, { bytes = { hex = "ff fe 00 c3 28 0a" } }, { say = "<promise>COMPLETE</promise>" }]"#,
+        ),
         ("after half a character", r#"[{ bytes = { hex = "e3 81" } }, { say = "<promise>COMPLETE</promise>" }]"#),
     ];
     for (way, steps) in ways {
@@ -244,9 +281,12 @@ fn a_promise_on_the_last_allowed_iteration_counts() {
 
 #[test]
 fn x_2_max_iterations_counts_every_run_of_the_coder() {
-    for (flag, runs) in [(vec!["--max-iterations", "1"], 1), (vec!["--max-iterations=3"], 3), (vec!["--max-iterations", "3"], 3)] {
+    for (flag, runs) in
+        [(vec!["--max-iterations", "1"], 1), (vec!["--max-iterations=3"], 3), (vec!["--max-iterations", "3"], 3)]
+    {
         let world = World::new();
-        let agent = world.script("[[turn]]\nsteps = [{ append = { path = \"log\", content = \"x\\n\" } }, { say = \"more\" }]");
+        let agent =
+            world.script("[[turn]]\nsteps = [{ append = { path = \"log\", content = \"x\\n\" } }, { say = \"more\" }]");
         run(&world, &agent, &flag).assert_code(3);
         assert_eq!(agent.turns().len(), runs, "{flag:?}");
         assert_eq!(committed_iterations(&world, "work").len(), runs);
@@ -461,7 +501,8 @@ fn what_a_gate_changes_is_put_back_and_reported() {
 #[test]
 fn one_turn_without_a_loop_ends_after_the_gates() {
     let world = World::new();
-    let agent = world.script("[[turn]]\nsteps = [{ write = { path = \"state\", content = \"fixed\\n\" } }, { say = \"ok\" }]");
+    let agent =
+        world.script("[[turn]]\nsteps = [{ write = { path = \"state\", content = \"fixed\\n\" } }, { say = \"ok\" }]");
     run(&world, &agent, &["--no-loop", "--gate", "grep -q fixed state"]).assert_code(0);
     assert_eq!(agent.turns().len(), 1);
     assert_eq!(status(&world, "work")["verified"], true);

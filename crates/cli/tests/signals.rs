@@ -112,7 +112,9 @@ fn ctrl_c_in_a_terminal_reaches_the_group_and_still_leaves_everything_in_order()
 #[test]
 fn a_gate_is_ended_by_ctrl_c_and_runs_again() {
     let world = World::new();
-    let agent = world.script("[[turn]]\nsteps = [{ write = { path = \"a\", content = \"1\" } }, { say = \"<promise>COMPLETE</promise>\" }]");
+    let agent = world.script(
+        "[[turn]]\nsteps = [{ write = { path = \"a\", content = \"1\" } }, { say = \"<promise>COMPLETE</promise>\" }]",
+    );
     let reached = world.root().join("gate-reached");
     let gate = format!("if test -e {0}; then true; else touch {0}; exec sleep 1000; fi", reached.display());
     let running = start(&world, &agent, &["--gate", &gate]);
@@ -142,7 +144,8 @@ fn killed_with_9_its_agents_are_gone_within_a_second() {
     call(&world, &["resume", "work"]).assert_code(0);
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
     let feed = feed(&world, "work");
-    let ended: Vec<_> = of_type(&feed, "turn_ended").iter().map(|item| item["report"]["outcome"]["type"].clone()).collect();
+    let ended: Vec<_> =
+        of_type(&feed, "turn_ended").iter().map(|item| item["report"]["outcome"]["type"].clone()).collect();
     assert_eq!(ended, ["cut_off", "finished"]);
 }
 
@@ -167,7 +170,9 @@ fn three_cut_offs_in_a_row_are_an_error() {
 #[test]
 fn a_turn_that_ended_before_the_kill_is_not_run_again() {
     let world = World::new();
-    let agent = world.script("[[turn]]\nsteps = [{ write = { path = \"a\", content = \"1\" } }, { say = \"<promise>COMPLETE</promise>\" }]");
+    let agent = world.script(
+        "[[turn]]\nsteps = [{ write = { path = \"a\", content = \"1\" } }, { say = \"<promise>COMPLETE</promise>\" }]",
+    );
     let mut command = run_command(&world, &agent, &["--gate", "test -f a"]);
     command.env("WINDLASS_TEST_FAULT", "turn.closed:1");
     let out = world.run(command);

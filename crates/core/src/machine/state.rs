@@ -264,7 +264,7 @@ impl LoopState {
     }
 
     /// Whether the last turn is a claim to be done. Gates come on top.
-    pub(super) fn claims_done(&self) -> bool {
+    pub fn claims_done(&self) -> bool {
         match self.spec.done {
             Done::Promise { .. } => self.last_turn.as_ref().is_some_and(|last| last.report.claim),
             Done::Gates => true,
