@@ -3,22 +3,41 @@
 //! Adapters do no I/O: `launch` says what to start, a `Session` eats the bytes that came out and yields neutral
 //! events, and at the end says how the turn went. The same session reads a live agent and a stored transcript.
 
+mod claude;
+mod codex;
 mod command;
+mod copilot;
+mod fault;
+mod gemini;
+mod jsonl;
 mod lines;
+mod messages;
+mod meter;
+mod opencode;
+mod prices;
+mod probe;
+mod qwen;
+mod reset;
 mod text;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use thiserror::Error;
 use windlass_core::agent::{AgentEvent, TurnOutcome};
 use windlass_core::command::CommandSpec;
-use windlass_core::profile::AgentProfile;
+use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::spec::AgentChoice;
+use windlass_core::usage::UsageByModel;
+
+use jsonl::JsonSession;
 
 pub use command::check_patterns;
+pub use prices::{price, prices_as_of};
+pub use probe::{KNOWN_AGENTS, KnownAgent, built_in_profiles, version_in};
 
 /// One turn to be started.
 #[derive(Debug, Clone)]
@@ -34,6 +53,30 @@ pub struct TurnRequest<'a> {
     pub env: BTreeMap<String, String>,
     /// What `{self}` stands for: this very program.
     pub own_program: PathBuf,
+}
+
+/// What an adapter that knows its agent is told besides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LaunchFacts {
+    /// Names the turn among those of all loops. Agents that let their session id be chosen get one made of it; empty
+    /// means that they choose.
+    pub turn_id: String,
+    /// The agent will run as root.
+    pub as_root: bool,
+    /// Put behind the agent's own system prompt, where it can be.
+    pub system_prompt: Option<String>,
+    /// Leave out the agent's own rule against `git push`, which is only advice to it anyway.
+    pub allow_push: bool,
+}
+
+/// What a reader of a turn's output has to know about the agent session it ran in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionFacts {
+    /// The session the turn resumed, or the one chosen for it (`chosen_session`).
+    pub session: Option<String>,
+    /// What the earlier turns of that session used, as reported for them. Several agents give only figures for the
+    /// whole life of a session; without this a resumed turn of theirs counts everything again.
+    pub usage_before: UsageByModel,
 }
 
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -77,15 +120,57 @@ impl fmt::Display for Exit {
 pub trait Session: Send + fmt::Debug {
     fn stdout(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>);
     fn stderr(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>);
+    /// The content of the file named by `usage_file`, before `finish`.
+    fn usage_file(&mut self, _bytes: &[u8], _events: &mut Vec<AgentEvent>) {}
     /// The output is at its end.
     fn finish(&mut self, events: &mut Vec<AgentEvent>);
     /// How the turn went, once the output is at its end.
     fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome;
 }
 
-/// What to start for a turn.
+/// What to start for a turn, with nothing else known.
 pub fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
-    command::launch(request)
+    launch_with(request, &LaunchFacts::default())
+}
+
+/// What to start for a turn.
+pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+    match request.agent.profile.adapter() {
+        AdapterKind::Command => command::launch(request),
+        AdapterKind::Claude => claude::launch(request, facts),
+        AdapterKind::Codex => codex::launch(request, facts),
+        AdapterKind::Copilot => copilot::launch(request, facts),
+        AdapterKind::Opencode => opencode::launch(request, facts),
+        AdapterKind::Gemini => gemini::launch(request, facts),
+        AdapterKind::Qwen => qwen::launch(request, facts),
+    }
+}
+
+/// The agent session a fresh turn will run in, where the agent lets it be chosen.
+pub fn chosen_session(profile: &AgentProfile, turn_id: &str) -> Option<String> {
+    match profile.adapter() {
+        AdapterKind::Claude | AdapterKind::Copilot | AdapterKind::Gemini | AdapterKind::Qwen => {
+            words::session_id(turn_id)
+        }
+        AdapterKind::Command | AdapterKind::Codex | AdapterKind::Opencode => None,
+    }
+}
+
+/// The file in which the agent leaves its usage, if it does so outside its output: for `Session::usage_file`.
+pub fn usage_file(profile: &AgentProfile, prompt_file: &Path) -> Option<PathBuf> {
+    match profile.adapter() {
+        AdapterKind::Copilot => Some(usage_file_beside(prompt_file)),
+        AdapterKind::Command
+        | AdapterKind::Claude
+        | AdapterKind::Codex
+        | AdapterKind::Opencode
+        | AdapterKind::Gemini
+        | AdapterKind::Qwen => None,
+    }
+}
+
+fn usage_file_beside(prompt_file: &Path) -> PathBuf {
+    prompt_file.with_file_name("agent_usage.json")
 }
 
 /// A text without terminal escapes.
@@ -95,7 +180,20 @@ pub fn plain_text(text: &str) -> String {
     plain
 }
 
-/// A reader for one turn's output.
+/// A reader for one turn's output, with nothing known of its agent session.
 pub fn session(profile: &AgentProfile) -> Box<dyn Session> {
-    Box::new(command::CommandSession::new(profile))
+    session_with(profile, &SessionFacts::default())
+}
+
+/// A reader for one turn's output.
+pub fn session_with(profile: &AgentProfile, facts: &SessionFacts) -> Box<dyn Session> {
+    match profile.adapter() {
+        AdapterKind::Command => Box::new(command::CommandSession::new(profile)),
+        AdapterKind::Claude => Box::new(JsonSession::new(claude::Claude::new(facts))),
+        AdapterKind::Codex => Box::new(JsonSession::new(codex::Codex::new(profile, facts))),
+        AdapterKind::Copilot => Box::new(JsonSession::new(copilot::Copilot::new(facts))),
+        AdapterKind::Opencode => Box::new(JsonSession::new(opencode::Opencode::new(profile))),
+        AdapterKind::Gemini => Box::new(JsonSession::new(gemini::Gemini::new())),
+        AdapterKind::Qwen => Box::new(JsonSession::new(qwen::Qwen::new(facts))),
+    }
 }

@@ -16,9 +16,15 @@ pub struct AgentProfile {
     /// How people call it; the name of the profile if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
+    /// Which adapter starts it and reads its output; `command` if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<AdapterKind>,
     /// Program and arguments. `{prompt}` and `{prompt_file}` stand for the prompt; without them it comes on stdin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Arguments after those of the adapter, for every adapter but `command`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
     /// Arguments for a turn that resumes the agent's session; `{session}` stands for its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resume_args: Vec<String>,
@@ -50,6 +56,21 @@ pub struct AgentProfile {
     pub completion_promise: Option<String>,
 }
 
+/// The adapters there are: each knows one agent's command line and format.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdapterKind {
+    /// Any program, described by the profile itself.
+    #[default]
+    Command,
+    Claude,
+    Codex,
+    Copilot,
+    Opencode,
+    Gemini,
+    Qwen,
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputFormat {
@@ -64,6 +85,10 @@ impl AgentProfile {
     /// A one-off command agent.
     pub fn of_command(words: Vec<String>) -> Self {
         Self { command: words, ..Self::default() }
+    }
+
+    pub fn adapter(&self) -> AdapterKind {
+        self.adapter.unwrap_or_default()
     }
 
     pub fn loops(&self) -> bool {
@@ -91,7 +116,9 @@ impl AgentProfile {
         env.extend(over.env.clone());
         AgentProfile {
             display_name: pick(&self.display_name, &over.display_name),
+            adapter: pick(&self.adapter, &over.adapter),
             command: pick_list(&self.command, &over.command),
+            args: pick_list(&self.args, &over.args),
             resume_args: pick_list(&self.resume_args, &over.resume_args),
             env,
             output: pick(&self.output, &over.output),

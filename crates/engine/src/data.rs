@@ -29,6 +29,11 @@ impl DataDir {
         self.root.join("worktrees")
     }
 
+    /// Marks of loops that are being created.
+    pub fn creating(&self) -> PathBuf {
+        self.root.join("creating")
+    }
+
     /// Everything kept of a loop beside the journal.
     pub fn transcripts(&self, id: &LoopId) -> PathBuf {
         self.root.join("transcripts").join(&id.0)

@@ -15,6 +15,7 @@ use windlass_supervise::{Launcher, ProcessIdentity};
 
 use crate::clock::Clock;
 use crate::command::{Answer, Command};
+use crate::creating::{self, Creating};
 use crate::data::DataDir;
 use crate::driver::{DriveError, Driver, Left};
 use crate::faults;
@@ -44,6 +45,8 @@ pub enum EngineError {
     Refused(#[from] Refusal),
     #[error("the socket for other processes cannot be made")]
     Socket(#[source] std::io::Error),
+    #[error("the data directory cannot be written")]
+    Data(#[source] std::io::Error),
     #[error("the loop's driver left before it answered")]
     NoAnswer,
     #[error("the system does not tell one process from another")]
@@ -116,6 +119,7 @@ impl Engine {
 
     /// Creates a loop with its workspace and holds it. Nothing is left behind when that fails.
     pub async fn create(self: &Arc<Self>, mut new: NewLoop) -> Result<Held, EngineError> {
+        creating::sweep(&self.data, self.store.as_ref(), &self.workspaces).await;
         let wanted = new.name.clone();
         let own_branch = new.spec.workspace.kind != WorkspaceKind::InPlace;
         let mut number = 1;
@@ -152,7 +156,18 @@ impl Engine {
             Ok(())
         };
         take(&mut state, &Input::Open { by: Opener::Start, raise: Raise::default() })?;
-        let opened = self.workspaces.create(&crate::driver::workspace_request(self, &state)).await?;
+        let request = crate::driver::workspace_request(self, &state);
+        let creating = Creating::begin(&self.data, &request).map_err(EngineError::Data)?;
+        let opened = match self.workspaces.create(&request).await {
+            Ok(opened) => opened,
+            Err(error) => {
+                // Wrong use is found before anything is made.
+                if error.is_wrong_use() {
+                    creating.done();
+                }
+                return Err(error.into());
+            }
+        };
         let workspace = opened.workspace.clone();
         faults::point("create.before");
         take(&mut state, &Input::WorkspaceOpened { opening: crate::driver::workspace_opening(opened) })?;
@@ -166,12 +181,14 @@ impl Engine {
             .await;
         if let Err(error) = written {
             // Nobody has worked there yet.
-            if let Err(error) = self.workspaces.remove(&workspace, Some(&workspace.base_commit)).await {
-                tracing::warn!(%error, "the workspace of a loop that was not created is left behind");
+            match self.workspaces.remove(&workspace, Some(&workspace.base_commit)).await {
+                Ok(_) => creating.done(),
+                Err(error) => tracing::warn!(%error, "the workspace of a loop that was not created is left behind"),
             }
             return Err(error.into());
         }
         faults::point("create.after");
+        creating.done();
         self.hub()?.open_line(&state.id.0);
         for event in &events {
             log_lines::log(&state, event);

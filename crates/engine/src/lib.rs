@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod command;
 pub mod config;
+mod creating;
 pub mod data;
 pub mod driver;
 pub mod engine;

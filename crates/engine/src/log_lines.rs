@@ -1,6 +1,6 @@
 //! One log line for every change of a loop's state, in fixed words that people grep for.
 
-use windlass_core::machine::{Event, Interrupt, LoopState};
+use windlass_core::machine::{Event, LoopState};
 use windlass_core::stop::StopReason;
 
 /// `state` is the loop before the event.
@@ -36,7 +36,7 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
                 tracing::info!("{agent} loop turn ended: {:?} for workspace {id}", report.outcome);
             }
         }
-        Event::TurnInterrupted { why: Interrupt::Stop, .. } | Event::StopRequested => {
+        Event::StopRequested => {
             tracing::info!("Clearing {agent} loop state for workspace {id} due to stop_execution");
         }
         Event::LoopStopped { stop_reason, .. } if !is_single(state) => {

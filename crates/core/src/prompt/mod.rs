@@ -8,7 +8,7 @@ mod task_context;
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context};
 
-use crate::agent::TurnOutcome;
+use crate::agent::{ErrorKind, TurnOutcome};
 use crate::machine::{LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
@@ -102,7 +102,15 @@ fn recovery(state: &LoopState) -> Option<String> {
     state.turn.as_ref().filter(|turn| turn.recovery)?;
     let why = match state.last_turn.as_ref().map(|last| &last.report.outcome) {
         Some(TurnOutcome::RateLimited { .. }) => "a rate limit",
-        Some(TurnOutcome::Failed { .. }) => "the provider did not answer",
+        Some(TurnOutcome::Failed { kind, .. }) => match kind {
+            ErrorKind::RateLimit => "a rate limit",
+            ErrorKind::Overloaded | ErrorKind::Network => "the provider did not answer",
+            ErrorKind::ContextOverflow
+            | ErrorKind::Auth
+            | ErrorKind::ModelNotFound
+            | ErrorKind::UnknownSession
+            | ErrorKind::Other => "the agent could not go on",
+        },
         Some(TurnOutcome::Interrupted) => "it was interrupted",
         Some(TurnOutcome::CutOff | TurnOutcome::Finished | TurnOutcome::NotStarted { .. }) | None => {
             "the machine or the engine went away"
@@ -126,12 +134,18 @@ fn refusal(state: &LoopState) -> Option<String> {
                 }
             };
             let output = last_chars(gate.output_tail.trim_end(), LONGEST_GATE_OUTPUT);
-            context! { command => gate.command.as_str(), how, output }
+            context! { command => gate.command.as_str(), how, fence => fence_around(&output), output }
         })
         .collect();
     if !failing.is_empty() {
         let gates = state.gates.len();
-        return Some(fill(GATES_FAILED, context! { claimed => judged.claim, failing, gates }));
+        // A turn that failed is not judged: what is known is older than its commit.
+        let when = if judged.success {
+            "after your last turn"
+        } else {
+            "when last run; your last turn ended with an error, so that nothing was run after it"
+        };
+        return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, gates, when, failing }));
     }
     let unseen_message = judged.claim && judged.success && state.spec.done.promise().is_some();
     unseen_message.then(|| STEERING_PENDING.trim_end().to_owned())
@@ -150,6 +164,15 @@ fn steering(state: &LoopState) -> Vec<String> {
         .filter(|message| message.delivered == Some(turn.key))
         .map(|message| fill(STEERING, context! { text => message.text.as_str() }))
         .collect()
+}
+
+/// A fence that the text itself does not close.
+fn fence_around(text: &str) -> String {
+    let mut fence = "```".to_owned();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    fence
 }
 
 /// The end of a text, which for output of programs is the part that matters.

@@ -126,17 +126,16 @@ fn digest(older: &[&IterationRecord]) -> Option<String> {
     ))
 }
 
-/// `commit <first 7>` or `no changes`.
-fn commit_status(record: &IterationRecord) -> String {
+/// `commit <first 7>`, `no changes`, or that nobody commits.
+pub(super) fn commit_status(record: &IterationRecord) -> String {
     match &record.checkpoint.commit {
-        Some(commit) if record.checkpoint.files_changed > 0 => {
-            format!("commit {}", commit.chars().take(7).collect::<String>())
-        }
-        Some(_) | None => "no changes".to_owned(),
+        Some(_) | None if record.checkpoint.files_changed == 0 => "no changes".to_owned(),
+        Some(commit) => format!("commit {}", commit.chars().take(7).collect::<String>()),
+        None => "not committed".to_owned(),
     }
 }
 
-fn files_display(record: &IterationRecord) -> String {
+pub(super) fn files_display(record: &IterationRecord) -> String {
     const SHOWN: usize = 5;
     let files = &record.checkpoint.files;
     if files.is_empty() {
@@ -148,7 +147,7 @@ fn files_display(record: &IterationRecord) -> String {
     if more == 0 { list } else { format!("{list}, ... ({more} more)") }
 }
 
-fn summary(record: &IterationRecord, longest: usize) -> String {
+pub(super) fn summary(record: &IterationRecord, longest: usize) -> String {
     let words = record.summary.trim();
     if words.is_empty() {
         return "No significant actions in this iteration.".to_owned();

@@ -235,6 +235,12 @@ impl Reading {
             Ended::Exited { code } => Exit::Code(*code),
             Ended::Signaled { signal } => Exit::Signal(*signal),
             Ended::SpawnFailed(failure) => {
+                match record.by {
+                    EndedBy::Itself => {}
+                    // It was told to end before it had begun, which is no fault of the agent's.
+                    EndedBy::Stopped => return Ok((TurnOutcome::Interrupted, None)),
+                    EndedBy::EngineGone => return Ok((TurnOutcome::CutOff, None)),
+                }
                 let missing = match failure.kind {
                     SpawnFailureKind::ProgramNotFound | SpawnFailureKind::InterpreterNotFound => true,
                     SpawnFailureKind::ProgramNotPermitted

@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::attach::{dot_git_text, register, write};
 use super::disk::remove_dir;
 use super::project::Project;
@@ -14,7 +16,7 @@ use super::{Home, Kind, Workspace, WorkspaceError, Workspaces, keep_ref};
 use crate::git::{Git, GitError, TrustedConfig};
 
 /// What workspace a loop needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceRequest {
     /// Any directory inside the user's checkout.
     pub project: PathBuf,
@@ -157,6 +159,9 @@ impl Workspaces {
             self.add_worktree(workspace).await?;
         }
         let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
+        if !workspace.git_dir.join("index").exists() {
+            publish(&git.clone().index(&workspace.index), workspace).await?;
+        }
         workspace.trusted = TrustedConfig::freeze(&git).await?;
         Ok(())
     }
@@ -185,7 +190,7 @@ impl Workspaces {
         inherit_sparse_checkout(&git, workspace).await?;
         // Git writes the index after the files, so its presence means that they are all there.
         git.run(&["read-tree", "--reset", "-u", &workspace.branch_ref()]).await?;
-        publish(&git, workspace)
+        publish(&git, workspace).await
     }
 }
 

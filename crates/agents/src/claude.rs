@@ -1,0 +1,214 @@
+//! Claude Code: `claude -p --output-format stream-json`.
+//!
+//! `subtype` stays "success" on API errors, so `is_error` decides. Costs are the agent's own.
+
+use serde_json::Value;
+use windlass_core::agent::ErrorKind;
+use windlass_core::command::CommandSpec;
+use windlass_core::usage::{Usage, UsageByModel, total};
+
+use crate::fault::Fault;
+use crate::jsonl::{Dialect, Turn, count, status, text};
+use crate::messages;
+use crate::meter::{Meter, minus};
+use crate::reset::{self, Reset};
+use crate::words::{Words, session_id};
+use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+
+pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+    let mut words = Words::new(request, "claude");
+    words.add(["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]).model("--model");
+    match request.session {
+        Some(session) => words.add(["--resume", session]),
+        None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
+    };
+    words.option("--append-system-prompt", facts.system_prompt.as_deref());
+    // Nobody is there to answer a question.
+    let denied = if facts.allow_push { "AskUserQuestion" } else { "AskUserQuestion,Bash(git push:*)" };
+    words.add(["--disallowedTools", denied]).extra();
+    words.env("DISABLE_AUTOUPDATER", "1");
+    if facts.as_root {
+        // Otherwise it refuses to skip permissions.
+        words.env("IS_SANDBOX", "1");
+    }
+    // A Windlass that was itself started by claude must not make its agents believe they are nested.
+    words.unset("CLAUDECODE").unset("CLAUDE_CODE_ENTRYPOINT").unset("CLAUDE_CODE_SSE_PORT");
+    words.finish()
+}
+
+#[derive(Debug)]
+pub(crate) struct Claude {
+    meter: Meter,
+    before: UsageByModel,
+    /// When the limit ends that the agent has run into.
+    limit: Option<Reset>,
+}
+
+impl Claude {
+    pub(crate) fn new(facts: &SessionFacts) -> Self {
+        Self { meter: Meter::new(true), before: facts.usage_before.clone(), limit: None }
+    }
+}
+
+impl Dialect for Claude {
+    fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool {
+        match text(line, "type") {
+            "system" => return self.system(line, turn),
+            "assistant" => self.assistant(line, turn),
+            "user" => messages::user(line, turn),
+            "rate_limit_event" => self.rate_limit(&line["rate_limit_info"], turn),
+            "result" => self.result(line, turn),
+            // Parts of messages that come whole later, and the protocol's own.
+            "stream_event" | "control_request" | "control_response" | "keep_alive" | "tool_progress" => {}
+            _ => return false,
+        }
+        true
+    }
+
+    fn end(&mut self, turn: &mut Turn<'_>) {
+        self.meter.end(turn);
+    }
+}
+
+impl Claude {
+    fn system(&self, line: &Value, turn: &mut Turn<'_>) -> bool {
+        match text(line, "subtype") {
+            "init" => turn.session(text(line, "session_id")),
+            "api_retry" => turn.trouble(retry(line)),
+            "task_started" | "task_progress" | "task_notification" | "task_updated" | "status" | "compact_boundary" => {
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn assistant(&mut self, line: &Value, turn: &mut Turn<'_>) {
+        let message = &line["message"];
+        let model = text(message, "model");
+        if model == "<synthetic>" || line["is_api_error_message"].as_bool() == Some(true) {
+            // Written by the program, not by the model: an error that will also be in the result.
+            let said = message["content"].as_array().into_iter().flatten().map(|block| text(block, "text"));
+            let said: Vec<&str> = said.collect();
+            turn.trouble(self.fault(line, &said.join("\n")));
+            return;
+        }
+        turn.recovered();
+        turn.session(text(line, "session_id"));
+        messages::assistant(line, turn);
+        let usage = &message["usage"];
+        let figures = Usage {
+            input_tokens: count(usage, "input_tokens"),
+            output_tokens: count(usage, "output_tokens"),
+            cache_read_tokens: count(usage, "cache_read_input_tokens"),
+            cache_write_tokens: count(usage, "cache_creation_input_tokens"),
+            ..Usage::default()
+        };
+        self.meter.message(text(message, "id"), model, figures, turn);
+    }
+
+    fn rate_limit(&mut self, info: &Value, turn: &mut Turn<'_>) {
+        // Comes with every turn on a subscription; only a refusal is news, and only if no result follows.
+        if matches!(text(info, "status"), "rejected" | "denied") {
+            self.limit = reset::in_fields(info);
+            let which = text(info, "rateLimitType").replace('_', " ");
+            let message =
+                if which.is_empty() { "usage limit reached".into() } else { format!("{which} limit reached") };
+            turn.trouble(Fault { reset: self.limit, ..Fault::new(ErrorKind::RateLimit, message) });
+        }
+    }
+
+    fn fault(&self, line: &Value, message: &str) -> Fault {
+        let codes = ["error", "api_error_type", "terminal_reason"].map(|name| text(line, name));
+        let code = codes.into_iter().find(|code| !matches!(*code, "" | "api_error" | "unknown" | "invalid_request"));
+        let overflow = text(line, "terminal_reason") == "prompt_too_long";
+        let status = status(line, "api_error_status");
+        let code = match code {
+            _ if overflow => "prompt_too_long",
+            // A connection that could not be made is a "server_error" too, but has no status.
+            Some("server_error") if status.is_none() => "",
+            code => code.unwrap_or(""),
+        };
+        let mut fault = Fault::of(status, code, message);
+        if fault.kind == ErrorKind::RateLimit {
+            fault.reset = self.limit.or_else(|| reset::in_fields(line)).or(fault.reset);
+        }
+        fault
+    }
+
+    fn result(&mut self, line: &Value, turn: &mut Turn<'_>) {
+        let is_error = line["is_error"].as_bool().unwrap_or(true);
+        let errors: Vec<&str> = line["errors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let said = if errors.is_empty() { text(line, "result").to_owned() } else { errors.join("; ") };
+        self.meter.settle(&self.figures(line), turn);
+        if is_error {
+            let reason = text(line, "terminal_reason");
+            let said = if said.is_empty() { format!("the agent ended with: {}", text(line, "subtype")) } else { said };
+            let mut fault = self.fault(line, &said);
+            if matches!(reason, "max_turns" | "budget_exhausted") {
+                fault.kind = ErrorKind::Other;
+            }
+            if fault.kind != ErrorKind::UnknownSession {
+                turn.session(text(line, "session_id"));
+            }
+            if fault.kind != ErrorKind::Other || turn.known_fault().is_none() {
+                turn.trouble(fault);
+            }
+        } else {
+            turn.session(text(line, "session_id"));
+        }
+        turn.close(text(line, "result"), is_error);
+    }
+
+    /// What the turn used, by model.
+    fn figures(&self, line: &Value) -> UsageByModel {
+        if let Some(fresh) = line["model_usage_since_last_result"].as_object() {
+            return fresh.iter().map(|(model, usage)| (name(model), model_usage(usage))).collect();
+        }
+        let by_model = line["modelUsage"].as_object().into_iter().flatten();
+        let mut figures: UsageByModel = by_model.map(|(model, usage)| (name(model), model_usage(usage))).collect();
+        // Older versions count from the start of the process, newer ones from the start of the session.
+        let run = &line["usage"];
+        let run = count(run, "input_tokens")
+            + count(run, "output_tokens")
+            + count(run, "cache_read_input_tokens")
+            + count(run, "cache_creation_input_tokens");
+        if total(&figures).tokens() > run {
+            for (model, usage) in &mut figures {
+                if let Some(before) = self.before.get(model) {
+                    let cost = usage.cost_usd.zip(before.cost_usd).map(|(now, before)| (now - before).max(0.0));
+                    *usage = Usage { cost_usd: cost, ..minus(usage, before) };
+                }
+            }
+        }
+        figures
+    }
+}
+
+/// The same model with a larger window is the same model.
+fn name(model: &str) -> String {
+    model.split('[').next().unwrap_or(model).to_owned()
+}
+
+fn model_usage(usage: &Value) -> Usage {
+    let thinking = count(usage, "thinkingTokens");
+    Usage {
+        input_tokens: count(usage, "inputTokens"),
+        output_tokens: count(usage, "outputTokens").saturating_sub(thinking),
+        reasoning_tokens: thinking,
+        cache_read_tokens: count(usage, "cacheReadInputTokens"),
+        cache_write_tokens: count(usage, "cacheCreationInputTokens"),
+        cost_usd: usage["costUSD"].as_f64(),
+        messages: 0,
+    }
+}
+
+fn retry(line: &Value) -> Fault {
+    let error = text(line, "error");
+    let mut fault = Fault::of(status(line, "error_status"), error, error);
+    let status = line["error_status"].as_u64().map(|status| format!(" (HTTP {status})")).unwrap_or_default();
+    let (attempt, most) = (count(line, "attempt"), count(line, "max_retries"));
+    fault.message = format!("{error}{status}, attempt {attempt} of {most}");
+    // Its own short pause between attempts says nothing about when the limit ends.
+    fault.reset = None;
+    fault
+}

@@ -1,0 +1,164 @@
+//! GitHub Copilot CLI: `copilot --output-format json`.
+//!
+//! Its session id comes only in its last line, so one is chosen for it; its usage comes in a file of its own, summed
+//! over the session.
+
+use serde_json::Value;
+use windlass_core::command::CommandSpec;
+use windlass_core::usage::{Usage, UsageByModel};
+
+use crate::fault::Fault;
+use crate::jsonl::{Dialect, Turn, count, status, text, time};
+use crate::meter::minus;
+use crate::prices::price;
+use crate::words::{Words, session_id};
+use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest, usage_file_beside};
+
+pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+    let mut words = Words::new(request, "copilot");
+    words.add(["--output-format", "json", "--allow-all", "--no-ask-user", "--no-auto-update", "--no-color"]);
+    words.model("--model");
+    let session = match request.session {
+        Some(session) => Some(format!("--resume={session}")),
+        None => session_id(&facts.turn_id).map(|id| format!("--session-id={id}")),
+    };
+    if let Some(session) = &session {
+        words.add([session]);
+    }
+    if !facts.allow_push {
+        // Its built-in server for GitHub can push without a shell.
+        words.add(["--deny-tool=shell(git push)", "--disable-builtin-mcps"]);
+    }
+    let usage = usage_file_beside(&request.prompt_file);
+    words.add(["--usage-output-file", &usage.to_string_lossy()]).extra();
+    words.env("COPILOT_AUTO_UPDATE", "false");
+    words.finish()
+}
+
+#[derive(Debug)]
+pub(crate) struct Copilot {
+    session: Option<String>,
+    before: UsageByModel,
+    model: String,
+    messages: u64,
+}
+
+impl Copilot {
+    pub(crate) fn new(facts: &SessionFacts) -> Self {
+        Self { session: facts.session.clone(), before: facts.usage_before.clone(), model: String::new(), messages: 0 }
+    }
+}
+
+impl Dialect for Copilot {
+    fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool {
+        if let Some(session) = self.session.take() {
+            turn.session(&session);
+        }
+        let data = &line["data"];
+        match text(line, "type") {
+            "assistant.message" => self.message(line, turn),
+            "assistant.reasoning" => turn.thinking(text(data, "content")),
+            "tool.execution_start" => {
+                turn.tool_use(text(data, "toolCallId"), text(data, "toolName"), &data["arguments"])
+            }
+            "tool.execution_complete" => {
+                let failed = data["success"].as_bool() == Some(false);
+                let output =
+                    if failed && !data["error"].is_null() { &data["error"] } else { &data["result"]["content"] };
+                turn.tool_result(text(data, "toolCallId"), output, failed);
+            }
+            "model.call_failure" => {
+                let code = [text(data, "errorCode"), text(data, "errorType")];
+                let code = code.into_iter().find(|code| !code.is_empty()).unwrap_or("");
+                let fault = Fault::of(status(data, "statusCode"), code, text(data, "errorMessage"));
+                turn.trouble(fault.reported_at(time(line, "timestamp")));
+            }
+            "session.error" => {
+                let kind = text(data, "errorType");
+                let kind = if kind == "query" { "" } else { kind };
+                let fault = Fault::of(status(data, "statusCode"), kind, text(data, "message"));
+                turn.trouble(fault.reported_at(time(line, "timestamp")));
+            }
+            "result" => {
+                turn.session(text(line, "sessionId"));
+                turn.close("", line["exitCode"].as_i64() != Some(0));
+            }
+            kind => return NOTHING_NEW.contains(&kind),
+        }
+        true
+    }
+
+    fn usage_file(&mut self, content: &Value, turn: &mut Turn<'_>) {
+        let metrics = content.get("modelMetrics").unwrap_or(&content["usage"]["modelMetrics"]);
+        for (model, metric) in metrics.as_object().into_iter().flatten() {
+            let session = figures(metric.get("usage").unwrap_or(metric));
+            let none = Usage::default();
+            let mut used = minus(&session, self.before.get(model).unwrap_or(&none));
+            if used.tokens() == 0 {
+                continue;
+            }
+            used.messages = if *model == self.model { std::mem::take(&mut self.messages) } else { 0 };
+            used.cost_usd = price(model, &used);
+            turn.usage(model, used);
+        }
+    }
+
+    fn end(&mut self, turn: &mut Turn<'_>) {
+        // Without the file the messages are all that is known.
+        let usage = Usage { messages: std::mem::take(&mut self.messages), ..Usage::default() };
+        turn.usage(&self.model, usage);
+    }
+}
+
+impl Copilot {
+    fn message(&mut self, line: &Value, turn: &mut Turn<'_>) {
+        let data = &line["data"];
+        turn.recovered();
+        self.messages += 1;
+        text(data, "model").clone_into(&mut self.model);
+        turn.thinking(text(data, "reasoningText"));
+        let of_sub_agent = !text(data, "parentToolCallId").is_empty() || !text(line, "agentId").is_empty();
+        if of_sub_agent { turn.thinking(text(data, "content")) } else { turn.text(text(data, "content")) }
+    }
+}
+
+fn figures(usage: &Value) -> Usage {
+    let (read, written) = (count(usage, "cacheReadTokens"), count(usage, "cacheWriteTokens"));
+    let (output, reasoning) = (count(usage, "outputTokens"), count(usage, "reasoningTokens"));
+    Usage {
+        input_tokens: count(usage, "inputTokens").saturating_sub(read).saturating_sub(written),
+        output_tokens: output.saturating_sub(reasoning),
+        reasoning_tokens: reasoning,
+        cache_read_tokens: read,
+        cache_write_tokens: written,
+        ..Usage::default()
+    }
+}
+
+/// Lines that tell what another tells better, or what nobody asks for.
+const NOTHING_NEW: &[&str] = &[
+    "assistant.idle",
+    "assistant.intent",
+    "assistant.message_delta",
+    "assistant.message_start",
+    "assistant.reasoning_delta",
+    "assistant.streaming_delta",
+    "assistant.tool_call_delta",
+    "assistant.turn_end",
+    "assistant.turn_retry",
+    "assistant.turn_start",
+    "model.call_final_result",
+    "model.call_finished",
+    "model.call_start",
+    "session.background_tasks_changed",
+    "session.info",
+    "session.mcp_server_status_changed",
+    "session.mcp_server_tools_loaded",
+    "session.mcp_servers_loaded",
+    "session.skills_loaded",
+    "session.tools_updated",
+    "tool.execution_partial_result",
+    "tool.execution_progress",
+    "tool.shell_output",
+    "user.message",
+];

@@ -1,0 +1,115 @@
+//! OpenCode: `opencode run --format json`.
+//!
+//! It has no closing line: the turn is over when a step ended for another reason than calling tools. The model is
+//! never named, so usage counts for the one of the profile.
+
+use serde_json::{Value, json};
+use windlass_core::agent::ErrorKind;
+use windlass_core::command::CommandSpec;
+use windlass_core::profile::AgentProfile;
+use windlass_core::usage::Usage;
+
+use crate::fault::Fault;
+use crate::jsonl::{Dialect, Turn, count, status, text, time};
+use crate::prices::price;
+use crate::reset;
+use crate::words::Words;
+use crate::{LaunchError, LaunchFacts, TurnRequest};
+
+pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+    let mut words = Words::new(request, "opencode");
+    words.add(["run", "--format", "json", "--auto"]).model("--model");
+    match request.session {
+        Some(session) => words.add(["--session", session]),
+        // A title saves the call that would invent one.
+        None => words.add(["--title", "windlass"]),
+    };
+    words.extra();
+    words.env("OPENCODE_DISABLE_AUTOUPDATE", "1");
+    let shell = if facts.allow_push { json!("allow") } else { json!({"*": "allow", "git push*": "deny"}) };
+    words.env("OPENCODE_PERMISSION", &json!({"bash": shell, "edit": "allow", "question": "deny"}).to_string());
+    words.finish()
+}
+
+#[derive(Debug)]
+pub(crate) struct Opencode {
+    model: String,
+}
+
+impl Opencode {
+    pub(crate) fn new(profile: &AgentProfile) -> Self {
+        Self { model: profile.model.clone().unwrap_or_default() }
+    }
+}
+
+impl Dialect for Opencode {
+    fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool {
+        let part = &line["part"];
+        match text(line, "type") {
+            "step_start" => {
+                turn.session(text(line, "sessionID"));
+                turn.recovered();
+            }
+            "text" => turn.text(text(part, "text")),
+            "reasoning" => turn.thinking(text(part, "text")),
+            "tool_use" => tool(part, turn),
+            "step_finish" => self.step(part, turn),
+            "error" => {
+                turn.session(text(line, "sessionID"));
+                turn.trouble(fault(&line["error"]).reported_at(time(line, "timestamp")));
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Opencode {
+    fn step(&mut self, part: &Value, turn: &mut Turn<'_>) {
+        let tokens = &part["tokens"];
+        let mut usage = Usage {
+            input_tokens: count(tokens, "input"),
+            output_tokens: count(tokens, "output"),
+            reasoning_tokens: count(tokens, "reasoning"),
+            cache_read_tokens: count(&tokens["cache"], "read"),
+            cache_write_tokens: count(&tokens["cache"], "write"),
+            cost_usd: part["cost"].as_f64(),
+            messages: 1,
+        };
+        // A model it has no price for costs it 0.
+        if usage.cost_usd.is_none_or(|cost| cost <= 0.0) && usage.tokens() > 0 {
+            usage.cost_usd = price(&self.model, &usage);
+        }
+        turn.usage(&self.model, usage);
+        // "unknown" is what is left of an answer whose stream broke.
+        if !matches!(text(part, "reason"), "" | "tool-calls" | "unknown" | "error" | "other") {
+            turn.close("", false);
+        }
+    }
+}
+
+/// Told once, when the tool is done.
+fn tool(part: &Value, turn: &mut Turn<'_>) {
+    let (id, state) = (text(part, "callID"), &part["state"]);
+    turn.tool_use(id, text(part, "tool"), &state["input"]);
+    match text(state, "status") {
+        "completed" => turn.tool_result(id, &state["output"], false),
+        "error" => turn.tool_result(id, &state["error"], true),
+        _ => {}
+    }
+}
+
+fn fault(error: &Value) -> Fault {
+    let data = &error["data"];
+    let body: Value = serde_json::from_str(text(data, "responseBody")).unwrap_or(Value::Null);
+    let inner = body.get("error").unwrap_or(&body);
+    let codes = [text(error, "name"), text(inner, "code"), text(inner, "type")];
+    let code = codes.into_iter().find(|code| !matches!(*code, "" | "APIError" | "UnknownError"));
+    let message = text(data, "message");
+    let message = if message.is_empty() { text(error, "name") } else { message };
+    let mut fault = Fault::of(status(data, "statusCode"), code.unwrap_or(""), message);
+    if fault.kind == ErrorKind::RateLimit {
+        fault.reset = reset::in_fields(&data["responseHeaders"]).or_else(|| reset::in_fields(&body)).or(fault.reset);
+    }
+    fault
+}

@@ -1,0 +1,111 @@
+//! List prices, for agents that count tokens but name no cost.
+//!
+//! A model that is not in the table has no price: an unknown cost is said to be unknown, never nothing.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use windlass_core::usage::Usage;
+
+/// The table, as it is shipped.
+const TABLE: &str = include_str!("../prices.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// When the prices were looked up.
+    as_of: String,
+    models: BTreeMap<String, Price>,
+}
+
+/// Dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Price {
+    input: f64,
+    output: f64,
+    /// As `output` if unset.
+    reasoning: Option<f64>,
+    cache_read: f64,
+    /// As `input` if unset: where writing to the cache costs nothing extra.
+    cache_write: Option<f64>,
+}
+
+static PRICES: LazyLock<Option<Table>> = LazyLock::new(|| toml::from_str(TABLE).ok());
+
+/// The day of the price table.
+pub fn prices_as_of() -> &'static str {
+    PRICES.as_ref().map_or("", |table| &table.as_of)
+}
+
+/// What the tokens cost by list price; `None` if the model is not in the table.
+pub fn price(model: &str, usage: &Usage) -> Option<f64> {
+    let price = find(model)?;
+    let of = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
+    Some(
+        of(usage.input_tokens, price.input)
+            + of(usage.output_tokens, price.output)
+            + of(usage.reasoning_tokens, price.reasoning.unwrap_or(price.output))
+            + of(usage.cache_read_tokens, price.cache_read)
+            + of(usage.cache_write_tokens, price.cache_write.unwrap_or(price.input)),
+    )
+}
+
+/// The same model goes by several names: with a provider before it, a date or a variant behind it.
+fn find(model: &str) -> Option<&'static Price> {
+    let models = &PRICES.as_ref()?.models;
+    let name = model.rsplit('/').next()?.to_ascii_lowercase();
+    let name = name.split('[').next()?.trim();
+    let mut candidate = name.strip_suffix("-latest").unwrap_or(name);
+    loop {
+        // Copilot writes claude-sonnet-4.5 where others write claude-sonnet-4-5.
+        if let Some(price) = models.get(candidate).or_else(|| models.get(&candidate.replace('.', "-"))) {
+            return Some(price);
+        }
+        // Only a date may be left off: a -mini or -pro is another model.
+        let (shorter, last) = candidate.rsplit_once(['-', '@'])?;
+        let dated = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_digit());
+        candidate = if dated { shorter } else { return None };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a_million() -> Usage {
+        Usage { input_tokens: 1_000_000, output_tokens: 1_000_000, ..Usage::default() }
+    }
+
+    #[test]
+    fn the_table_reads_and_is_dated() {
+        let table = PRICES.as_ref().unwrap();
+        assert!(table.models.len() > 20);
+        assert!(prices_as_of().parse::<jiff::civil::Date>().is_ok());
+        for (model, price) in &table.models {
+            assert!(price.input > 0.0 && price.output >= price.input && price.cache_read <= price.input, "{model}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_found_by_each_of_its_names() {
+        for name in [
+            "claude-sonnet-4-5",
+            "claude-sonnet-4-5-20250929",
+            "claude-sonnet-4.5",
+            "anthropic/claude-sonnet-4-5",
+            "Claude-Sonnet-4-5[1m]",
+            "claude-sonnet-4-5@20250929",
+        ] {
+            assert_eq!(price(name, &a_million()), Some(18.0), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_model_has_no_price() {
+        for name in ["", "scripted", "gpt-5-nonesuch", "claude", "/", "gpt-4.1-unheard"] {
+            assert_eq!(price(name, &a_million()), None, "{name}");
+        }
+    }
+}

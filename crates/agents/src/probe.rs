@@ -1,0 +1,198 @@
+//! The agents Windlass knows: what their programs are called, what they can do, how to get and log in to them.
+
+use std::collections::BTreeMap;
+
+use windlass_core::profile::{AdapterKind, AgentProfile};
+
+/// One known agent, for `windlass agents` and `doctor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownAgent {
+    pub adapter: AdapterKind,
+    /// The name of its built-in profile, and of its program.
+    pub name: &'static str,
+    pub display_name: &'static str,
+    /// Arguments that make it print its version and nothing else.
+    pub version_args: &'static [&'static str],
+    /// The versions it was tried with: from the first, and below the second.
+    pub known_good: (&'static str, &'static str),
+    /// What to run to log in.
+    pub login: &'static str,
+    /// Environment variables that log in without a person.
+    pub key_variables: &'static [&'static str],
+    /// Its package in the npm registry.
+    pub npm_package: &'static str,
+    /// Its usage is known while the turn runs, so that a budget can end it; otherwise before the next turn.
+    pub streams_usage: bool,
+    /// It names the cost itself; otherwise the price table is asked.
+    pub names_cost: bool,
+    pub resumes: bool,
+    pub takes_mcp_servers: bool,
+    /// Several turns in one process.
+    pub keeps_alive: bool,
+}
+
+/// All known agents, by name.
+pub const KNOWN_AGENTS: &[KnownAgent] = &[
+    KnownAgent {
+        adapter: AdapterKind::Claude,
+        name: "claude",
+        display_name: "Claude Code",
+        version_args: &["--version"],
+        known_good: ("2.1.0", "2.2.0"),
+        login: "claude auth login",
+        key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+        npm_package: "@anthropic-ai/claude-code",
+        streams_usage: true,
+        names_cost: true,
+        resumes: true,
+        takes_mcp_servers: true,
+        keeps_alive: true,
+    },
+    KnownAgent {
+        adapter: AdapterKind::Codex,
+        name: "codex",
+        display_name: "Codex",
+        version_args: &["--version"],
+        known_good: ("0.166.0", "0.167.0"),
+        login: "codex login",
+        key_variables: &["CODEX_API_KEY"],
+        npm_package: "@openai/codex",
+        streams_usage: false,
+        names_cost: false,
+        resumes: true,
+        takes_mcp_servers: true,
+        keeps_alive: false,
+    },
+    KnownAgent {
+        adapter: AdapterKind::Copilot,
+        name: "copilot",
+        display_name: "GitHub Copilot",
+        version_args: &["--version"],
+        known_good: ("1.0.102", "1.1.0"),
+        login: "copilot login",
+        key_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+        npm_package: "@github/copilot",
+        streams_usage: false,
+        names_cost: false,
+        resumes: true,
+        takes_mcp_servers: true,
+        keeps_alive: false,
+    },
+    KnownAgent {
+        adapter: AdapterKind::Gemini,
+        name: "gemini",
+        display_name: "Gemini CLI",
+        version_args: &["--version"],
+        known_good: ("0.61.0", "0.62.0"),
+        login: "gemini",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        npm_package: "@google/gemini-cli",
+        streams_usage: false,
+        names_cost: false,
+        resumes: true,
+        takes_mcp_servers: true,
+        keeps_alive: false,
+    },
+    KnownAgent {
+        adapter: AdapterKind::Opencode,
+        name: "opencode",
+        display_name: "OpenCode",
+        version_args: &["--version"],
+        known_good: ("1.18.0", "1.19.0"),
+        login: "opencode auth login",
+        // Each provider has its own.
+        key_variables: &[],
+        npm_package: "opencode-ai",
+        streams_usage: true,
+        names_cost: true,
+        resumes: true,
+        takes_mcp_servers: true,
+        keeps_alive: false,
+    },
+    KnownAgent {
+        adapter: AdapterKind::Qwen,
+        name: "qwen",
+        display_name: "Qwen Code",
+        version_args: &["--version"],
+        known_good: ("0.24.0", "0.25.0"),
+        login: "qwen",
+        key_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
+        npm_package: "@qwen-code/qwen-code",
+        streams_usage: true,
+        names_cost: false,
+        resumes: true,
+        takes_mcp_servers: true,
+        keeps_alive: true,
+    },
+];
+
+impl KnownAgent {
+    pub fn of(adapter: AdapterKind) -> Option<&'static KnownAgent> {
+        KNOWN_AGENTS.iter().find(|known| known.adapter == adapter)
+    }
+
+    /// Whether what the program printed for its version is one it was tried with; `None` if there is no version in it.
+    pub fn is_known_good(&self, printed: &str) -> Option<bool> {
+        let version = version_in(printed)?;
+        let numbers = |text: &str| -> Vec<u64> { text.split('.').filter_map(|part| part.parse().ok()).collect() };
+        let (from, below) = (numbers(self.known_good.0), numbers(self.known_good.1));
+        let version = numbers(version);
+        Some(from <= version && version < below)
+    }
+}
+
+/// The version in what a program prints, such as `codex-cli 0.166.0` or `2.1.325 (Claude Code)`.
+pub fn version_in(printed: &str) -> Option<&str> {
+    printed.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',')).find_map(|word| {
+        let word = word.trim_start_matches('v');
+        let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
+        let version = word[..end].trim_end_matches('.');
+        (version.starts_with(|c: char| c.is_ascii_digit()) && version.contains('.')).then_some(version)
+    })
+}
+
+/// The profiles everybody has; the user's of the same name override them field by field.
+pub fn built_in_profiles() -> BTreeMap<String, AgentProfile> {
+    let profile = |known: &KnownAgent| AgentProfile {
+        display_name: Some(known.display_name.to_owned()),
+        adapter: Some(known.adapter),
+        command: vec![known.name.to_owned()],
+        ..AgentProfile::default()
+    };
+    KNOWN_AGENTS.iter().map(|known| (known.name.to_owned(), profile(known))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_print() {
+        assert_eq!(version_in("codex-cli 0.166.0\n"), Some("0.166.0"));
+        assert_eq!(version_in("2.1.325 (Claude Code)"), Some("2.1.325"));
+        assert_eq!(version_in("GitHub Copilot CLI 1.0.102.\nCommit: 0a1b2c3"), Some("1.0.102"));
+        assert_eq!(version_in("v20.1.0-beta.3"), Some("20.1.0"));
+        assert_eq!(version_in("command not found"), None);
+        assert_eq!(version_in(""), None);
+    }
+
+    #[test]
+    fn ranges_compare_numbers_and_not_letters() {
+        let claude = KnownAgent::of(AdapterKind::Claude).unwrap();
+        assert_eq!(claude.is_known_good("2.1.325 (Claude Code)"), Some(true));
+        assert_eq!(claude.is_known_good("2.10.0"), Some(false));
+        assert_eq!(claude.is_known_good("1.9.9"), Some(false));
+        assert_eq!(claude.is_known_good("garbage"), None);
+    }
+
+    #[test]
+    fn every_adapter_but_the_generic_one_has_its_profile() {
+        let profiles = built_in_profiles();
+        assert_eq!(profiles.keys().collect::<Vec<_>>(), ["claude", "codex", "copilot", "gemini", "opencode", "qwen"]);
+        for known in KNOWN_AGENTS {
+            assert_eq!(profiles[known.name].adapter(), known.adapter);
+            assert_eq!(profiles[known.name].loop_enabled, None);
+        }
+        assert_eq!(KnownAgent::of(AdapterKind::Command), None);
+    }
+}

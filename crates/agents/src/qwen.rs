@@ -1,0 +1,107 @@
+//! Qwen Code: `qwen --output-format stream-json`; claude's format with differences.
+//!
+//! The figures of its result are those of the whole session and name no model.
+
+use serde_json::Value;
+use windlass_core::command::CommandSpec;
+use windlass_core::usage::{Usage, UsageByModel, total};
+
+use crate::fault::Fault;
+use crate::jsonl::{Dialect, Turn, count, text};
+use crate::messages;
+use crate::meter::{Meter, minus};
+use crate::prices::price;
+use crate::words::{Words, session_id};
+use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+
+pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+    let mut words = Words::new(request, "qwen");
+    words.add(["--output-format", "stream-json", "--approval-mode", "yolo"]).model("--model");
+    match request.session {
+        Some(session) => words.add(["--resume", session]),
+        None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
+    };
+    words.option("--append-system-prompt", facts.system_prompt.as_deref());
+    if !facts.allow_push {
+        words.add(["--exclude-tools", "run_shell_command(git push)"]);
+    }
+    words.extra();
+    words.env("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1");
+    words.finish()
+}
+
+#[derive(Debug)]
+pub(crate) struct Qwen {
+    meter: Meter,
+    model: String,
+    before: UsageByModel,
+}
+
+impl Qwen {
+    pub(crate) fn new(facts: &SessionFacts) -> Self {
+        Self { meter: Meter::new(false), model: String::new(), before: facts.usage_before.clone() }
+    }
+}
+
+impl Dialect for Qwen {
+    fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool {
+        match text(line, "type") {
+            "system" if text(line, "subtype") == "init" => {
+                turn.session(text(line, "session_id"));
+                text(line, "model").clone_into(&mut self.model);
+            }
+            "assistant" => {
+                turn.recovered();
+                messages::assistant(line, turn);
+                let message = &line["message"];
+                let usage = figures(&message["usage"]);
+                if usage.tokens() > 0 {
+                    self.meter.message(text(message, "id"), text(message, "model"), usage, turn);
+                }
+            }
+            "user" => messages::user(line, turn),
+            // Parts of messages that come whole later.
+            "stream_event" => {}
+            "result" => self.result(line, turn),
+            _ => return false,
+        }
+        true
+    }
+
+    fn end(&mut self, turn: &mut Turn<'_>) {
+        self.meter.end(turn);
+    }
+}
+
+impl Qwen {
+    fn result(&mut self, line: &Value, turn: &mut Turn<'_>) {
+        turn.session(text(line, "session_id"));
+        let session = figures(&line["usage"]);
+        if session.tokens() > 0 {
+            let mut used = minus(&session, &total(&self.before));
+            used.cost_usd = price(&self.model, &used);
+            self.meter.settle(&UsageByModel::from([(self.model.clone(), used)]), turn);
+            self.before = UsageByModel::from([(self.model.clone(), session)]);
+        }
+        let is_error = line["is_error"].as_bool().unwrap_or(true);
+        if is_error {
+            let error = &line["error"];
+            let code = [text(error, "code"), text(error, "type")].into_iter().find(|code| !code.is_empty());
+            turn.trouble(Fault::of(None, code.unwrap_or(""), text(error, "message")));
+        }
+        turn.close(text(line, "result"), is_error);
+    }
+}
+
+fn figures(usage: &Value) -> Usage {
+    let (input, cached) = (count(usage, "input_tokens"), count(usage, "cache_read_input_tokens"));
+    let (all, output) = (count(usage, "total_tokens"), count(usage, "output_tokens"));
+    Usage {
+        // The cached part is in the input.
+        input_tokens: input.saturating_sub(cached),
+        output_tokens: output,
+        reasoning_tokens: all.saturating_sub(input).saturating_sub(output),
+        cache_read_tokens: cached,
+        ..Usage::default()
+    }
+}
