@@ -124,7 +124,7 @@ impl Only {
                 | Event::TurnInterrupted { turn, .. }
                 | Event::SessionFound { turn, .. }
                 | Event::SessionLost { turn, .. } => (Some(turn.iteration), Some(turn.role)),
-                Event::Checkpointed { turn, .. } => (Some(turn.iteration), None),
+                Event::Checkpointed { turn, .. } | Event::Summarised { turn, .. } => (Some(turn.iteration), None),
                 Event::IterationStarted { iteration }
                 | Event::PhaseEntered { iteration, .. }
                 | Event::IterationJudged { iteration, .. }
@@ -134,6 +134,7 @@ impl Only {
                 | Event::LoopOpened { .. }
                 | Event::DriverAttached
                 | Event::WorkspaceOpened { .. }
+                | Event::WorkspaceSetUp
                 | Event::ProgressStalled { .. }
                 | Event::WaitStarted { .. }
                 | Event::WaitEnded

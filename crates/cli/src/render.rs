@@ -148,7 +148,21 @@ impl Renderer {
             )),
             Event::Checkpointed { checkpoint, .. } => self.checkpointed(checkpoint),
             Event::PhaseEntered { phase: Phase::Gates, .. } => style.dim("  running the gates …"),
-            Event::GateEnded { report, .. } => self.gate(report),
+            Event::PhaseEntered { phase: Phase::Baseline, .. } => style.dim("running the gates on the base first …"),
+            Event::PhaseEntered { phase: Phase::Setup, .. } => style.dim("setting the workspace up …"),
+            Event::Summarised { summary, .. } => match &summary.problem {
+                Some(problem) => style.warn(&format!("  {}", one_line(problem, 300))),
+                None => style.dim(&format!("  summary: {}", one_line(&summary.summary, 300))),
+            },
+            Event::GateEnded { gate, report } if gate.iteration == 0 => self.baseline(gate.attempt, report),
+            Event::GateEnded { gate, report } => {
+                let again = if gate.attempt > 1 {
+                    style.dim(&format!("  run {} of a gate that is known to flip\n", gate.attempt))
+                } else {
+                    String::new()
+                };
+                format!("{again}{}", self.gate(report))
+            }
             Event::ClaimRefused { because, .. } => match because {
                 RefusedBecause::Gates { failing } => {
                     let gates = if failing.len() == 1 { "gate" } else { "gates" };
@@ -182,6 +196,7 @@ impl Renderer {
                 style.accent(&format!("  message for the next turn: {}", one_line(text, 200)))
             }
             Event::SessionFound { .. }
+            | Event::WorkspaceSetUp
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }
             | Event::WaitEnded
@@ -222,10 +237,28 @@ impl Renderer {
             Some(_) => style.dim("  no files changed"),
             None => style.dim(&format!("  {files} changed, not committed")),
         };
+        if !checkpoint.restored.is_empty() {
+            let files: Vec<&str> = checkpoint.restored.iter().take(5).map(|file| file.path.as_str()).collect();
+            lines
+                .push_str(&style.warn(&format!("\n  protected files were changed and put back: {}", files.join(", "))));
+        }
         for note in &checkpoint.notes {
             lines.push_str(&style.warn(&format!("\n  note: {}", one_line(note, 300))));
         }
         lines
+    }
+
+    /// A verdict on the base: what fails already is news, what passes is expected.
+    fn baseline(&self, attempt: u32, report: &GateReport) -> String {
+        let style = self.style;
+        let command = one_line(&report.command, 120);
+        match (report.verdict.passed(), attempt) {
+            (true, 1) => style.dim(&format!("  ✓ {command} passes on the base")),
+            (false, 1) => style.dim(&format!("  ✗ {command} fails on the base; running it once more")),
+            (true, _) => style
+                .warn(&format!("  ! {command} flips: it failed and passed on the same files, so it gets up to 3 runs")),
+            (false, _) => style.warn(&format!("  ! {command} fails already, before the agent begins")),
+        }
     }
 
     fn gate(&self, report: &GateReport) -> String {

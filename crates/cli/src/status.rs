@@ -17,6 +17,9 @@ pub fn doing(state: &LoopState) -> String {
         Status::Queued => "queued".to_owned(),
         Status::Running => match state.phase {
             Phase::Prepare => "opening the workspace".to_owned(),
+            Phase::Setup => "setting the workspace up".to_owned(),
+            Phase::Baseline => "running the gates on the base".to_owned(),
+            Phase::Summarise => "summing up".to_owned(),
             Phase::Work => format!("{} works", state.spec.agent.display_name()),
             Phase::Checkpoint => "committing".to_owned(),
             Phase::Gates => format!("gate {} of {}", state.gates.len() + 1, state.spec.gates.len()),

@@ -37,7 +37,8 @@ pub struct RecipeError {
     pub source: toml::de::Error,
 }
 
-const BUILT_IN: [(&str, &str); 1] = [("promise", include_str!("../recipes/promise.toml"))];
+const BUILT_IN: [(&str, &str); 2] =
+    [("promise", include_str!("../recipes/promise.toml")), ("refine", include_str!("../recipes/refine.toml"))];
 
 pub fn parse(name: &str, text: &str) -> Result<Recipe, RecipeError> {
     toml::from_str(text).map_err(|source| RecipeError { name: name.to_owned(), source })

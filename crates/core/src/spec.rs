@@ -19,6 +19,13 @@ pub struct LoopSpec {
     pub on_failure: OnFailure,
     pub time: TimeLimits,
     pub workspace: WorkspaceSpec,
+    /// Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
+    #[serde(default)]
+    pub protect: Vec<String>,
+    #[serde(default)]
+    pub summariser: Summariser,
+    #[serde(default)]
+    pub context: ContextSpec,
     /// The word that ends a follow-up prompt.
     pub follow_up: String,
 }
@@ -81,6 +88,51 @@ impl Done {
 pub struct GateSpec {
     pub command: String,
     pub timeout_ms: u64,
+    #[serde(default)]
+    pub when: GateWhen,
+    /// A claim is judged in a pristine checkout, where no ignored file can turn the gate green.
+    #[serde(default)]
+    pub clean: bool,
+}
+
+/// When a gate runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateWhen {
+    /// After every turn.
+    #[default]
+    Turn,
+    /// Only when the agent claims to be done.
+    Claim,
+}
+
+/// Who writes what is remembered of an iteration.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Summariser {
+    /// From the transcript and the changed files; needs nothing.
+    #[default]
+    Deterministic,
+    /// The loop's own agent, in a short extra turn.
+    Agent,
+    /// A model behind an endpoint.
+    Endpoint,
+}
+
+/// What the next prompt carries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContextSpec {
+    /// The plan, as it was when the loop began.
+    #[serde(default)]
+    pub plan: Option<String>,
+    /// How long the task-context block may be, in tokens.
+    pub max_tokens: usize,
+}
+
+impl Default for ContextSpec {
+    fn default() -> Self {
+        Self { plan: None, max_tokens: 8_000 }
+    }
 }
 
 /// Bounds over the loop's lifetime, restarts included.
@@ -138,6 +190,15 @@ pub struct WorkspaceSpec {
     /// The revision the branch starts from; the checkout's HEAD if unset.
     pub base: Option<String>,
     pub allow_dirty: bool,
+    /// Commands that make a new workspace ready, by the user's shell.
+    #[serde(default)]
+    pub setup: Vec<String>,
+    /// Files of the checkout that git does not have and the work needs, such as `.env`; never committed.
+    #[serde(default)]
+    pub copy: Vec<String>,
+    /// Whether the gates run on the base before the first turn.
+    #[serde(default)]
+    pub baseline: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

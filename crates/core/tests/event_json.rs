@@ -6,9 +6,11 @@ use driven::*;
 use serde_json::Value;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::RefusedBecause;
-use windlass_core::machine::{Event, GateKey, Interrupt, Opener, Phase, Raise, SessionUse, StallStep, Verdict};
+use windlass_core::machine::{
+    Event, GateKey, Interrupt, Opener, Phase, Raise, SessionUse, StallStep, SummaryReport, Verdict,
+};
 use windlass_core::stop::{End, PauseReason, StopReason};
-use windlass_core::usage::Usage;
+use windlass_core::usage::{Usage, UsageByModel};
 
 fn every_event() -> Vec<Event> {
     let turn = key(2, 1);
@@ -36,9 +38,19 @@ fn every_event() -> Vec<Event> {
         Event::TurnInterrupted { turn, why: Interrupt::Limit { limit: limit.clone() } },
         Event::TurnEnded { turn, report: costing(0.1, 3, claimed()) },
         Event::SessionLost { turn, message: "who?".into() },
+        Event::WorkspaceSetUp,
+        Event::Summarised {
+            turn,
+            summary: SummaryReport {
+                summary: "did it".into(),
+                commit_message: Some("[iter-2] did it".into()),
+                problem: None,
+                usage: UsageByModel::new(),
+            },
+        },
         Event::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
         Event::GateEnded {
-            gate: GateKey { iteration: 2, index: 0 },
+            gate: GateKey { iteration: 2, index: 0, attempt: 1 },
             report: gate_report("cargo test", Verdict::TimedOut, None),
         },
         Event::IterationJudged { iteration: 2, claim: true, failing: vec!["cargo test".into()] },
@@ -76,20 +88,22 @@ fn the_list_above_has_every_event() {
         Event::TurnInterrupted { .. } => 8,
         Event::TurnEnded { .. } => 9,
         Event::SessionLost { .. } => 10,
-        Event::Checkpointed { .. } => 11,
-        Event::GateEnded { .. } => 12,
-        Event::IterationJudged { .. } => 13,
-        Event::ClaimRefused { .. } => 14,
-        Event::ProgressStalled { .. } => 15,
-        Event::WaitStarted { .. } => 16,
-        Event::WaitEnded => 17,
-        Event::PauseRequested { .. } => 18,
-        Event::LoopPaused { .. } => 19,
-        Event::StopRequested => 20,
-        Event::SteeringQueued { .. } => 21,
-        Event::LoopStopped { .. } => 22,
+        Event::WorkspaceSetUp => 11,
+        Event::Summarised { .. } => 12,
+        Event::Checkpointed { .. } => 13,
+        Event::GateEnded { .. } => 14,
+        Event::IterationJudged { .. } => 15,
+        Event::ClaimRefused { .. } => 16,
+        Event::ProgressStalled { .. } => 17,
+        Event::WaitStarted { .. } => 18,
+        Event::WaitEnded => 19,
+        Event::PauseRequested { .. } => 20,
+        Event::LoopPaused { .. } => 21,
+        Event::StopRequested => 22,
+        Event::SteeringQueued { .. } => 23,
+        Event::LoopStopped { .. } => 24,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..23).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..25).collect::<Vec<_>>());
 }
 
 #[test]

@@ -118,10 +118,13 @@ fn a_stop_between_two_gates_keeps_the_verdict_that_is_in() {
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
     driven.ok(Input::Stop);
-    let late = Input::GateEnded { gate: GateKey { iteration: 1, index: 1 }, report: driven.gate_report(Verdict::Fail) };
+    let late = Input::GateEnded {
+        gate: GateKey { iteration: 1, index: 1, attempt: 1 },
+        report: driven.gate_report(Verdict::Fail),
+    };
     assert_eq!(driven.refused(late), Refusal::Stale);
     assert_eq!(names(&driven.ok(open(Opener::Resume))), ["loop_opened"]);
-    assert_eq!(driven.effects(), [Effect::RunGate { gate: GateKey { iteration: 1, index: 1 } }]);
+    assert_eq!(driven.effects(), [Effect::RunGate { gate: GateKey { iteration: 1, index: 1, attempt: 1 } }]);
 }
 
 #[test]

@@ -75,11 +75,11 @@ fn s0_2_a_claim_that_every_gate_confirms_completes_the_loop() {
         driven.checkpoint(),
         [Event::Checkpointed { turn: key(1, 1), checkpoint: checkpoint_of(key(1, 1)) }, entered(Phase::Gates, 1)]
     );
-    let first = GateKey { iteration: 1, index: 0 };
+    let first = GateKey { iteration: 1, index: 0, attempt: 1 };
     assert_eq!(driven.effects(), [Effect::RunGate { gate: first.clone() }]);
     let report = driven.gate_report(Verdict::Pass);
     assert_eq!(driven.judge(Verdict::Pass), [Event::GateEnded { gate: first, report }]);
-    let second = GateKey { iteration: 1, index: 1 };
+    let second = GateKey { iteration: 1, index: 1, attempt: 1 };
     assert_eq!(driven.effects(), [Effect::RunGate { gate: second.clone() }]);
     let report = driven.gate_report(Verdict::Pass);
     assert_eq!(

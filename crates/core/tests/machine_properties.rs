@@ -263,7 +263,7 @@ proptest! {
             let state = &given.after;
             prop_assert_eq!(*verified, !state.spec.gates.is_empty());
             prop_assert_eq!(state.gates.len(), state.spec.gates.len());
-            for gate in &state.gates {
+            for gate in state.gates.values() {
                 prop_assert!(gate.verdict.passed());
                 prop_assert_eq!(&gate.commit, head_commit);
             }
@@ -407,6 +407,8 @@ fn is_wanted(given: &walk::Given) -> Option<bool> {
             runs(turn) || ends(turn)
         }
         Input::Stalled { turn } => runs(turn),
+        Input::SetUp => wanted.contains(&Effect::SetUpWorkspace),
+        Input::Summarised { turn, .. } => wanted.contains(&Effect::Summarise { turn: *turn }),
         Input::Checkpointed { turn, .. } => wanted.contains(&Effect::Checkpoint { turn: *turn }),
         Input::GateEnded { gate, .. } => wanted.contains(&Effect::RunGate { gate: gate.clone() }),
         Input::WorkspaceOpened { .. } => wanted.iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })),
@@ -428,6 +430,8 @@ fn is_wanted(given: &walk::Given) -> Option<bool> {
 fn does_something(wanted: &[Effect]) -> bool {
     wanted.iter().any(|effect| match effect {
         Effect::OpenWorkspace { .. }
+        | Effect::SetUpWorkspace
+        | Effect::Summarise { .. }
         | Effect::RunTurn { .. }
         | Effect::EndTurn { .. }
         | Effect::Checkpoint { .. }

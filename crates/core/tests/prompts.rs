@@ -13,7 +13,7 @@ fn said(words: &str) -> TurnReport {
 }
 
 fn prompt_of(driven: &Driven) -> String {
-    prompt::build(&driven.state)
+    prompt::build(&driven.state, &|text: &str| text.len() / 4)
 }
 
 fn with_gates() -> LoopSpec {
@@ -161,7 +161,7 @@ fn whatever_agents_and_gates_print_a_prompt_is_bounded() {
     for index in 0..2 {
         let mut report = driven.gate_report(Verdict::Fail);
         report.output_tail = "line\n".repeat(1_000_000);
-        driven.ok(Input::GateEnded { gate: windlass_core::machine::GateKey { iteration: 1, index }, report });
+        driven.ok(Input::GateEnded { gate: windlass_core::machine::GateKey { iteration: 1, index, attempt: 1 }, report });
     }
     assert!(prompt_of(&driven).len() < 12_000, "{}", prompt_of(&driven).len());
 }

@@ -384,7 +384,7 @@ fn ended(driven: &Driven, report: TurnReport) -> Input {
 fn gate_ended(driven: &Driven, verdict: Verdict) -> Input {
     let judged = if driven.state.phase == Phase::Gates { driven.state.gates.len() } else { 0 };
     Input::GateEnded {
-        gate: GateKey { iteration: driven.state.iteration, index: judged },
+        gate: GateKey { iteration: driven.state.iteration, index: judged, attempt: 1 },
         report: gate_report("cargo test", verdict, driven.state.head_commit().map(str::to_owned)),
     }
 }

@@ -43,12 +43,12 @@ impl DataDir {
         TurnFiles { dir: self.transcripts(id).join(turn.to_string()) }
     }
 
-    /// The next free place for a run of a gate: one that was cut off keeps its own.
-    pub fn new_gate_run(&self, id: &LoopId, iteration: u32, index: usize) -> io::Result<TurnFiles> {
+    /// The next free place for a run of a gate or a set-up command: one that was cut off keeps its own.
+    pub fn new_run(&self, id: &LoopId, what: &str) -> io::Result<TurnFiles> {
         let base = self.transcripts(id);
         private_dir(&base)?;
         for run in 1_u32.. {
-            let files = TurnFiles { dir: base.join(format!("{iteration}.gate-{}.{run}", index + 1)) };
+            let files = TurnFiles { dir: base.join(format!("{what}.{run}")) };
             match std::fs::DirBuilder::new().mode(0o700).create(&files.dir) {
                 Ok(()) => return Ok(files),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -56,6 +56,11 @@ impl DataDir {
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Where claims are judged that need a pristine checkout.
+    pub fn pristine(&self, id: &LoopId) -> PathBuf {
+        self.root.join("pristine").join(&id.0)
     }
 
     /// Where detached drivers say what went wrong before anybody listens.

@@ -54,6 +54,8 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         | Event::TurnInterrupted { .. }
         | Event::TurnEnded { .. }
         | Event::SessionLost { .. }
+        | Event::WorkspaceSetUp
+        | Event::Summarised { .. }
         | Event::Checkpointed { .. }
         | Event::GateEnded { .. }
         | Event::IterationJudged { .. }

@@ -17,7 +17,9 @@ use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, de
 use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
 use windlass_core::recipe;
-use windlass_core::spec::{AgentChoice, CommitPolicy, Done, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec};
+use windlass_core::spec::{
+    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, Summariser, WorkspaceKind, WorkspaceSpec,
+};
 
 use crate::clock::Clock;
 use crate::log_lines;
@@ -215,7 +217,13 @@ fn spec(registration: Registration) -> LoopSpec {
             branch: String::new(),
             base: None,
             allow_dirty: true,
+            setup: Vec::new(),
+            copy: Vec::new(),
+            baseline: false,
         },
+        protect: Vec::new(),
+        summariser: Summariser::default(),
+        context: ContextSpec::default(),
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),
     }
 }

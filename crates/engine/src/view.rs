@@ -149,7 +149,7 @@ fn gates(state: &LoopState) -> Vec<GateView> {
     let asked = state.spec.gates.iter().enumerate();
     asked
         .map(|(index, gate)| {
-            let result = state.gates.get(index);
+            let result = state.gates.get(&index);
             GateView {
                 command: gate.command.clone(),
                 verdict: result.map(|result| result.verdict),

@@ -21,6 +21,12 @@ pub enum Effect {
     EndTurn {
         turn: TurnKey,
     },
+    /// Copy files into the workspace and run its set-up commands.
+    SetUpWorkspace,
+    /// Put what the turn did into words.
+    Summarise {
+        turn: TurnKey,
+    },
     /// Close the turn with a commit. Not interruptible.
     Checkpoint {
         turn: TurnKey,
@@ -64,10 +70,10 @@ fn running(state: &LoopState) -> Vec<Effect> {
     match state.phase {
         Phase::Prepare => vec![Effect::OpenWorkspace { restore: state.restore() }],
         Phase::Work => work(state),
+        Phase::Setup => vec![Effect::SetUpWorkspace],
+        Phase::Summarise => state.last_turn.iter().map(|last| Effect::Summarise { turn: last.key }).collect(),
         Phase::Checkpoint => state.last_turn.iter().map(|last| Effect::Checkpoint { turn: last.key }).collect(),
-        Phase::Gates => {
-            vec![Effect::RunGate { gate: GateKey { iteration: state.iteration, index: state.gates.len() } }]
-        }
+        Phase::Baseline | Phase::Gates => state.next_gate().map(|gate| Effect::RunGate { gate }).into_iter().collect(),
         Phase::Decide => Vec::new(),
     }
 }

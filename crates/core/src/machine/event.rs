@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
+use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
 use super::state::Phase;
 use crate::agent::TurnReport;
 use crate::ids::{LoopId, TurnKey};
@@ -60,6 +60,11 @@ pub enum Event {
     SessionLost {
         turn: TurnKey,
         message: String,
+    },
+    WorkspaceSetUp,
+    Summarised {
+        turn: TurnKey,
+        summary: SummaryReport,
     },
     Checkpointed {
         turn: TurnKey,
@@ -189,6 +194,8 @@ impl Event {
             Event::TurnInterrupted { .. } => "turn_interrupted",
             Event::TurnEnded { .. } => "turn_ended",
             Event::SessionLost { .. } => "session_lost",
+            Event::WorkspaceSetUp => "workspace_set_up",
+            Event::Summarised { .. } => "summarised",
             Event::Checkpointed { .. } => "checkpointed",
             Event::GateEnded { .. } => "gate_ended",
             Event::IterationJudged { .. } => "iteration_judged",

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use super::event::{Event, Interrupt, Opener, SessionUse, StallStep};
-use super::input::{CheckpointReport, Raise, WorkspaceOpening};
+use super::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
 use super::state::{
     Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
 };
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
-use crate::ids::TurnKey;
+use crate::ids::{Role, TurnKey};
 use crate::spec::{Done, LoopSpec};
 use crate::stop::{End, Status, StopReason};
 use crate::usage::UsageLedger;
@@ -50,7 +50,10 @@ impl LoopState {
             turn: None,
             last_turn: None,
             sessions: BTreeMap::new(),
-            gates: Vec::new(),
+            gates: BTreeMap::new(),
+            gate_runs: BTreeMap::new(),
+            baseline: BTreeMap::new(),
+            summary: None,
             iterations: Vec::new(),
             usage: UsageLedger::default(),
             claims: Claims::default(),
@@ -85,6 +88,7 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
             state.phase = *phase;
             if *phase == Phase::Gates {
                 state.gates.clear();
+                state.gate_runs.clear();
             }
         }
         Event::WorkspaceOpened { opening } => workspace_opened(state, opening),
@@ -105,7 +109,17 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
             state.sessions.remove(&turn.role);
         }
         Event::Checkpointed { turn, checkpoint } => checkpointed(state, at, *turn, checkpoint),
-        Event::GateEnded { report, .. } => state.gates.push(report.clone()),
+        Event::WorkspaceSetUp => {
+            if let Some(workspace) = &mut state.workspace {
+                workspace.set_up = true;
+            }
+        }
+        Event::Summarised { turn, summary } => {
+            state.usage.record(Role::Summariser, &summary.usage);
+            state.summary =
+                Some(summary.clone()).filter(|_| state.last_turn.as_ref().is_some_and(|last| last.key == *turn));
+        }
+        Event::GateEnded { gate, report } => gate_ended(state, gate, report),
         Event::IterationJudged { iteration, claim, failing } => {
             // Counted when it is judged, so that every loop has made a claim before one is refused.
             state.claims.made += u32::from(*claim);
@@ -180,10 +194,10 @@ fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
 }
 
 fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
-    let (head_commit, tree) = match state.workspace.take() {
+    let (head_commit, tree, set_up) = match state.workspace.take() {
         // The journal knows the checkpoint; an agent may have moved HEAD since.
-        Some(known) => (known.head_commit, known.tree),
-        None => (opening.head_commit.clone(), opening.tree.clone()),
+        Some(known) => (known.head_commit, known.tree, known.set_up && !opening.recreated),
+        None => (opening.head_commit.clone(), opening.tree.clone(), false),
     };
     state.workspace = Some(Workspace {
         dir: opening.dir.clone(),
@@ -191,6 +205,7 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
         base_commit: opening.base_commit.clone(),
         head_commit,
         tree,
+        set_up,
         handle: opening.handle.clone(),
     });
 }
@@ -222,7 +237,23 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
         state.sessions.insert(key.role, session.clone());
     }
     count(&mut state.counters, &report.outcome, interrupt.as_ref());
+    state.summary = None;
     set_last_turn(state, EndedTurn { key, report: report.clone(), interrupt });
+}
+
+/// A gate that is known to flip is only believed when it fails so many times in a row.
+const RUNS_OF_A_FLAKY_GATE: u32 = 3;
+
+fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport) {
+    if gate.iteration == 0 {
+        state.baseline.entry(gate.index).or_default().push(report.clone());
+        return;
+    }
+    state.gate_runs.insert(gate.index, gate.attempt);
+    let runs_again = state.is_flaky(gate.index) && !report.verdict.passed() && gate.attempt < RUNS_OF_A_FLAKY_GATE;
+    if !runs_again {
+        state.gates.insert(gate.index, report.clone());
+    }
 }
 
 fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Interrupt>) {
@@ -284,8 +315,9 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
         success: last.report.outcome.is_finished(),
         claim: last.report.claim,
         checkpoint: checkpoint.clone(),
-        summary: last.report.last_words.clone(),
+        summary: state.summary.as_ref().map_or_else(|| last.report.last_words.clone(), |said| said.summary.clone()),
         gates: Vec::new(),
+        usage: crate::usage::total(&last.report.usage),
         at,
         duration_ms: last.report.duration_ms,
     });
@@ -293,7 +325,10 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
 
 fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
     state.phase = Phase::Decide;
-    let verdicts = state.gates.iter().map(|gate| if gate.verdict.passed() { "pass" } else { "fail" }.to_owned());
+    let verdicts = (0..state.spec.gates.len()).map(|index| {
+        let verdict = state.gates.get(&index).map(|gate| gate.verdict.passed());
+        verdict.map_or("skipped", |passed| if passed { "pass" } else { "fail" }).to_owned()
+    });
     if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration) {
         record.gates = verdicts.collect();
     }

@@ -42,6 +42,13 @@ pub enum Input {
         turn: TurnKey,
         report: TurnReport,
     },
+    /// The workspace's files and set-up commands are in place.
+    SetUp,
+    /// What the turn did, in words.
+    Summarised {
+        turn: TurnKey,
+        summary: SummaryReport,
+    },
     Checkpointed {
         turn: TurnKey,
         checkpoint: CheckpointReport,
@@ -90,6 +97,9 @@ pub struct WorkspaceOpening {
     pub saved: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The directory had to be made again, so it has to be set up again.
+    #[serde(default)]
+    pub recreated: bool,
     /// What only the workspace module understands, to open the same workspace again.
     pub handle: serde_json::Value,
 }
@@ -111,6 +121,9 @@ pub struct CheckpointReport {
     pub files_changed: u64,
     /// The engine made a new commit for this turn.
     pub created: bool,
+    /// Protected paths that the agent changed; they were put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<ChangedFile>,
     /// Commits that the agent made by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_commits: Vec<String>,
@@ -124,11 +137,28 @@ pub struct ChangedFile {
     pub change: String,
 }
 
+/// What is remembered of a turn, in somebody's words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SummaryReport {
+    pub summary: String,
+    /// The message of the checkpoint; one is composed where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit_message: Option<String>,
+    /// Why the words are not the summariser's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
+}
+
 /// One run of one gate. A verdict belongs to the commit (or, without commits, to the tree) that it judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateKey {
+    /// 0 for the runs on the base, before the first turn.
     pub iteration: u32,
     pub index: usize,
+    /// Counts from 1; a gate that is known to flip gets more than one.
+    pub attempt: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -16,8 +16,7 @@ pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
-    ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, Verdict, WorkspaceFailure, WorkspaceOpening,
+    ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
+    WorkspaceOpening,
 };
-pub use state::{
-    Claims, EndedTurn, GateResult, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
-};
+pub use state::{Claims, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace};

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Interrupt, Restore, SessionUse};
-use super::input::{CheckpointReport, GateReport};
+use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
-use crate::spec::{CommitPolicy, Done, LoopSpec, SessionPolicy, WorkspaceKind};
+use crate::spec::{CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
 use crate::stop::{Status, StopReason};
-use crate::usage::UsageLedger;
+use crate::usage::{Usage, UsageLedger};
 
 /// Step of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -19,8 +19,14 @@ use crate::usage::UsageLedger;
 pub enum Phase {
     /// The workspace is opened.
     Prepare,
+    /// Files are copied into a new workspace and its set-up commands run.
+    Setup,
+    /// The gates run on the base, so that what fails already is known.
+    Baseline,
     /// The coder's turn.
     Work,
+    /// What the turn did is put into words.
+    Summarise,
     Checkpoint,
     Gates,
     /// All facts of the iteration are in; what follows is decided.
@@ -28,12 +34,24 @@ pub enum Phase {
 }
 
 impl Phase {
-    pub const ALL: [Phase; 5] = [Phase::Prepare, Phase::Work, Phase::Checkpoint, Phase::Gates, Phase::Decide];
+    pub const ALL: [Phase; 8] = [
+        Phase::Prepare,
+        Phase::Setup,
+        Phase::Baseline,
+        Phase::Work,
+        Phase::Summarise,
+        Phase::Checkpoint,
+        Phase::Gates,
+        Phase::Decide,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Phase::Prepare => "prepare",
+            Phase::Setup => "setup",
+            Phase::Baseline => "baseline",
             Phase::Work => "work",
+            Phase::Summarise => "summarise",
             Phase::Checkpoint => "checkpoint",
             Phase::Gates => "gates",
             Phase::Decide => "decide",
@@ -60,8 +78,14 @@ pub struct LoopState {
     pub last_turn: Option<EndedTurn>,
     /// What the agent of each role calls its session.
     pub sessions: BTreeMap<Role, String>,
-    /// Verdicts on the checkpoint of the current iteration, in the gates' order.
-    pub gates: Vec<GateResult>,
+    /// Verdicts on the checkpoint of the current iteration, by the gate's place in the spec.
+    pub gates: BTreeMap<usize, GateReport>,
+    /// How often each gate has run on it.
+    pub gate_runs: BTreeMap<usize, u32>,
+    /// The verdicts on the base, one or two of each gate.
+    pub baseline: BTreeMap<usize, Vec<GateReport>>,
+    /// What the summariser said of the turn that is being closed.
+    pub summary: Option<SummaryReport>,
     pub iterations: Vec<IterationRecord>,
     pub usage: UsageLedger,
     pub claims: Claims,
@@ -84,6 +108,7 @@ pub struct Workspace {
     /// The last checkpoint, or the base.
     pub head_commit: Option<String>,
     pub tree: String,
+    pub set_up: bool,
     pub handle: serde_json::Value,
 }
 
@@ -127,8 +152,6 @@ impl EndedTurn {
     }
 }
 
-pub type GateResult = GateReport;
-
 /// What is remembered of an iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationRecord {
@@ -137,9 +160,12 @@ pub struct IterationRecord {
     pub success: bool,
     pub claim: bool,
     pub checkpoint: CheckpointReport,
-    /// The agent's last words.
+    /// What was done, in the summariser's words or the agent's last ones.
     pub summary: String,
+    /// `pass`, `fail` or `skipped`, in the gates' order.
     pub gates: Vec<String>,
+    #[serde(default)]
+    pub usage: Usage,
     pub at: Timestamp,
     pub duration_ms: u64,
 }
@@ -200,7 +226,7 @@ impl LoopState {
     }
 
     pub fn failing_gates(&self) -> Vec<String> {
-        self.gates.iter().filter(|gate| !gate.verdict.passed()).map(|gate| gate.command.clone()).collect()
+        self.gates.values().filter(|gate| !gate.verdict.passed()).map(|gate| gate.command.clone()).collect()
     }
 
     pub fn undelivered_steering(&self) -> impl Iterator<Item = &Steering> {
@@ -230,10 +256,81 @@ impl LoopState {
     /// Whether every gate has judged the last checkpoint.
     pub(super) fn is_judged(&self) -> bool {
         self.spec.gates.is_empty()
-            || self
-                .iterations
-                .last()
-                .is_some_and(|record| record.iteration == self.iteration && record.gates.len() == self.spec.gates.len())
+            || self.iterations.last().is_some_and(|record| {
+                record.iteration == self.iteration
+                    && record.gates.len() == self.spec.gates.len()
+                    && record.gates.iter().all(|verdict| verdict != "skipped")
+            })
+    }
+
+    /// Whether the last turn is a claim to be done. Gates come on top.
+    pub fn claims_done(&self) -> bool {
+        match self.spec.done {
+            Done::Promise { .. } => self.last_turn.as_ref().is_some_and(|last| last.report.claim),
+            Done::Gates => true,
+            Done::Count { iterations } => self.iteration >= iterations,
+            Done::Duration { ms } => self.elapsed_ms >= ms,
+        }
+    }
+
+    /// The gate that runs next, in this phase.
+    pub(super) fn next_gate(&self) -> Option<GateKey> {
+        match self.phase {
+            Phase::Baseline => self.next_baseline_gate(),
+            Phase::Gates => {
+                let claim = self.claims_done();
+                let due = |spec: &GateSpec| match spec.when {
+                    GateWhen::Turn => true,
+                    GateWhen::Claim => claim,
+                };
+                let gates = self.spec.gates.iter().enumerate();
+                let index = gates
+                    .filter(|(index, spec)| due(spec) && !self.gates.contains_key(index))
+                    .map(|(index, _)| index)
+                    .next()?;
+                let runs = self.gate_runs.get(&index).copied().unwrap_or(0);
+                Some(GateKey { iteration: self.iteration, index, attempt: runs + 1 })
+            }
+            Phase::Prepare | Phase::Setup | Phase::Work | Phase::Summarise | Phase::Checkpoint | Phase::Decide => None,
+        }
+    }
+
+    /// Each gate once; one that fails, once more, to see whether it flips.
+    fn next_baseline_gate(&self) -> Option<GateKey> {
+        (0..self.spec.gates.len()).find_map(|index| {
+            let runs = self.baseline.get(&index).map_or(&[][..], Vec::as_slice);
+            match runs {
+                [] => Some(GateKey { iteration: 0, index, attempt: 1 }),
+                [first] if !first.verdict.passed() => Some(GateKey { iteration: 0, index, attempt: 2 }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether a gate gave two verdicts on the very same base.
+    pub fn is_flaky(&self, index: usize) -> bool {
+        self.baseline.get(&index).is_some_and(|runs| {
+            runs.iter().any(|run| run.verdict.passed()) && runs.iter().any(|run| !run.verdict.passed())
+        })
+    }
+
+    /// Whether a gate failed on the base already, and failed again.
+    pub fn failed_before(&self, index: usize) -> bool {
+        self.baseline.get(&index).is_some_and(|runs| runs.len() > 1 && runs.iter().all(|run| !run.verdict.passed()))
+    }
+
+    /// Whether the base has to be judged before the first turn.
+    pub(super) fn wants_baseline(&self) -> bool {
+        self.iteration == 0
+            && self.spec.workspace.baseline
+            && !self.is_external()
+            && self.next_baseline_gate().is_some()
+    }
+
+    pub(super) fn wants_setup(&self) -> bool {
+        let spec = &self.spec.workspace;
+        let asked = !spec.setup.is_empty() || !spec.copy.is_empty();
+        asked && self.workspace.as_ref().is_some_and(|workspace| !workspace.set_up)
     }
 
     /// The session the next turn uses: a turn that is tried again goes on in its own session.

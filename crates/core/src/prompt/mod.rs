@@ -3,11 +3,13 @@
 //! Values are put into a text once and never read as a template again, so a goal that looks like a placeholder stays
 //! as the user wrote it.
 
+mod task_context;
+
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::agent::{ErrorKind, TurnOutcome};
-use crate::machine::{IterationRecord, LoopState, SessionUse, Verdict};
+use crate::machine::{LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
 const ASK_PROMISE: &str = include_str!("texts/ask_promise.md");
@@ -18,11 +20,9 @@ const RECOVERY: &str = include_str!("texts/recovery.md");
 const STEERING: &str = include_str!("texts/steering.md");
 const STEERING_PENDING: &str = include_str!("texts/steering_pending.md");
 const NUDGE: &str = include_str!("texts/nudge.md");
-const TASK_CONTEXT: &str = include_str!("texts/task_context.md");
+const BASELINE: &str = include_str!("texts/baseline.md");
+const PROTECTED: &str = include_str!("texts/protected.md");
 
-/// Iterations told in full; older ones are in git.
-const RECENT_ITERATIONS: usize = 5;
-const LONGEST_SUMMARY: usize = 600;
 const LONGEST_GATE_OUTPUT: usize = 4_000;
 
 /// The prompt of a turn that goes on in the same agent session: the goal, a blank line, the follow-up word.
@@ -42,8 +42,8 @@ pub fn follow_up_word(locale: &str) -> &'static str {
     }
 }
 
-/// The prompt of the turn that is under way.
-pub fn build(state: &LoopState) -> String {
+/// The prompt of the turn that is under way. `count` counts tokens.
+pub fn build(state: &LoopState, count: &dyn Fn(&str) -> usize) -> String {
     let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
     let mut parts: Vec<String> = Vec::new();
     if resumed || state.iteration <= 1 {
@@ -52,9 +52,14 @@ pub fn build(state: &LoopState) -> String {
             parts.extend(who_commits(state).map(str::to_owned));
         }
     } else {
-        parts.push(task_context(state));
+        parts.push(task_context::build(state, count));
     }
+    if state.iteration <= 1 {
+        parts.extend(task_context::plan_alone(state, count));
+    }
+    parts.extend(baseline(state));
     parts.extend(recovery(state));
+    parts.extend(protected(state));
     parts.extend(refusal(state));
     parts.extend(nudge(state));
     parts.extend(steering(state));
@@ -73,65 +78,24 @@ fn who_commits(state: &LoopState) -> Option<&'static str> {
     }
 }
 
-fn task_context(state: &LoopState) -> String {
-    let current = state.turn.as_ref().map_or(state.iteration, |turn| turn.key.iteration);
-    let earlier: Vec<&IterationRecord> = state.iterations.iter().filter(|record| record.iteration < current).collect();
-    let recent = &earlier[earlier.len().saturating_sub(RECENT_ITERATIONS)..];
-    let records: Vec<Value> = recent
-        .iter()
-        .map(|record| {
-            context! {
-                iteration => record.iteration,
-                commit_status => commit_status(record),
-                files => files_display(record),
-                summary => summary(record),
-            }
-        })
-        .collect();
-    fill(
-        TASK_CONTEXT,
-        context! {
-            goal => state.spec.goal.trim_end(),
-            iteration => state.iteration,
-            total => state.iteration_limit().map_or("ongoing".to_owned(), |max| max.to_string()),
-            base_commit => state.workspace.as_ref().and_then(|workspace| workspace.base_commit.clone()),
-            records,
-            commits => who_commits(state).unwrap_or("Your changes stay uncommitted: do not run git commit."),
-        },
-    )
+/// What is known of the gates before the agent touched anything; told once to each agent session.
+fn baseline(state: &LoopState) -> Option<String> {
+    let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
+    let named = |is: &dyn Fn(usize) -> bool| -> Vec<String> {
+        let gates = state.spec.gates.iter().enumerate();
+        gates.filter(|(index, _)| is(*index)).map(|(_, gate)| gate.command.clone()).collect()
+    };
+    let failing = named(&|index| state.failed_before(index));
+    let flaky = named(&|index| state.is_flaky(index));
+    let nothing = resumed || (failing.is_empty() && flaky.is_empty());
+    (!nothing).then(|| fill(BASELINE, context! { failing, flaky }))
 }
 
-/// `commit <first 7>`, `no changes`, or that nobody commits.
-fn commit_status(record: &IterationRecord) -> String {
-    match &record.checkpoint.commit {
-        Some(_) | None if record.checkpoint.files_changed == 0 => "no changes".to_owned(),
-        Some(commit) => format!("commit {}", commit.chars().take(7).collect::<String>()),
-        None => "not committed".to_owned(),
-    }
-}
-
-fn files_display(record: &IterationRecord) -> String {
-    const SHOWN: usize = 5;
-    let files = &record.checkpoint.files;
-    if files.is_empty() {
-        return "none".to_owned();
-    }
-    let shown: Vec<&str> = files.iter().take(SHOWN).map(|file| file.path.as_str()).collect();
-    let more = record.checkpoint.files_changed.saturating_sub(shown.len() as u64);
-    let list = shown.join(", ");
-    if more == 0 { list } else { format!("{list}, ... ({more} more)") }
-}
-
-fn summary(record: &IterationRecord) -> String {
-    let words = record.summary.trim();
-    if words.is_empty() {
-        return "No significant actions in this iteration.".to_owned();
-    }
-    let mut text = last_chars(words, LONGEST_SUMMARY).replace('\n', " ");
-    if !record.success {
-        text.push_str(" (this turn failed)");
-    }
-    text
+/// What the agent changed where it may not.
+fn protected(state: &LoopState) -> Option<String> {
+    let restored = &state.iterations.last()?.checkpoint.restored;
+    let files: Vec<String> = restored.iter().take(20).map(|file| file.path.clone()).collect();
+    (!files.is_empty()).then(|| fill(PROTECTED, context! { files }))
 }
 
 fn recovery(state: &LoopState) -> Option<String> {
@@ -159,7 +123,7 @@ fn refusal(state: &LoopState) -> Option<String> {
     let judged = state.iterations.last()?;
     let failing: Vec<Value> = state
         .gates
-        .iter()
+        .values()
         .filter(|gate| !gate.verdict.passed())
         .map(|gate| {
             let how = match gate.verdict {

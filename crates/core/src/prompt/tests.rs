@@ -1,4 +1,6 @@
+use super::task_context::{commit_status, files_display, summary};
 use super::*;
+use crate::machine::IterationRecord;
 use crate::ids::{Role, TurnKey};
 use crate::machine::{ChangedFile, CheckpointReport};
 
@@ -35,11 +37,13 @@ fn record(commit: Option<&str>, files: u64) -> IterationRecord {
             files: (1..=files.min(6)).map(file).collect(),
             files_changed: files,
             created: true,
+            restored: Vec::new(),
             agent_commits: vec![],
             notes: vec![],
         },
         summary: String::new(),
         gates: vec![],
+        usage: crate::usage::Usage::default(),
         at: jiff::Timestamp::UNIX_EPOCH,
         duration_ms: 0,
     }
@@ -63,10 +67,10 @@ fn s2_17_five_files_are_named_and_the_rest_counted() {
 #[test]
 fn s2_27_a_turn_without_words_has_a_summary_and_a_failed_one_says_so() {
     let mut record = record(None, 0);
-    assert_eq!(summary(&record), "No significant actions in this iteration.");
+    assert_eq!(summary(&record, 600), "No significant actions in this iteration.");
     record.summary = " Did it.\nAll of it. ".into();
     record.success = false;
-    assert_eq!(summary(&record), "Did it. All of it. (this turn failed)");
+    assert_eq!(summary(&record, 600), "Did it. All of it. (this turn failed)");
 }
 
 #[test]

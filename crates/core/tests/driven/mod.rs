@@ -13,7 +13,9 @@ use windlass_core::machine::{
 };
 use windlass_core::profile::AgentProfile;
 use windlass_core::recipe::built_in;
-use windlass_core::spec::{AgentChoice, Done, GateSpec, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec};
+use windlass_core::spec::{
+    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, Summariser, WorkspaceKind, WorkspaceSpec,
+};
 use windlass_core::usage::Usage;
 
 pub const PROMISE: &str = "<promise>COMPLETE</promise>";
@@ -44,13 +46,19 @@ pub fn promise_loop() -> LoopSpec {
             branch: "windlass/feature".into(),
             base: None,
             allow_dirty: false,
+            setup: Vec::new(),
+            copy: Vec::new(),
+            baseline: false,
         },
+        protect: Vec::new(),
+        summariser: Summariser::default(),
+        context: ContextSpec::default(),
         follow_up: "continue".into(),
     }
 }
 
 pub fn gate(command: &str) -> GateSpec {
-    GateSpec { command: command.into(), timeout_ms: 10 * MINUTE }
+    GateSpec { command: command.into(), timeout_ms: 10 * MINUTE, when: GateWhen::Turn, clean: false }
 }
 
 pub fn key(iteration: u32, attempt: u32) -> TurnKey {
@@ -144,7 +152,7 @@ impl Driven {
     /// The next gate's verdict, on the last checkpoint.
     #[track_caller]
     pub fn judge(&mut self, verdict: Verdict) -> Vec<Event> {
-        let gate = GateKey { iteration: self.state.iteration, index: self.state.gates.len() };
+        let gate = GateKey { iteration: self.state.iteration, index: self.state.gates.len(), attempt: 1 };
         let report = self.gate_report(verdict);
         self.ok(Input::GateEnded { gate, report })
     }
@@ -176,6 +184,7 @@ pub fn opening() -> WorkspaceOpening {
         tree: "tree-base".into(),
         saved: None,
         notes: Vec::new(),
+        recreated: false,
         handle: serde_json::json!({ "worktree": 1 }),
     }
 }
@@ -191,6 +200,7 @@ pub fn checkpoint_of(turn: TurnKey) -> CheckpointReport {
         files: vec![ChangedFile { path: "src/lib.rs".into(), change: "modified".into() }],
         files_changed: 1,
         created: true,
+        restored: Vec::new(),
         agent_commits: Vec::new(),
         notes: Vec::new(),
     }

@@ -11,11 +11,12 @@ use proptest::prelude::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Opener, Raise, Refusal, TimerKind, Verdict,
-    WorkspaceFailure, WorkspaceOpening, effects,
+    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Opener, Raise, Refusal, SummaryReport, TimerKind,
+    Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
 use windlass_core::spec::{
-    CommitPolicy, Done, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits, WorkspaceKind,
+    CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, Summariser,
+    TimeLimits, WorkspaceKind,
 };
 use windlass_core::usage::{Usage, UsageByModel};
 
@@ -153,6 +154,9 @@ impl Dice {
                 let head_commit = Some(format!("head-{}", self.throw(3)));
                 Input::WorkspaceOpened { opening: WorkspaceOpening { head_commit, ..opening() } }
             }
+            Effect::SetUpWorkspace if self.one_in(20) => setup_failed(),
+            Effect::SetUpWorkspace => Input::SetUp,
+            Effect::Summarise { turn } => Input::Summarised { turn, summary: self.summary() },
             Effect::RunTurn { turn, .. } => self.turn(turn),
             Effect::EndTurn { turn } => {
                 let outcome = if self.one_in(4) { self.outcome() } else { TurnOutcome::Interrupted };
@@ -231,6 +235,11 @@ impl Dice {
         }
     }
 
+    fn summary(&mut self) -> SummaryReport {
+        let commit_message = (!self.one_in(3)).then(|| "[iter] said".into());
+        SummaryReport { summary: "what was done".into(), commit_message, problem: None, usage: self.usage() }
+    }
+
     fn session(&mut self) -> String {
         format!("session-{}", self.throw(4))
     }
@@ -282,14 +291,16 @@ impl Dice {
     fn nonsense(&mut self) -> Input {
         let iteration = u32::try_from(self.throw(5)).unwrap();
         let turn = key(iteration, u32::try_from(1 + self.throw(3)).unwrap());
-        match self.throw(11) {
+        match self.throw(13) {
+            11 => Input::SetUp,
+            12 => Input::Summarised { turn, summary: self.summary() },
             0 => {
                 let outcome = self.outcome();
                 Input::TurnEnded { turn, report: self.report(outcome) }
             }
             1 => Input::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
             2 => Input::GateEnded {
-                gate: GateKey { iteration, index: usize::try_from(self.throw(3)).unwrap() },
+                gate: GateKey { iteration, index: usize::try_from(self.throw(3)).unwrap(), attempt: 1 },
                 report: gate_report("late", Verdict::Pass, None),
             },
             3 => Input::WorkspaceOpened { opening: opening() },
@@ -306,6 +317,10 @@ impl Dice {
 
 fn workspace_failed() -> Input {
     Input::WorkspaceFailed { failure: WorkspaceFailure::Missing { message: "gone".into() } }
+}
+
+fn setup_failed() -> Input {
+    Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message: "npm".into() } }
 }
 
 fn checkpoint(state: &LoopState, unchanged: bool) -> CheckpointReport {
@@ -360,11 +375,17 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
     ];
     let session = prop_oneof![Just(SessionPolicy::Resume), Just(SessionPolicy::Fresh)];
     let on_limit = prop_oneof![3 => Just(OnLimit::Stop), 1 => Just(OnLimit::Pause)];
-    let gates = prop::sample::subsequence(vec![gate("cargo test"), gate("cargo fmt --check")], 0..=2);
-    (done, limits, kind, commit, on_failure, session, on_limit, gates).prop_map(
-        |(done, limits, kind, commit, on_failure, session, on_limit, gates)| {
+    let on_claim = GateSpec { when: GateWhen::Claim, clean: true, ..gate("cargo bench") };
+    let gates = prop::sample::subsequence(vec![gate("cargo test"), on_claim, gate("cargo fmt --check")], 0..=3);
+    let summariser = prop_oneof![3 => Just(Summariser::Deterministic), 1 => Just(Summariser::Agent)];
+    let ready = (any::<bool>(), any::<bool>(), summariser);
+    (done, limits, kind, commit, on_failure, session, on_limit, gates, ready).prop_map(
+        |(done, limits, kind, commit, on_failure, session, on_limit, gates, (baseline, setup, summariser))| {
             let mut spec = promise_loop();
             spec.workspace.kind = kind;
+            spec.workspace.baseline = baseline;
+            spec.workspace.setup = setup.then(|| "npm ci".into()).into_iter().collect();
+            spec.summariser = summariser;
             LoopSpec {
                 done,
                 limits,

@@ -9,7 +9,10 @@ use windlass_core::ids::is_valid_name;
 use windlass_core::profile::{AgentProfile, ITERATIONS, OutputFormat};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
-use windlass_core::spec::{AgentChoice, Done, GateSpec, Limits, LoopSpec, TimeLimits, WorkspaceKind, WorkspaceSpec};
+use windlass_core::spec::{
+    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, Summariser, TimeLimits, WorkspaceKind,
+    WorkspaceSpec,
+};
 
 use super::keys::Settings;
 use super::nearest::nearest;
@@ -77,7 +80,12 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     }
     let gate_timeout_ms = settings.gate_timeout.value.map_or(super::DEFAULT_GATE_TIMEOUT_MS, |ms| ms.get());
     let gates = settings.gates.value.clone().unwrap_or_default();
-    let gate = |command: &String| GateSpec { command: command.clone(), timeout_ms: gate_timeout_ms };
+    let gate = |command: &String| GateSpec {
+        command: command.clone(),
+        timeout_ms: gate_timeout_ms,
+        when: GateWhen::default(),
+        clean: false,
+    };
     let language = settings.language.value.clone().unwrap_or_default();
     let spec = LoopSpec {
         goal: run.goal.clone(),
@@ -95,6 +103,9 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             max_stalls: recipe.time.max_stalls,
         },
         workspace: workspace(settings, run),
+        protect: Vec::new(),
+        summariser: Summariser::default(),
+        context: ContextSpec::default(),
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
         recipe: recipe.name,
     };
@@ -300,5 +311,8 @@ fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
         },
         base: run.base.clone(),
         allow_dirty: run.allow_dirty,
+        setup: Vec::new(),
+        copy: Vec::new(),
+        baseline: true,
     }
 }

@@ -5,6 +5,9 @@
 
 mod gate;
 mod performing;
+mod setup;
+mod shell;
+mod summary;
 mod turn;
 mod workspace;
 
@@ -144,6 +147,8 @@ impl Driver {
             .filter(|effect| match effect {
                 Effect::EndTurn { .. } | Effect::Checkpoint { .. } => true,
                 Effect::OpenWorkspace { .. }
+                | Effect::SetUpWorkspace
+                | Effect::Summarise { .. }
                 | Effect::RunTurn { .. }
                 | Effect::RunGate { .. }
                 | Effect::SetTimer { .. } => false,
@@ -249,5 +254,14 @@ impl Driver {
         self.state = next;
         self.line.tell();
         Ok(())
+    }
+}
+
+fn transcript_error(dir: &std::path::Path, source: std::io::Error) -> DriveError {
+    let path = dir.display().to_string();
+    if source.kind() == std::io::ErrorKind::StorageFull {
+        DriveError::DiskFull { path }
+    } else {
+        DriveError::Transcript { path, source }
     }
 }

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
 
-use super::{DriveError, gate, turn, workspace};
+use super::{DriveError, gate, setup, summary, turn, workspace};
 use crate::engine::Engine;
 use crate::socket::Line;
 
@@ -15,6 +15,8 @@ use crate::socket::Line;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Key {
     Workspace,
+    Setup,
+    Summary(TurnKey),
     Turn(TurnKey),
     Checkpoint(TurnKey),
     Gate(GateKey),
@@ -25,6 +27,8 @@ impl Key {
     fn of(effect: &Effect) -> Self {
         match effect {
             Effect::OpenWorkspace { .. } => Key::Workspace,
+            Effect::SetUpWorkspace => Key::Setup,
+            Effect::Summarise { turn } => Key::Summary(*turn),
             Effect::RunTurn { turn, .. } | Effect::EndTurn { turn } => Key::Turn(*turn),
             Effect::Checkpoint { turn } => Key::Checkpoint(*turn),
             Effect::RunGate { gate } => Key::Gate(gate.clone()),
@@ -126,34 +130,43 @@ impl Performing {
         let state = state.clone();
         let effect = effect.clone();
         let reported = key.clone();
+        let reports = self.reports.clone();
+        let performing = tokio::spawn(perform(context, state, effect));
         let handle = tokio::spawn(async move {
-            let reports = context.reports.clone();
-            let result = match effect {
-                Effect::OpenWorkspace { restore } => workspace::open(context, &state, restore).await,
-                Effect::RunTurn { turn, session } => turn::run(context, &state, turn, &session).await,
-                Effect::EndTurn { turn } => turn::recover(context, &state, turn).await,
-                Effect::Checkpoint { turn } => workspace::checkpoint(context, &state, turn).await,
-                Effect::RunGate { gate } => gate::run(context, &state, gate).await,
-                Effect::SetTimer { timer } => {
-                    context.engine.clock.sleep_until(timer.at).await;
-                    Ok(Input::TimerFired { timer: timer.kind })
-                }
-            };
+            // An effect that panics must not leave the loop waiting for its answer.
+            let result = performing.await.unwrap_or_else(|panic| Err(DriveError::Lost(panic.to_string())));
             let _ = reports.send(Report::Done { key: reported, result });
         });
         self.tasks.push(Task { key, end, handle });
     }
 }
 
-/// Asks tasks to end and waits until they have: their process trees are gone then.
+async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Result<Input, DriveError> {
+    match effect {
+        Effect::OpenWorkspace { restore } => workspace::open(context, &state, restore).await,
+        Effect::SetUpWorkspace => setup::run(context, &state).await,
+        Effect::RunTurn { turn, session } => turn::run(context, &state, turn, &session).await,
+        Effect::EndTurn { turn } => turn::recover(context, &state, turn).await,
+        Effect::Summarise { turn } => summary::run(context, &state, turn).await,
+        Effect::Checkpoint { turn } => workspace::checkpoint(context, &state, turn).await,
+        Effect::RunGate { gate } => gate::run(context, &state, gate).await,
+        Effect::SetTimer { timer } => {
+            let clock = Arc::clone(&context.engine.clock);
+            // A timer that is no longer wanted says so too early, which the machine refuses.
+            tokio::select! {
+                () = clock.sleep_until(timer.at) => {}
+                () = context.ended() => {}
+            }
+            Ok(Input::TimerFired { timer: timer.kind })
+        }
+    }
+}
+
+/// Asks tasks to end and waits until they have: their process trees are gone then, a commit that was under way is
+/// made.
 async fn end(tasks: Vec<Task>) {
     for task in &tasks {
         task.end.send_replace(true);
-        match task.key {
-            Key::Timer(_) => task.handle.abort(),
-            // These end by themselves: processes are killed first, a commit or a checkout is brought to its end.
-            Key::Workspace | Key::Turn(_) | Key::Checkpoint(_) | Key::Gate(_) => {}
-        }
     }
     for task in tasks {
         let _ = task.handle.await;

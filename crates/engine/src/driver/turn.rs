@@ -12,8 +12,8 @@ use windlass_supervise::{
     ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec, SpawnFailureKind, settled_exit_record,
 };
 
-use super::DriveError;
 use super::performing::Context;
+use super::{DriveError, transcript_error};
 use crate::data::{TurnFiles, private_dir};
 use crate::engine::Engine;
 use crate::faults;
@@ -30,7 +30,7 @@ pub(super) async fn run(
     if files.dir.exists() {
         return recover(context, state, turn).await;
     }
-    let prompt = prompt::build(state);
+    let prompt = prompt::build(state, &crate::tokens::count);
     let report = match start(&context.engine, state, turn, session, &files, &prompt) {
         Ok(spec) => follow(context, state, turn, &files, &prompt, &spec).await?,
         Err(StartFailure::Launch(error)) => {
@@ -56,7 +56,7 @@ fn start(
     prompt: &str,
 ) -> Result<ShimSpec, StartFailure> {
     let written = private_dir(&files.dir).and_then(|()| std::fs::write(files.prompt(), prompt));
-    written.map_err(|source| StartFailure::Files(transcript_error(files, source)))?;
+    written.map_err(|source| StartFailure::Files(transcript_error(&files.dir, source)))?;
     let session = match session {
         SessionUse::Resume { session } => Some(session.as_str()),
         SessionUse::Fresh | SessionUse::FreshInstead => None,
@@ -192,7 +192,7 @@ impl Reading {
 
     fn catch_up(&mut self, context: &Context) -> Result<(), DriveError> {
         loop {
-            let batch = self.transcript.read().map_err(|source| transcript_error(&self.files, source))?;
+            let batch = self.transcript.read().map_err(|source| transcript_error(&self.files.dir, source))?;
             let mut used = false;
             for event in &batch.events {
                 self.watcher.see(event);
@@ -258,7 +258,7 @@ impl Reading {
                 return Err(DriveError::DiskFull { path: self.files.dir.display().to_string() });
             }
             Ended::WriteFailed { out_of_space: false, message } => {
-                return Err(transcript_error(&self.files, std::io::Error::other(message.clone())));
+                return Err(transcript_error(&self.files.dir, std::io::Error::other(message.clone())));
             }
         };
         Ok(match record.by {
@@ -266,14 +266,5 @@ impl Reading {
             EndedBy::Stopped => (TurnOutcome::Interrupted, Some(exit)),
             EndedBy::EngineGone => (TurnOutcome::CutOff, Some(exit)),
         })
-    }
-}
-
-fn transcript_error(files: &TurnFiles, source: std::io::Error) -> DriveError {
-    let path = files.dir.display().to_string();
-    if source.kind() == std::io::ErrorKind::StorageFull {
-        DriveError::DiskFull { path }
-    } else {
-        DriveError::Transcript { path, source }
     }
 }

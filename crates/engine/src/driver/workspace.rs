@@ -55,6 +55,7 @@ pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
         tree: opened.base_tree,
         saved: None,
         notes,
+        recreated: false,
         handle: serde_json::to_value(&opened.workspace).unwrap_or_default(),
     }
 }
@@ -88,6 +89,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
                 tree: known.tree.clone(),
                 saved: reopened.saved.map(|saved| saved.name),
                 notes: reopened.notes,
+                recreated: reopened.recreated,
                 handle: known.handle.clone(),
             },
         }),
@@ -107,11 +109,13 @@ fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
 pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<(), DriveError> {
     use windlass_core::machine::Phase;
     match state.phase {
-        Phase::Checkpoint | Phase::Gates | Phase::Work if state.workspace.is_some() && !state.is_external() => {
-            engine.workspaces.reopen(&handle(state)?, &Reopen::Keep).await?;
+        Phase::Prepare | Phase::Decide => Ok(()),
+        Phase::Setup | Phase::Baseline | Phase::Work | Phase::Summarise | Phase::Checkpoint | Phase::Gates => {
+            if state.workspace.is_some() && !state.is_external() {
+                engine.workspaces.reopen(&handle(state)?, &Reopen::Keep).await?;
+            }
             Ok(())
         }
-        Phase::Checkpoint | Phase::Gates | Phase::Work | Phase::Prepare | Phase::Decide => Ok(()),
     }
 }
 
@@ -125,15 +129,19 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
         previous_tree: known.map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
-        message: windlass_core::commit_message::compose(turn.iteration, last_words, state.spec.done.promise()),
+        message: state.summary.as_ref().and_then(|said| said.commit_message.clone()).unwrap_or_else(|| {
+            windlass_core::commit_message::compose(turn.iteration, last_words, state.spec.done.promise())
+        }),
         mode: match state.spec.commit {
             CommitPolicy::Engine => CommitMode::Engine,
             CommitPolicy::Agent => CommitMode::Agent,
             CommitPolicy::Off => CommitMode::Off,
         },
         section: None,
-        never_commit: Vec::new(),
+        never_commit: state.spec.workspace.copy.clone(),
     };
+    let restored =
+        context.engine.workspaces.restore_protected(&workspace, &request.previous_head, &state.spec.protect).await?;
     faults::point("checkpoint.before");
     let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");
@@ -143,6 +151,7 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         files_changed: made.files.len() as u64,
         files: made.files.iter().take(NAMED_FILES).map(named).collect(),
         created: made.created,
+        restored: restored.iter().take(NAMED_FILES).map(named).collect(),
         agent_commits: made.agent_commits,
         notes: made.notes,
     };
@@ -157,10 +166,15 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
         commit: commit.to_owned(),
         tree: state.workspace.as_ref().map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
         save_as: None,
-        never_commit: Vec::new(),
+        never_commit: state.spec.workspace.copy.clone(),
     };
     let restored = context.engine.workspaces.restore_to(&handle(state)?, &request).await?;
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
+}
+
+/// A checkout of a commit with nothing else in it; says whether it was made just now.
+pub(super) async fn pristine(engine: &Engine, state: &LoopState, commit: &str, dir: &Path) -> Result<bool, DriveError> {
+    Ok(engine.workspaces.pristine(&handle(state)?, commit, dir).await?)
 }
 
 fn named(file: &crate::git::ChangedFile) -> ChangedFile {

@@ -19,6 +19,7 @@ mod look;
 mod merge;
 mod message;
 mod nested;
+mod pristine;
 mod project;
 mod protect;
 mod remove;

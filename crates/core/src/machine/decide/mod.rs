@@ -56,6 +56,8 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
             batch.interrupt_turn(Interrupt::Stall)?;
         }
         Input::TurnEnded { turn, report } => batch.turn_ended(*turn, report)?,
+        Input::SetUp => batch.set_up()?,
+        Input::Summarised { turn, summary } => batch.summarised(*turn, summary)?,
         Input::Checkpointed { turn, checkpoint } => batch.checkpointed(*turn, checkpoint)?,
         Input::GateEnded { gate, report } => batch.gate_ended(gate, report)?,
         Input::TimerFired { timer } => batch.timer_fired(*timer)?,

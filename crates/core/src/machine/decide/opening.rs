@@ -63,8 +63,9 @@ impl Batch {
         match self.state.phase {
             Phase::Prepare | Phase::Work => self.prepare(),
             // What these phases want is derived from the state, and stands.
-            Phase::Checkpoint => {}
-            Phase::Gates if self.state.gates.len() < self.state.spec.gates.len() => {}
+            Phase::Setup | Phase::Summarise | Phase::Checkpoint => {}
+            Phase::Baseline | Phase::Gates if self.state.next_gate().is_some() => {}
+            Phase::Baseline => self.next_iteration(),
             // A stop came between the last verdict (or a checkpoint without gates) and what follows from it.
             Phase::Gates => self.conclude(),
             Phase::Decide => self.next_iteration(),
@@ -84,8 +85,28 @@ impl Batch {
     pub(super) fn workspace_opened(&mut self, opening: &WorkspaceOpening) -> Result<(), Refusal> {
         self.expect_running(Phase::Prepare)?;
         self.push(Event::WorkspaceOpened { opening: opening.clone() });
-        self.start_turn_or_next_iteration();
+        if self.state.wants_setup() {
+            self.enter(Phase::Setup);
+        } else {
+            self.begin();
+        }
         Ok(())
+    }
+
+    pub(super) fn set_up(&mut self) -> Result<(), Refusal> {
+        self.expect_running(Phase::Setup)?;
+        self.push(Event::WorkspaceSetUp);
+        self.begin();
+        Ok(())
+    }
+
+    /// The workspace is ready.
+    fn begin(&mut self) {
+        if self.state.wants_baseline() {
+            self.enter(Phase::Baseline);
+        } else {
+            self.start_turn_or_next_iteration();
+        }
     }
 
     pub(super) fn workspace_failed(&mut self, failure: &WorkspaceFailure) -> Result<(), Refusal> {

@@ -7,9 +7,9 @@ use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::TurnKey;
 use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, Restore};
-use crate::machine::input::CheckpointReport;
+use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::state::{Phase, Wish};
-use crate::spec::OnFailure;
+use crate::spec::{OnFailure, Summariser};
 use crate::stop::{PauseReason, StopReason};
 use crate::usage::UsageByModel;
 
@@ -139,10 +139,23 @@ impl Batch {
     /// The turn is over, well or not; its work is committed before anything judges it.
     pub(super) fn close_turn(&mut self) {
         if self.state.is_external() {
-            self.turn_closed();
-        } else {
-            self.enter(Phase::Checkpoint);
+            return self.turn_closed();
         }
+        let asks_somebody = match self.state.spec.summariser {
+            Summariser::Deterministic => false,
+            Summariser::Agent | Summariser::Endpoint => true,
+        };
+        self.enter(if asks_somebody { Phase::Summarise } else { Phase::Checkpoint });
+    }
+
+    pub(super) fn summarised(&mut self, turn: TurnKey, summary: &SummaryReport) -> Result<(), Refusal> {
+        self.expect_running(Phase::Summarise)?;
+        if self.state.last_turn.as_ref().map(|last| last.key) != Some(turn) {
+            return Err(Refusal::Stale);
+        }
+        self.push(Event::Summarised { turn, summary: summary.clone() });
+        self.enter(Phase::Checkpoint);
+        Ok(())
     }
 
     pub(super) fn checkpointed(&mut self, turn: TurnKey, checkpoint: &CheckpointReport) -> Result<(), Refusal> {
@@ -174,9 +187,12 @@ impl Batch {
             };
         }
         if self.state.spec.gates.is_empty() {
+            return self.conclude();
+        }
+        self.enter(Phase::Gates);
+        // Without a claim, gates that only judge claims have nothing to do.
+        if self.state.next_gate().is_none() {
             self.conclude();
-        } else {
-            self.enter(Phase::Gates);
         }
     }
 

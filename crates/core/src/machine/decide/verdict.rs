@@ -6,7 +6,7 @@ use crate::machine::event::{Event, RefusedBecause, StallStep};
 use crate::machine::input::{GateKey, GateReport};
 use crate::machine::state::{Phase, Wish};
 use crate::spec::Done;
-use crate::stop::{PauseReason, StopReason};
+use crate::stop::{PauseReason, Status, StopReason};
 
 /// Iterations with the same tree and the same failing gates before each step.
 const SAME_BEFORE_NUDGE: u32 = 3;
@@ -15,13 +15,17 @@ const SAME_BEFORE_STOP: u32 = 8;
 
 impl Batch {
     pub(super) fn gate_ended(&mut self, gate: &GateKey, report: &GateReport) -> Result<(), Refusal> {
-        self.expect_running(Phase::Gates)?;
-        let wanted = GateKey { iteration: self.state.iteration, index: self.state.gates.len() };
-        if *gate != wanted {
+        let running = self.state.status == Status::Running;
+        if !running || self.state.next_gate().as_ref() != Some(gate) {
             return Err(Refusal::Stale);
         }
         self.push(Event::GateEnded { gate: gate.clone(), report: report.clone() });
-        if self.state.gates.len() == self.state.spec.gates.len() {
+        if self.state.next_gate().is_some() {
+            return Ok(());
+        }
+        if self.state.phase == Phase::Baseline {
+            self.next_iteration();
+        } else {
             self.conclude();
         }
         Ok(())
@@ -31,12 +35,7 @@ impl Batch {
     pub(super) fn conclude(&mut self) {
         let iteration = self.state.iteration;
         let failing = self.state.failing_gates();
-        let claim = match self.state.spec.done {
-            Done::Promise { .. } => self.state.last_turn.as_ref().is_some_and(|last| last.report.claim),
-            Done::Gates => true,
-            Done::Count { iterations } => iteration >= iterations,
-            Done::Duration { ms } => self.state.elapsed_at(self.now) >= ms,
-        };
+        let claim = self.state.claims_done();
         self.push(Event::IterationJudged { iteration, claim, failing: failing.clone() });
         if claim && self.accept_claim(failing) {
             return;

@@ -22,7 +22,14 @@ impl Batch {
             }
             // A commit is not interruptible; the wish is looked at when it is made.
             Phase::Checkpoint if running => {}
-            Phase::Prepare | Phase::Work | Phase::Checkpoint | Phase::Gates | Phase::Decide => {
+            Phase::Prepare
+            | Phase::Setup
+            | Phase::Baseline
+            | Phase::Work
+            | Phase::Summarise
+            | Phase::Checkpoint
+            | Phase::Gates
+            | Phase::Decide => {
                 self.stop_loop(StopReason::Cancelled);
             }
         }
@@ -51,7 +58,9 @@ impl Batch {
             match self.state.phase {
                 // A turn that is interrupted already ends; the wish decides what follows.
                 Phase::Work => drop(self.interrupt_turn(Interrupt::Pause)),
-                Phase::Prepare | Phase::Gates => self.push(Event::LoopPaused { why: PauseReason::Person }),
+                Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => {
+                    self.push(Event::LoopPaused { why: PauseReason::Person })
+                }
                 // A commit is not interruptible; the wish is looked at before the next turn.
                 Phase::Checkpoint | Phase::Decide => {}
             }
@@ -63,7 +72,7 @@ impl Batch {
     fn can_pause_sooner(&self) -> bool {
         match self.state.phase {
             Phase::Work => self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none()),
-            Phase::Prepare | Phase::Gates => true,
+            Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => true,
             Phase::Checkpoint | Phase::Decide => false,
         }
     }

@@ -1,0 +1,72 @@
+//! Making a new workspace ready: files that git does not have, then the user's set-up commands.
+
+use std::path::Path;
+
+use windlass_core::machine::{Input, LoopState, WorkspaceFailure};
+
+use super::performing::Context;
+use super::{DriveError, shell};
+
+/// One set-up command may take so long: it may fetch and build everything the project needs.
+const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
+
+pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input, DriveError> {
+    let dir = context.engine.work_dir(state);
+    Ok(match prepare(&mut context, state, &dir).await? {
+        Ok(()) => Input::SetUp,
+        Err(message) => Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message } },
+    })
+}
+
+/// Prepares a checkout; the inner error is the user's, and says which file or command it was.
+pub(super) async fn prepare(
+    context: &mut Context,
+    state: &LoopState,
+    dir: &Path,
+) -> Result<Result<(), String>, DriveError> {
+    for file in &state.spec.workspace.copy {
+        if let Err(message) = copy(Path::new(&state.project), dir, file) {
+            return Ok(Err(message));
+        }
+    }
+    for (index, command) in state.spec.workspace.setup.iter().enumerate() {
+        let files = context.engine.data.new_run(&state.id, &format!("setup-{}", index + 1));
+        let files =
+            files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
+        let ran = shell::run(context, state, command, TIMEOUT_MS, dir, &files).await?;
+        if !ran.verdict.passed() {
+            let how = ran.exit_code.map_or("did not end well".to_owned(), |code| format!("exit code {code}"));
+            let last = ran.output_tail.lines().last().unwrap_or_default().to_owned();
+            return Ok(Err(format!("{command}: {how}: {last}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Copies one named file or directory from the user's checkout. What leads out of either place is refused.
+fn copy(from: &Path, to: &Path, name: &str) -> Result<(), String> {
+    let relative = Path::new(name);
+    let stays = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !stays || name.is_empty() {
+        return Err(format!("{name} cannot be copied: it is not a path inside the repository"));
+    }
+    let source = from.join(relative);
+    let target = to.join(relative);
+    let failed = |error: std::io::Error| format!("{name} cannot be copied: {error}");
+    if let Some(parent) = target.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    copy_tree(&source, &target).map_err(failed)
+}
+
+fn copy_tree(source: &Path, target: &Path) -> std::io::Result<()> {
+    if source.metadata()?.is_dir() {
+        std::fs::create_dir_all(target)?;
+        for entry in std::fs::read_dir(source)? {
+            let entry = entry?;
+            copy_tree(&entry.path(), &target.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    std::fs::copy(source, target).map(drop)
+}

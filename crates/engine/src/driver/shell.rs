@@ -1,0 +1,128 @@
+//! A command line of the user's, run by the user's shell under the supervisor: gates and set-up commands.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use windlass_core::command::{CommandSpec, Stdin};
+use windlass_core::machine::{LoopState, Verdict};
+use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec};
+
+use super::DriveError;
+use super::performing::Context;
+use crate::data::TurnFiles;
+use crate::faults;
+
+/// What is kept of the output on disk, beside its end.
+const KEPT_OUTPUT: u64 = 8 * 1024 * 1024;
+/// What goes into the journal and into the next prompt.
+const TAIL: u64 = 8 * 1024;
+
+/// How a command ended.
+#[derive(Debug)]
+pub(super) struct ShellRun {
+    pub(super) verdict: Verdict,
+    pub(super) exit_code: Option<i32>,
+    pub(super) duration_ms: u64,
+    /// The end of what it printed, bounded.
+    pub(super) output_tail: String,
+}
+
+/// Runs a command in a directory until it ends, its time is up, or the task has to come to an end.
+pub(super) async fn run(
+    context: &mut Context,
+    state: &LoopState,
+    command: &str,
+    timeout_ms: u64,
+    dir: &Path,
+    files: &TurnFiles,
+) -> Result<ShellRun, DriveError> {
+    let engine = Arc::clone(&context.engine);
+    let shim = ShimSpec {
+        command: CommandSpec {
+            program: engine.shell(),
+            args: vec!["-c".to_owned(), command.to_owned()],
+            env: engine.agent_environment(state, None),
+            cwd: dir.to_owned(),
+            stdin: Stdin::Null,
+        },
+        stdout: files.stdout(),
+        // One stream, so that the end of the output is the end of both.
+        stderr: files.stdout(),
+        times: None,
+        exit_record: files.exit_record(),
+        cap_bytes: Some(KEPT_OUTPUT),
+        grace_ms: ShimSpec::DEFAULT_GRACE_MS,
+        containment: ContainmentRequest::Auto,
+    };
+    faults::point("gate.before_start");
+    let started_at = engine.clock.now();
+    let timeout = SignedDuration::from_millis(i64::try_from(timeout_ms).unwrap_or(i64::MAX));
+    let deadline = started_at.checked_add(timeout).unwrap_or(Timestamp::MAX);
+    let mut running = engine.launcher.start(&shim).await?;
+    let mut timed_out = false;
+    let mut ending = false;
+    let record = loop {
+        tokio::select! {
+            event = running.next() => match event {
+                Some(ProcessEvent::Closed(record)) => break Some(record),
+                Some(ProcessEvent::Lost { .. }) | None => break None,
+                Some(ProcessEvent::Output { .. }) => context.line.tell(),
+                Some(ProcessEvent::Started { .. } | ProcessEvent::SpawnFailed(_) | ProcessEvent::Exited(_)) => {}
+            },
+            () = context.ended(), if !ending => {
+                ending = true;
+                running.stop();
+            }
+            () = engine.clock.sleep_until(deadline), if !timed_out && !ending => {
+                timed_out = true;
+                running.stop();
+            }
+        }
+    };
+    faults::point("gate.closed");
+    let took = engine.clock.now().as_millisecond() - started_at.as_millisecond();
+    let (verdict, exit_code) = judge(record.as_ref(), timed_out)?;
+    Ok(ShellRun {
+        verdict,
+        exit_code,
+        duration_ms: u64::try_from(took).unwrap_or(0),
+        output_tail: tail(files, record.as_ref()),
+    })
+}
+
+fn judge(record: Option<&ExitRecord>, timed_out: bool) -> Result<(Verdict, Option<i32>), DriveError> {
+    let Some(record) = record else {
+        return Err(DriveError::Lost("the supervisor of a gate was killed".into()));
+    };
+    Ok(match &record.ended {
+        _ if timed_out && record.by != EndedBy::Itself => (Verdict::TimedOut, None),
+        Ended::Exited { code: 0 } => (Verdict::Pass, Some(0)),
+        Ended::Exited { code } => (Verdict::Fail, Some(*code)),
+        Ended::Signaled { .. } => (Verdict::Fail, None),
+        Ended::SpawnFailed(_) => (Verdict::NotStarted, None),
+        Ended::WriteFailed { out_of_space: true, message } => {
+            return Err(DriveError::DiskFull { path: message.clone() });
+        }
+        Ended::WriteFailed { out_of_space: false, message } => return Err(DriveError::Lost(message.clone())),
+    })
+}
+
+/// The end of what the gate printed; why it did not start, if it did not.
+fn tail(files: &TurnFiles, record: Option<&ExitRecord>) -> String {
+    use std::os::unix::fs::FileExt;
+    if let Some(Ended::SpawnFailed(failure)) = record.map(|record| &record.ended) {
+        return failure.message.clone();
+    }
+    let Ok(file) = std::fs::File::open(files.stdout()) else { return String::new() };
+    let length = file.metadata().map(|meta| meta.len()).unwrap_or(0);
+    let from = length.saturating_sub(TAIL);
+    let mut bytes = vec![0; usize::try_from(length - from).unwrap_or(0)];
+    if file.read_exact_at(&mut bytes, from).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    // A line cut in half at the front reads like something the gate did not say.
+    let whole_lines = if from > 0 { text.split_once('\n').map_or(&*text, |(_, rest)| rest) } else { &text };
+    windlass_agents::plain_text(whole_lines)
+}
