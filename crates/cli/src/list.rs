@@ -18,7 +18,7 @@ use crate::style::{Style, one_line};
 const SHOWN: usize = 50;
 
 pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
-    let project = if args.all { None } else { Some(context.project().await?.to_string_lossy().into_owned()) };
+    let project = if args.all { None } else { Some(project(context).await?) };
     let Some(engine) = context.reader().await? else {
         print(if args.json { "[]\n" } else { "no loops yet: start one with `windlass run`\n" });
         return Ok(Exit::Completed);
@@ -58,6 +58,15 @@ pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     }
     print(&text);
     Ok(Exit::Completed)
+}
+
+async fn project(context: &Context) -> Result<String, Failure> {
+    match context.project().await {
+        Ok(root) => Ok(root.to_string_lossy().into_owned()),
+        Err(failure) => {
+            Err(Failure { hint: Some("`windlass list --all` shows the loops of every project".to_owned()), ..failure })
+        }
+    }
 }
 
 /// The summaries as they are stored: only a loop that was cut off is not as its own words say.

@@ -110,14 +110,15 @@ impl FeedReader {
     /// The next item, or `None` when there is no more for now.
     pub async fn next(&mut self) -> Result<Option<FeedItem>, EngineError> {
         loop {
-            if let Some(item) = self.live.pop_front() {
+            if let Some(mut item) = self.live.pop_front_if(|item| !is_first(&self.journal, item.at)) {
+                item.seq = self.shown_seq;
                 return Ok(Some(item));
             }
             if self.journal.is_empty() {
                 self.read_journal().await?;
             }
             // The journal tells of a turn's end after its last byte was written, so what the agent said comes first.
-            if self.read_tail()? {
+            if self.live.is_empty() && self.read_tail()? {
                 continue;
             }
             let Some((seq, at, event)) = self.journal.pop_front() else { return Ok(None) };
@@ -195,6 +196,12 @@ impl FeedReader {
     fn push_live(&mut self, at: Timestamp, body: FeedBody) {
         self.live.push_back(FeedItem { seq: self.shown_seq, at, body });
     }
+}
+
+/// Whether the next event of the journal happened before what was said at `said_at`, in the middle of a turn. That a
+/// turn has ended comes after all that was said in it.
+fn is_first(journal: &VecDeque<(u64, Timestamp, Event)>, said_at: Timestamp) -> bool {
+    journal.front().is_some_and(|(_, at, event)| *at <= said_at && !matches!(event, Event::TurnEnded { .. }))
 }
 
 /// When which part of a transcript was written, from the index beside it.
