@@ -137,7 +137,7 @@ impl Dice {
     fn input(&mut self, driven: &mut Driven) -> Option<Input> {
         let chance = self.throw(if self.mood == Mood::Smooth { 60 } else { 20 });
         match (chance, driven.state.status.name()) {
-            (0, _) => Some(self.nonsense()),
+            (0, _) => Some(self.nonsense(&driven.state)),
             (1..=3, _) => Some(self.command()),
             (_, "running" | "waiting") => self.answer(driven),
             _ => Some(self.open()),
@@ -288,7 +288,7 @@ impl Dice {
     }
 
     /// An answer to something that may or may not be wanted.
-    fn nonsense(&mut self) -> Input {
+    fn nonsense(&mut self, state: &LoopState) -> Input {
         let iteration = u32::try_from(self.throw(5)).unwrap();
         let turn = key(iteration, u32::try_from(1 + self.throw(3)).unwrap());
         match self.throw(13) {
@@ -301,7 +301,8 @@ impl Dice {
             1 => Input::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
             2 => Input::GateEnded {
                 gate: GateKey { iteration, index: usize::try_from(self.throw(3)).unwrap(), attempt: 1 },
-                report: gate_report("late", Verdict::Pass, None),
+                // By chance it is the gate that is wanted, and then it is the verdict on the last checkpoint.
+                report: gate_report("late", Verdict::Pass, state.head_commit().map(str::to_owned)),
             },
             3 => Input::WorkspaceOpened { opening: opening() },
             4 => workspace_failed(),
