@@ -150,7 +150,8 @@ impl Claude {
             if fault.kind != ErrorKind::UnknownSession {
                 turn.session(text(line, "session_id"));
             }
-            if fault.kind != ErrorKind::Other || turn.known_fault().is_none() {
+            // What was named before says more than "something".
+            if fault.kind != ErrorKind::Other || turn.known_fault().is_none_or(|known| known.kind == ErrorKind::Other) {
                 turn.trouble(fault);
             }
         } else {
@@ -203,7 +204,10 @@ fn model_usage(usage: &Value) -> Usage {
 }
 
 fn retry(line: &Value) -> Fault {
-    let error = text(line, "error");
+    let error = match text(line, "error") {
+        "" | "unknown" => "no usable answer",
+        error => error,
+    };
     let mut fault = Fault::of(status(line, "error_status"), error, error);
     let status = line["error_status"].as_u64().map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     let (attempt, most) = (count(line, "attempt"), count(line, "max_retries"));

@@ -189,15 +189,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::ModelNotFound,
-        &[
-            "model not found",
-            "model_not_found",
-            "modelnotfound",
-            "unknown model",
-            "invalid model",
-            "selected model",
-            "no such model",
-        ],
+        &["modelnotfound", "model_not_found", "unknown model", "invalid model", "selected model", "no such model"],
     ),
     (
         ErrorKind::Auth,
@@ -227,6 +219,10 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "eai_again",
             "fetch failed",
             "stream disconnected",
+            "stream ended",
+            "finish reason",
+            "finish_reason",
+            "stream_truncated",
             "socket",
             "network",
             "timed out",
@@ -237,7 +233,8 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
 
 fn by_words(words: &str) -> ErrorKind {
     let found = WORDS.iter().find(|(_, list)| list.iter().any(|word| words.contains(word)));
-    found.map_or(ErrorKind::Other, |(kind, _)| *kind)
+    let no_model = words.contains("model") && ["does not exist", "not found"].iter().any(|no| words.contains(no));
+    found.map_or(if no_model { ErrorKind::ModelNotFound } else { ErrorKind::Other }, |(kind, _)| *kind)
 }
 
 #[cfg(test)]
@@ -252,6 +249,7 @@ mod tests {
         assert_eq!(kind_of(Some(404), &[], "model: nope"), ErrorKind::ModelNotFound);
         assert_eq!(kind_of(Some(404), &[], "page"), ErrorKind::Other);
         assert_eq!(kind_of(None, &[], "Unable to connect to API (ECONNREFUSED)"), ErrorKind::Network);
+        assert_eq!(kind_of(None, &[], "The model `nope` does not exist"), ErrorKind::ModelNotFound);
         assert_eq!(kind_of(None, &[], "it rained"), ErrorKind::Other);
     }
 

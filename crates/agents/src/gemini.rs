@@ -128,8 +128,9 @@ impl Gemini {
             turn.usage(&model, usage);
         }
         let is_error = text(line, "status") != "success";
-        if is_error {
-            let error = &line["error"];
+        let error = &line["error"];
+        // Without one of its own it is the error that was told before.
+        if is_error && !error.is_null() {
             let fault = Fault::of(None, text(error, "type"), text(error, "message"));
             turn.trouble(fault.reported_at(time(line, "timestamp")));
         }
