@@ -15,9 +15,10 @@ use windlass_core::machine::{
     Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
 use windlass_core::spec::{
-    CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, Summariser,
+    CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
     TimeLimits, WorkspaceKind,
 };
+use windlass_core::summary::SummariserKind;
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::driven::{
@@ -378,7 +379,7 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
     let on_limit = prop_oneof![3 => Just(OnLimit::Stop), 1 => Just(OnLimit::Pause)];
     let on_claim = GateSpec { when: GateWhen::Claim, clean: true, ..gate("cargo bench") };
     let gates = prop::sample::subsequence(vec![gate("cargo test"), on_claim, gate("cargo fmt --check")], 0..=3);
-    let summariser = prop_oneof![3 => Just(Summariser::Deterministic), 1 => Just(Summariser::Agent)];
+    let summariser = prop_oneof![3 => Just(SummariserKind::Deterministic), 1 => Just(SummariserKind::Agent)];
     let ready = (any::<bool>(), any::<bool>(), summariser);
     (done, limits, kind, commit, on_failure, session, on_limit, gates, ready).prop_map(
         |(done, limits, kind, commit, on_failure, session, on_limit, gates, (baseline, setup, summariser))| {
@@ -386,7 +387,7 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
             spec.workspace.kind = kind;
             spec.workspace.baseline = baseline;
             spec.workspace.setup = setup.then(|| "npm ci".into()).into_iter().collect();
-            spec.summariser = summariser;
+            spec.summariser.kind = summariser;
             LoopSpec {
                 done,
                 limits,
