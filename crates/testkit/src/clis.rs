@@ -113,7 +113,7 @@ impl Cli {
     pub fn model(self) -> &'static str {
         match self {
             Cli::Claude | Cli::ClaudeAcp => "claude-sonnet-4-5",
-            Cli::Codex | Cli::CodexAcp => "gpt-5.2-codex",
+            Cli::Codex | Cli::CodexAcp => "gpt-5.5",
             Cli::Gemini => "gemini-2.5-pro",
             Cli::Copilot => "gpt-4.1",
             Cli::Opencode | Cli::Qwen => "scripted",

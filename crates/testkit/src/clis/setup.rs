@@ -35,6 +35,16 @@ impl CliSetup {
         }
     }
 
+    /// As on a subscription instead of a key, where the CLI tells the two apart: claude then reports the marks of a
+    /// used-up allowance, and when it resets.
+    #[must_use]
+    pub fn on_subscription(mut self) -> CliSetup {
+        if self.env.remove("ANTHROPIC_API_KEY").is_some() {
+            self.set("CLAUDE_CODE_OAUTH_TOKEN", KEY);
+        }
+        self
+    }
+
     fn set(&mut self, name: &str, value: impl Into<String>) {
         self.env.insert(name.to_owned(), value.into());
     }
@@ -152,9 +162,11 @@ fn settings(auth: &str) -> String {
     let settings = json!({
         "security": { "auth": { "selectedType": auth }, "folderTrust": { "enabled": false } },
         "general": { "disableAutoUpdate": true, "disableUpdateNag": true, "enableAutoUpdate": false,
-            "enableAutoUpdateNotification": false },
+            "enableAutoUpdateNotification": false, "maxAttempts": 3 },
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
+        // A sub-agent of qwen that takes notes after a turn, with prompts of its own.
+        "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false },
     });
     settings.to_string()
 }

@@ -65,7 +65,8 @@ struct Shared {
     gates: Gates,
     log: Mutex<Vec<Seen>>,
     logged: Condvar,
-    open: Mutex<Vec<TcpStream>>,
+    /// The connections, by the client's address.
+    open: Mutex<Vec<(SocketAddr, TcpStream)>>,
     closing: AtomicBool,
 }
 
@@ -184,13 +185,13 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
         self.shared.gates.close_down();
-        for stream in self.shared.open.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-        // Wakes the accepting thread, which sees that it is over.
+        // Wakes the accepting thread, which sees that it is over; after that no connection is added.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();
+        }
+        for (_, stream) in self.shared.open().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
@@ -211,6 +212,10 @@ impl Shared {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn open(&self) -> MutexGuard<'_, Vec<(SocketAddr, TcpStream)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn record(&self, request: &Request, body: &Value, asked: Option<Asked>, place: (usize, usize), answer: Answered) {
         let (method, path, headers) = (request.method.clone(), request.path.clone(), request.headers.clone());
         let (turn, step) = place;
@@ -225,16 +230,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         let Ok(stream) = stream else { continue };
-        let Ok(again) = stream.try_clone() else { continue };
-        shared.open.lock().unwrap_or_else(PoisonError::into_inner).push(again);
+        let (Ok(again), Ok(client)) = (stream.try_clone(), stream.peer_addr()) else { continue };
+        shared.open().push((client, again));
         let shared = Arc::clone(shared);
         std::thread::spawn(move || {
             // A client that goes away is no fault: tests kill them.
             let _ = serve(&shared, &stream);
             let _ = stream.shutdown(Shutdown::Both);
-            let mine = stream.peer_addr().ok();
-            let mut open = shared.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.retain(|s| mine.is_none() || s.peer_addr().ok() != mine);
+            shared.open().retain(|(of, _)| *of != client);
         });
     }
 }

@@ -20,10 +20,12 @@ pub(crate) struct Case {
     pub(crate) prompt: &'static str,
     /// The steps of the only turn, as in a script.
     pub(crate) steps: &'static str,
+    /// Logged in as on a subscription, where the CLI tells it from a key.
+    pub(crate) subscription: bool,
 }
 
 const fn case(name: &'static str, steps: &'static str) -> Case {
-    Case { name, start: Start::New, prompt: "Write the file out.txt and finish.", steps }
+    Case { name, start: Start::New, prompt: "Write the file out.txt and finish.", steps, subscription: false }
 }
 
 const DONE: &str =
@@ -37,7 +39,7 @@ pub(crate) const CASES: &[Case] = &[
         r#"{ say = "I will write the file.", shell = "echo scripted > out.txt && cat out.txt" },
            { say = "File written. <promise>COMPLETE</promise>", usage = { input = 1500, cached = 1200, output = 25 } }"#,
     ),
-    Case { name: "resume", start: Start::Resume, prompt: "And again please.", steps: AGAIN },
+    Case { name: "resume", start: Start::Resume, prompt: "And again please.", steps: AGAIN, subscription: false },
     case("resume_unknown", DONE).start(Start::Unknown),
     case("write", r#"{ write = { path = "out.txt", content = "scripted\n" } }, { say = "Written." }"#),
     case(
@@ -51,7 +53,7 @@ pub(crate) const CASES: &[Case] = &[
         r#"{ fail = { kind = "rate_limit", retry_after_s = 1 }, times = 1, say = "Done after a wait." }"#,
     ),
     case("rate_limit_reset", r#"{ fail = { kind = "rate_limit", reset_in_s = 90 } }"#),
-    case("usage_limit", r#"{ fail = { kind = "usage_limit", reset_in_s = 5400 } }"#),
+    case("usage_limit", r#"{ fail = { kind = "usage_limit", reset_in_s = 5400 } }"#).on_subscription(),
     case("quota", r#"{ fail = "quota" }"#),
     case("overflow", r#"{ fail = "overflow" }"#),
     case("overflow_in_stream", r#"{ fail = { kind = "overflow", in_stream = true } }"#),
@@ -70,6 +72,10 @@ pub(crate) const CASES: &[Case] = &[
 impl Case {
     const fn start(self, start: Start) -> Case {
         Case { start, ..self }
+    }
+
+    const fn on_subscription(self) -> Case {
+        Case { subscription: true, ..self }
     }
 
     pub(crate) fn script(&self) -> String {

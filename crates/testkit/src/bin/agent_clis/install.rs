@@ -5,6 +5,7 @@
 //! directory.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -87,11 +88,20 @@ fn install_one(cli: Cli) -> Result<(), String> {
     if !output.status.success() {
         return Err(format!("npm: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
+    make_executable(&dir.join(format!("node_modules/{}/vendor/ripgrep", cli.package())));
     let program = cli.unproven_program().ok_or_else(|| format!("no program for this platform in {}", dir.display()))?;
     prove(cli, &program)?;
     fs::write(cli.finished_mark(), format!("{version}\n")).map_err(|e| format!("cannot write its mark: {e}"))?;
     eprintln!("{name} {version}: installed in {} s", started.elapsed().as_secs());
     Ok(())
+}
+
+/// What an install script would have done to the `rg` in each directory below, where there are any.
+fn make_executable(below: &Path) {
+    let Ok(platforms) = fs::read_dir(below) else { return };
+    for file in platforms.filter_map(|p| Some(p.ok()?.path().join("rg"))).filter(|f| f.is_file()) {
+        let _ = fs::set_permissions(&file, fs::Permissions::from_mode(0o755));
+    }
 }
 
 /// Runs it once, in a home that is thrown away: these programs write there even to tell their version.

@@ -95,12 +95,13 @@ struct Run {
 fn play(cli: Cli, program: &Path, world: &World, case: &Case, session: &Session) -> Result<Run, String> {
     let server = ModelServer::with_toml(&case.script());
     let setup = cli.setup(program, &world.home(), &server.url());
+    let setup = if case.subscription { setup.on_subscription() } else { setup };
     setup.write_files();
     let args = cli.turn(case.prompt, session);
     let mut command = world.command(program);
     command.args(&args).envs(&setup.env);
     let (status, timed_out, stdout, stderr) = run_limited(command, &world.root().join("tmp"))?;
-    let files = world.repo().git(&["status", "--porcelain"]).lines().map(str::to_owned).collect();
+    let files = world.repo().git(["status", "--porcelain"]).lines().map(str::to_owned).collect();
     let requests = server.requests().iter().map(windlass_testkit::model::Seen::line).collect();
     let words = [program.to_string_lossy().into_owned()].into_iter().chain(args).collect();
     Ok(Run { args: words, env: json!(setup.env), stdout, stderr, status, timed_out, files, requests })

@@ -41,6 +41,7 @@ impl Scrubber {
                 (regex(r#"("[A-Za-z_]*(?:ms|Ms|_at_ms)"\s*:\s*)[0-9.]+"#), "${1}100"),
                 (regex(r"127\.0\.0\.1:\d+"), "127.0.0.1:8791"),
                 (regex(r"(?:\bpid[ =:]+|process:)\d+"), "pid 1"),
+                (regex(r"\b\d{1,2}:\d\d( ?[AaPp][Mm]\b)"), "1:00${1}"),
                 (regex(r"\(node:\d+\)"), "(node:1)"),
             ],
         }
