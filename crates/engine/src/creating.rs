@@ -25,6 +25,7 @@ pub(crate) struct Creating {
 impl Creating {
     pub(crate) fn begin(data: &DataDir, request: &WorkspaceRequest) -> io::Result<Self> {
         private_dir(&data.creating())?;
+        private_dir(&data.worktrees())?;
         let path = data.creating().join(format!("{}.json", request.loop_id));
         let mut file = File::create_new(&path)?;
         flock(&file, FlockOperation::LockExclusive)?;

@@ -380,7 +380,13 @@ impl Engine {
 
     /// The user's own shell, which is what a gate is written for.
     pub(crate) fn shell(&self) -> String {
-        self.env.get("SHELL").filter(|shell| Path::new(shell).is_absolute()).map_or("/bin/sh".into(), Clone::clone)
+        let runs = |shell: &&String| {
+            use std::os::unix::fs::PermissionsExt;
+            let path = Path::new(shell.as_str());
+            path.is_absolute()
+                && path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+        };
+        self.env.get("SHELL").filter(runs).map_or("/bin/sh".into(), Clone::clone)
     }
 
     pub(crate) fn agent_environment(&self, state: &LoopState, turn: Option<TurnKey>) -> BTreeMap<String, String> {

@@ -147,6 +147,8 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
     let path = files.exit_record();
     let record =
         tokio::task::spawn_blocking(move || settled_exit_record(&path)).await.ok().and_then(Result::ok).flatten();
+    // A turn whose output could not be written was ended for that; it is told once, and then tried again.
+    let record = record.filter(|record| !matches!(record.ended, Ended::WriteFailed { .. }));
     sweep(state, turn);
     let prompt = std::fs::read_to_string(files.prompt()).unwrap_or_default();
     let started_at = state.turn.as_ref().map_or(context.engine.clock.now(), |running| running.started_at);
