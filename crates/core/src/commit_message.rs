@@ -2,7 +2,6 @@
 
 /// First line `[iter-N] …` of at most 50 characters, a blank line, then what the agent said last.
 pub fn compose(iteration: u32, last_words: &str, promise: Option<&str>) -> String {
-    const SUBJECT: usize = 50;
     const BODY: usize = 1_000;
     let said: Vec<&str> = last_words
         .lines()
@@ -11,18 +10,24 @@ pub fn compose(iteration: u32, last_words: &str, promise: Option<&str>) -> Strin
         .collect();
     let body = said.join("\n").trim().chars().take(BODY).collect::<String>();
     let first = body.lines().find(|line| !line.is_empty()).unwrap_or_default();
-    let first = first.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches(['*', ' ']);
+    let subject = first_line(iteration, first);
+    if body.is_empty() { format!("{subject}\n") } else { format!("{subject}\n\n{body}\n") }
+}
+
+/// `[iter-N] …` of at most 50 characters from the beginning of some words.
+pub fn first_line(iteration: u32, words: &str) -> String {
+    const SUBJECT: usize = 50;
+    let words = words.trim_start_matches(['#', '*', '-', '>', ' ']).trim_end_matches(['*', ' ']);
     let prefix = format!("[iter-{iteration}] ");
     let room = SUBJECT.saturating_sub(prefix.chars().count());
-    let subject = if first.is_empty() {
-        format!("Iteration {iteration} changes")
-    } else if first.chars().count() <= room {
-        first.to_owned()
+    if words.is_empty() {
+        format!("{prefix}Iteration {iteration} changes")
+    } else if words.chars().count() <= room {
+        format!("{prefix}{words}")
     } else {
-        let cut: String = first.chars().take(room.saturating_sub(1)).collect();
-        format!("{}…", cut.trim_end())
-    };
-    if body.is_empty() { format!("{prefix}{subject}\n") } else { format!("{prefix}{subject}\n\n{body}\n") }
+        let cut: String = words.chars().take(room.saturating_sub(1)).collect();
+        format!("{prefix}{}…", cut.trim_end())
+    }
 }
 
 #[cfg(test)]

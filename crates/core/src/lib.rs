@@ -15,4 +15,5 @@ pub mod prompt;
 pub mod recipe;
 pub mod spec;
 pub mod stop;
+pub mod summary;
 pub mod usage;
