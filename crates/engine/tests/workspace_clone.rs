@@ -168,3 +168,47 @@ async fn a_shallow_repository_can_lend_too() {
     let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(one.commit, Some(fx.git(&shallow, &["rev-parse", "windlass/fix"])));
 }
+
+#[tokio::test]
+async fn a_checkpoint_of_files_alone_needs_no_fetch_and_leaves_nothing_missing_at_home() {
+    let fx = Fixture::new();
+    let (workspaces, spawns) = fx.counting();
+    let opened = workspaces.create(&fx.request("fix", Kind::Clone)).await.expect("create");
+    let ws = &opened.workspace;
+    spawns.take();
+    // The agent has the same content in its own store already, where home cannot see it.
+    write(&ws.dir.join("dir/a"), "1");
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["write-tree"]);
+    let one = workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(spawns.take(), ["add", "commit", "update-ref"]);
+    assert_eq!(one.commit, Some(fx.rev("windlass/fix")));
+    assert_clean(&fx, ws);
+    fx.git(&fx.repo, &["fsck", "--connectivity-only", "--no-dangling"]);
+    assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:dir/a"]), "1");
+    // Cut between the commit and the branch at home: the next call brings it there.
+    fx.git(&fx.repo, &["update-ref", "refs/heads/windlass/fix", &ws.base_commit]);
+    let again = workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!((again.commit, again.created), (one.commit.clone(), false));
+    assert_eq!(one.commit, Some(fx.rev("windlass/fix")));
+}
+
+#[tokio::test]
+async fn content_that_an_earlier_call_staged_comes_home_too() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join("dir/a"), "1");
+    write(&ws.dir.join("README"), "weakened\n");
+    let undone = fx.workspaces.restore_protected(ws, &ws.base_commit, &["README".into()]).await.expect("protect");
+    assert_eq!(undone.len(), 1);
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["dir/a added"]);
+    write(&ws.dir.join("dir/b"), "2");
+    fx.workspaces.save(ws, &ws.keep_ref("saved", "x"), &[]).await.expect("save").expect("saved");
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    assert_eq!(two.commit, Some(fx.rev("windlass/fix")));
+    assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:dir/b"]), "2");
+    fx.git(&fx.repo, &["fsck", "--connectivity-only", "--no-dangling"]);
+    assert_clean(&fx, ws);
+}

@@ -252,3 +252,41 @@ async fn an_index_of_version_four_is_read() {
     assert_eq!(names(&one), ["a/b/c2 modified"]);
     assert_eq!(spawns.take(), ["add", "commit"]);
 }
+
+#[tokio::test]
+async fn files_left_out_survive_saving_and_resetting_without_being_named_again() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join(".env"), "SECRET=1");
+    fx.workspaces.leave_out(ws, &[".env".into()]).expect("leave out");
+    write(&ws.dir.join("a"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["a added"]);
+    write(&ws.dir.join("a"), "cut off");
+    let save_as = ws.keep_ref("cut", "t2");
+    let how = Reopen::ResetTo { commit: one.commit.clone().expect("commit"), save_as: save_as.clone() };
+    assert!(fx.workspaces.reopen(ws, &how).await.expect("reset").reset);
+    assert_eq!(read(&ws.dir.join(".env")), "SECRET=1", "a reset leaves it there");
+    assert!(!fx.has_ref(&format!("{save_as}:.env")), "a saved state does not hold it");
+    // An agent that commits it by force: the next checkpoint takes it out again.
+    fx.git(&ws.dir, &["add", "-f", ".env"]);
+    fx.git(&ws.dir, &["commit", "-qm", "oops"]);
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    assert!(!fx.has_ref(&format!("{}:.env", two.commit.expect("commit"))));
+    assert_eq!(read(&ws.dir.join(".env")), "SECRET=1");
+}
+
+#[tokio::test]
+async fn a_reset_gets_through_ignored_files_in_its_way() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let ws = &opened.workspace;
+    std::fs::remove_file(ws.dir.join("README")).expect("rm");
+    write(&ws.dir.join(".gitignore"), "README/\nsrc\n");
+    write(&ws.dir.join("README/ignored"), "in the way");
+    let how = Reopen::ResetTo { commit: ws.base_commit.clone(), save_as: ws.keep_ref("cut", "t1") };
+    fx.workspaces.reopen(ws, &how).await.expect("reset");
+    assert_eq!(read(&ws.dir.join("README")), "hello\n");
+    assert_clean(&fx, ws);
+}

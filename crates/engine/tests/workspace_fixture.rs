@@ -2,7 +2,7 @@
 //!
 //! Included by the other `workspace_*` tests.
 
-#![allow(dead_code, unreachable_pub, missing_debug_implementations)]
+#![allow(dead_code, unreachable_pub, missing_debug_implementations, clippy::new_without_default)]
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -59,7 +59,7 @@ impl Fixture {
         let log = self.top().join("spawns");
         let script = self.top().join("counting-git");
         let program = self.host().program().display().to_string();
-        write(&script, &format!("#!/bin/sh\necho \"$1\" >> '{}'\nexec '{program}' \"$@\"\n", log.display()));
+        write(&script, format!("#!/bin/sh\necho \"$1\" >> '{}'\nexec '{program}' \"$@\"\n", log.display()));
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("chmod");
         (Workspaces::new(self.host().with_program(script)), Spawns { log })
     }

@@ -122,3 +122,34 @@ async fn removing_leaves_the_checkout_alone() {
     assert_eq!(read(&fx.repo.join("a")), "1");
     assert!(!ws.index.exists());
 }
+
+#[tokio::test]
+async fn a_checkout_that_changed_its_branch_is_left_to_the_user() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::InPlace).await;
+    fx.git(&fx.repo, &["switch", "-qc", "elsewhere"]);
+    write(&fx.repo.join("a"), "1");
+    let error = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect_err("switched");
+    assert!(matches!(error, WorkspaceError::NotOnBranch { .. }), "{error}");
+    assert!(error.hint().expect("hint").contains("switch main"));
+    assert_eq!(fx.git(&fx.repo, &["symbolic-ref", "--short", "HEAD"]), "elsewhere");
+    assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "?? a");
+}
+
+#[tokio::test]
+async fn a_lock_of_the_users_git_is_waited_for_and_never_removed() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::InPlace).await;
+    let ws = &opened.workspace;
+    let lock = fx.repo.join(".git/index.lock");
+    write(&lock, "");
+    write(&fx.repo.join("a"), "1");
+    let error = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect_err("held");
+    assert!(error.hint().expect("hint").contains("index.lock"), "{error}");
+    assert!(lock.exists());
+    std::fs::remove_file(&lock).expect("rm");
+    let again = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&again), ["a added"]);
+    assert_eq!(fx.git(&fx.repo, &["rev-list", "--count", "HEAD"]), "2", "committed once");
+    assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "");
+}

@@ -204,8 +204,8 @@ mod tests {
         good.extend(0o100_644_u32.to_be_bytes());
         good.extend([0; 12]);
         good.extend([7; 20]);
+        // Sixty-four bytes so far: no padding.
         good.extend([0, 1, b'a', 0]);
-        good.extend([0; 8 - (62 + 2) % 8].iter().take((8 - (62 + 2) % 8) % 8));
         good.extend(b"TREE\0\0\0\x19\x001 0\n");
         good.extend([9; 20]);
         good.extend([0; 20]);

@@ -48,6 +48,7 @@ pub struct Git {
     work_tree: Option<PathBuf>,
     cwd: PathBuf,
     index: Option<PathBuf>,
+    objects: Option<PathBuf>,
     overrides: Vec<(String, String)>,
     /// Directories and files below which a dead process's locks may be removed.
     owned: Vec<PathBuf>,
@@ -66,6 +67,7 @@ impl Git {
             work_tree: None,
             cwd: dir.into(),
             index: None,
+            objects: None,
             overrides: Vec::new(),
             owned: Vec::new(),
             fallback_identity: false,
@@ -98,6 +100,13 @@ impl Git {
     #[must_use]
     pub fn index(mut self, file: impl Into<PathBuf>) -> Self {
         self.index = Some(file.into());
+        self
+    }
+
+    /// With this object store instead of the repository's own.
+    #[must_use]
+    pub(crate) fn objects(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.objects = Some(dir.into());
         self
     }
 

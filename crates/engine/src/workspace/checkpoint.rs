@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::attach::end_operations;
 use super::message::{compose, is_of_turn};
 use super::stage::{Staged, publish, stage};
-use super::{Workspace, WorkspaceError, Workspaces, save};
+use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
 use crate::git::{ChangedFile, Git, GitError, HeadFile, parse_raw};
 
 /// Who commits.
@@ -76,10 +76,15 @@ impl Workspaces {
         }
         end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
         let tip = settle_head(&git, workspace, request, &mut notes).await?;
-        let mut staged = stage(&git, workspace, &request.never_commit, &request.turn_id).await?;
+        let plain = tip == request.previous_head;
+        let at_home = if plain { self.git_at_home(workspace, &git, &tip).await? } else { None };
+        let staging = at_home.as_ref().unwrap_or(&git);
+        let mut staged = stage(staging, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
-        if tip == request.previous_head {
-            self.close_plain(workspace, &git, request, &staged, notes).await
+        if plain {
+            // A note may stand for a ref that was saved in the clone and must be fetched too.
+            let at_home = at_home.filter(|_| notes.is_empty());
+            self.close_plain(workspace, &git, at_home.as_ref(), request, &staged, notes).await
         } else {
             self.close_after_agent(workspace, &git, request, &staged, tip, notes).await
         }
@@ -90,6 +95,7 @@ impl Workspaces {
         &self,
         workspace: &Workspace,
         git: &Git,
+        at_home: Option<&Git>,
         request: &CheckpointRequest,
         staged: &Staged,
         mut notes: Vec<String>,
@@ -104,9 +110,23 @@ impl Workspaces {
             let commit = Some(head.clone());
             return Ok(Checkpoint { commit, tree, files, agent_commits: Vec::new(), created: false, notes });
         }
-        let (commit, tree) = commit(git, workspace, request, files.is_empty(), &mut notes).await?;
-        publish(git, workspace)?;
-        self.bring_home(workspace, git, &mut notes).await?;
+        let empty = files.is_empty();
+        let mut made = None;
+        if let Some(at_home) = at_home {
+            // Fails if the index names content that an earlier call wrote into the clone's store: then it is fetched.
+            made = commit(at_home, workspace, request, empty, &mut notes).await.ok();
+        }
+        let landed = made.is_some();
+        let (commit, tree) = match made {
+            Some(made) => made,
+            None => commit(git, workspace, request, empty, &mut notes).await?,
+        };
+        publish(git, workspace).await?;
+        if landed {
+            self.advance_home(workspace, head, &commit).await?;
+        } else {
+            self.bring_home(workspace, git, &mut notes).await?;
+        }
         Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits: Vec::new(), created: true, notes })
     }
 
@@ -121,7 +141,9 @@ impl Workspaces {
         mut notes: Vec<String>,
     ) -> Result<Checkpoint, WorkspaceError> {
         let history = history(git, &request.previous_head, &tip).await?;
-        if !history.iter().any(|entry| entry.parents.contains(&request.previous_head)) {
+        let builds_on = history.iter().any(|entry| entry.parents.contains(&request.previous_head));
+        let all = history.len() < LONGEST_HISTORY;
+        if !builds_on && (all || !git.is_ancestor(&request.previous_head, &tip).await?) {
             let name = workspace.keep_ref("rewritten", &request.turn_id);
             let saved = save::keep(git, &name, &request.previous_head).await?;
             notes.push(format!("history was rewritten; the previous checkpoint is kept at {}", saved.name));
@@ -143,7 +165,7 @@ impl Workspaces {
             let (made, tree) = commit(git, workspace, request, tree_on_disk == tip_tree, &mut notes).await?;
             (made, tree, true)
         };
-        publish(git, workspace)?;
+        publish(git, workspace).await?;
         self.bring_home(workspace, git, &mut notes).await?;
         let files = changed(git, &request.previous_head, &commit).await?;
         Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits, created, notes })
@@ -198,6 +220,10 @@ async fn settle_head(
         HeadFile::Commit(commit) => (Some(commit), "the agent had detached HEAD".to_owned()),
         HeadFile::Unknown => (None, "HEAD was unreadable".to_owned()),
     };
+    if workspace.kind == Kind::InPlace {
+        // Nobody knows whether it was the agent or the user, whose checkout it is.
+        return Err(WorkspaceError::NotOnBranch { path: workspace.dir.clone(), branch: workspace.branch.clone() });
+    }
     let had_branch = tip.is_some();
     let mut tip = tip.unwrap_or_else(|| request.previous_head.clone());
     let mut note = format!("{place}; HEAD is back on {}", workspace.branch);
@@ -254,6 +280,9 @@ async fn commit(
     Ok((commit, tree))
 }
 
+/// More commits than this in one turn are not listed one by one.
+const LONGEST_HISTORY: usize = 10_000;
+
 /// One commit as `rev-list --header` shows it.
 struct Entry {
     commit: String,
@@ -265,7 +294,8 @@ struct Entry {
 /// Commits that `to` has and `from` has not, newest first.
 async fn history(git: &Git, from: &str, to: &str) -> Result<Vec<Entry>, GitError> {
     let exclude = format!("^{from}");
-    let output = git.run(&["rev-list", "--header", "--topo-order", "--max-count=10000", to, &exclude, "--"]).await?;
+    let most = format!("--max-count={LONGEST_HISTORY}");
+    let output = git.run(&["rev-list", "--header", "--topo-order", &most, to, &exclude, "--"]).await?;
     let entries =
         output.split(|&byte| byte == 0).filter(|record| !record.is_empty() && *record != b"\n").map(|record| {
             let text = String::from_utf8_lossy(record).into_owned();

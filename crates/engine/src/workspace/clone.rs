@@ -10,7 +10,7 @@ use super::attach::write;
 use super::nested::fetch_args;
 use super::stage::publish;
 use super::{Kind, Workspace, WorkspaceError, Workspaces};
-use crate::git::{Git, GitError, TrustedConfig, own_settings};
+use crate::git::{Git, GitError, HeadFile, TrustedConfig, head_of, own_settings};
 
 /// Where a borrowing repository names the lender.
 const ALTERNATES: &str = "objects/info/alternates";
@@ -37,7 +37,7 @@ impl Workspaces {
             git.clone().with_network().run(&["read-tree", "--reset", "-u", &workspace.branch_ref()]).await?;
         }
         if !git_dir.join("index").exists() {
-            publish(&git, workspace)?;
+            publish(&git, workspace).await?;
         }
         Ok(())
     }
@@ -150,6 +150,31 @@ impl Workspaces {
         Ok(())
     }
 
+    /// Git that writes a checkpoint's objects straight into the user's repository, if everything it builds on is there:
+    /// then no fetch is needed, only the branch moves. Not if the agent committed, whose objects are in the clone
+    /// alone; the clone's own store is left out, so that nothing is taken for present that is not there at home.
+    pub(super) async fn git_at_home(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        tip: &str,
+    ) -> Result<Option<Git>, GitError> {
+        if workspace.kind != Kind::Clone {
+            return Ok(None);
+        }
+        let home = self.home_git(workspace);
+        let name = workspace.branch_ref();
+        let known = home.read_ref(&name).await?.as_deref() == Some(tip);
+        let fits = known && !checked_out_somewhere(&workspace.home.common_dir, &name);
+        Ok(fits.then(|| git.clone().objects(workspace.home.common_dir.join("objects"))))
+    }
+
+    /// Moves the branch at home to a commit whose objects are all there.
+    pub(super) async fn advance_home(&self, workspace: &Workspace, old: &str, new: &str) -> Result<(), GitError> {
+        let home = self.home_git(workspace);
+        home.run(&["update-ref", "-m", "windlass: checkpoint", &workspace.branch_ref(), new, old]).await.map(drop)
+    }
+
     /// Fetches the loop's branch and saved refs into the user's repository. Nothing to do for the other kinds.
     pub(super) async fn bring_home(
         &self,
@@ -189,6 +214,17 @@ impl Workspaces {
             there => Err(GitError::unexpected("fetch", format!("{landed} is {there:?}, not {tip}").as_bytes()).into()),
         }
     }
+}
+
+/// Whether a checkout of this repository has the branch. Where the files do not tell, it is taken for so.
+fn checked_out_somewhere(common_dir: &Path, name: &str) -> bool {
+    let on_it = |git_dir: &Path| match head_of(git_dir).0 {
+        HeadFile::Ref(head) => head == name,
+        HeadFile::Commit(_) => false,
+        HeadFile::Unknown => true,
+    };
+    let linked = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    on_it(common_dir) || linked.into_iter().any(|entry| on_it(&entry.path()))
 }
 
 fn keep_prefix(workspace: &Workspace) -> String {

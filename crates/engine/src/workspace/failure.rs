@@ -36,6 +36,8 @@ pub enum WorkspaceError {
     OperationInProgress { path: PathBuf, operation: &'static str },
     #[error("{path} is not on a branch (detached HEAD)")]
     DetachedHead { path: PathBuf },
+    #[error("the checkout {path} is no longer on the loop's branch {branch}")]
+    NotOnBranch { path: PathBuf, branch: String },
     #[error("the workspace {path} is gone, and so is its branch {branch}")]
     WorkspaceMissing { path: PathBuf, branch: String },
     #[error("the branch {branch} does not exist")]
@@ -89,11 +91,14 @@ impl WorkspaceError {
             Self::DetachedHead { path } => {
                 format!("switch to a branch: git -C {} switch -c <name>, or leave out --in-place", path.display())
             }
+            Self::NotOnBranch { path, branch } => format!("git -C {} switch {branch}, then resume", path.display()),
             Self::WorkspaceMissing { .. } => {
                 "nothing of this loop is left to resume; git for-each-ref refs/windlass lists what was saved".to_owned()
             }
             Self::NoSuchBranch { .. } => "git branch lists what exists".to_owned(),
-            Self::NoMergeTarget { .. } => "name one with --into".to_owned(),
+            Self::NoMergeTarget { branch } => {
+                format!("switch to the branch that shall have it, then: git merge {branch}")
+            }
             Self::CheckoutInTheWay { .. } => "commit or stash them there, then merge again".to_owned(),
             Self::File { .. } => return None,
         };
@@ -118,6 +123,7 @@ impl WorkspaceError {
             | Self::Dirty { .. }
             | Self::OperationInProgress { .. }
             | Self::DetachedHead { .. }
+            | Self::NotOnBranch { .. }
             | Self::NoSuchBranch { .. }
             | Self::NoMergeTarget { .. }
             | Self::CheckoutInTheWay { .. } => true,

@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::stage::beside;
 use super::{Workspace, WorkspaceError, save};
 use crate::git::{Entry, FilePath, Git, GitError, HeadFile, head_of, hex};
 
@@ -48,7 +49,7 @@ pub(super) async fn take_in(
             if declared.contains(&nested.path) {
                 keep_submodule(git, workspace, &nested.path, tag, notes).await?;
             } else {
-                flatten(git, workspace, &nested, tag, notes).await?;
+                flatten(git, workspace, &nested, notes).await?;
                 touched = true;
             }
         }
@@ -70,7 +71,7 @@ pub(super) async fn take_in(
         } else if !dir.join(".git").exists() && has_files(&dir) {
             // No repository any more: its files are files.
             feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [&path]).await?;
-            flatten(git, workspace, &Nested::unborn(path), tag, notes).await?;
+            flatten(git, workspace, &Nested::unborn(path), notes).await?;
             touched = true;
         }
     }
@@ -82,7 +83,6 @@ async fn flatten(
     git: &Git,
     workspace: &Workspace,
     nested: &Nested,
-    tag: &str,
     notes: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {
     let path = &nested.path;
@@ -98,7 +98,8 @@ async fn flatten(
     feed_paths(git, &["update-index", "--add", "-z", "--stdin"], kept).await?;
     let mut note = format!("{path} is a repository of its own: its files are committed as plain files");
     if nested.committed {
-        match keep_history(git, workspace, path, tag).await {
+        let head = head_commit(&path.below(&workspace.dir)).unwrap_or_default();
+        match keep_history(git, workspace, path, &head).await {
             Ok(name) => note.push_str(&format!(", its history is kept at {name}")),
             Err(error) => note.push_str(&format!(", its history stays only there ({error})")),
         }
@@ -119,22 +120,18 @@ async fn keep_submodule(
     let Some(head) = head_commit(&dir) else {
         return Ok(());
     };
-    let history = keep_history(git, workspace, path, tag).await;
-    let index = scratch(workspace, "nested");
+    let history = keep_history(git, workspace, path, &head).await;
+    // Kept from one checkpoint to the next, so that unchanged files are not read again.
+    let index = beside(&workspace.index, &format!(".nested-{}", keep_name(path)));
     let inner = git.clone().work_tree(&dir).index(&index);
-    let staged = inner.call(&["add", "-A", "--ignore-errors"]).answers(&[1]).run().await;
-    let tree = match staged {
-        Ok(_) => inner.line(&["write-tree"]).await,
-        Err(error) => Err(error),
-    };
-    let _ = std::fs::remove_file(&index);
-    let tree = tree?;
+    inner.call(&["add", "-A", "--ignore-errors"]).answers(&[1]).run().await?;
+    let tree = inner.line(&["write-tree"]).await?;
     let known = match &history {
         Ok(_) => git.tree_of(&head).await.ok(),
         Err(_) => None,
     };
     if known.as_deref() != Some(&tree) {
-        let name = workspace.keep_ref("nested", &format!("{tag}-{path}-tree"));
+        let name = workspace.keep_ref("nested", &format!("{tag}-{}-tree", keep_name(path)));
         let parents: Vec<&str> = known.iter().map(|_| head.as_str()).collect();
         let saved = save::keep_tree(git, &name, &tree, &parents, "windlass: submodule's tree\n").await?;
         notes.push(format!("the submodule {path} has uncommitted files: kept at {}", saved.name));
@@ -145,11 +142,18 @@ async fn keep_submodule(
     Ok(())
 }
 
-/// Copies the nested repository's HEAD into the workspace's repository under a ref.
-async fn keep_history(git: &Git, workspace: &Workspace, path: &FilePath, tag: &str) -> Result<String, GitError> {
-    let name = workspace.keep_ref("nested", &format!("{tag}-{path}"));
-    fetch_head(git, &path.below(&workspace.dir), &name).await?;
+/// Copies the nested repository's HEAD into the workspace's repository under a ref that names the commit.
+async fn keep_history(git: &Git, workspace: &Workspace, path: &FilePath, head: &str) -> Result<String, GitError> {
+    let name = workspace.keep_ref("nested", &format!("{}-{head}", keep_name(path)));
+    if git.read_ref(&name).await?.is_none() {
+        fetch_head(git, &path.below(&workspace.dir), &name).await?;
+    }
     Ok(name)
+}
+
+/// A path as part of a ref's or file's name.
+fn keep_name(path: &FilePath) -> String {
+    path.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
 }
 
 /// Fetches HEAD of the repository at `from` into `name`, running nothing configured on either side.
@@ -271,7 +275,5 @@ pub(super) fn scratch(workspace: &Workspace, what: &str) -> PathBuf {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let mut name = workspace.index.as_os_str().to_owned();
-    name.push(format!(".{what}.{}.{number}", std::process::id()));
-    PathBuf::from(name)
+    beside(&workspace.index, &format!(".{what}.{}.{number}", std::process::id()))
 }

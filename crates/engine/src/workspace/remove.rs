@@ -43,11 +43,7 @@ impl Workspaces {
             Kind::Clone => remove_dir(&workspace.dir).await?,
             Kind::InPlace => {}
         }
-        for ending in ["", ".tree", ".lock"] {
-            let mut file = workspace.index.as_os_str().to_owned();
-            file.push(ending);
-            let _ = std::fs::remove_file(file);
-        }
+        remove_beside(workspace);
         if let Some(into) = merged_into.filter(|_| workspace.kind != Kind::InPlace) {
             removed.branch_deleted = self.drop_merged_branch(workspace, into).await?;
         }
@@ -131,4 +127,15 @@ impl Workspaces {
 async fn ignored_files(git: &Git) -> Result<u64, GitError> {
     let output = git.run(&["ls-files", "-z", "--others", "--ignored", "--exclude-standard"]).await?;
     Ok(output.iter().filter(|&&byte| byte == 0).count() as u64)
+}
+
+/// Removes the engine's index and everything named after it. What was moved aside stays.
+fn remove_beside(workspace: &Workspace) {
+    let (Some(root), Some(name)) = (workspace.index.parent(), workspace.index.file_name()) else { return };
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(name.as_encoded_bytes());
+        if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attach::end_operations;
-use super::stage::{publish, stage};
+use super::stage::{publish, publish_if_stale, stage};
 use super::{Kind, SavedRef, Workspace, WorkspaceError, Workspaces, save};
 use crate::git::{ChangedFile, Git, GitError, HeadFile};
 
@@ -82,15 +82,22 @@ impl Workspaces {
         notes.append(&mut staged.notes);
         let tip = git.read_ref(&branch).await?;
         let on_branch = git.head().await? == HeadFile::Ref(branch.clone());
-        let in_place = tip.as_deref() == Some(commit) && on_branch;
-        if in_place && target.tree.is_some() && target.tree == staged.known_tree() {
+        let there = tip.as_deref() == Some(commit) && on_branch;
+        let owned = workspace.kind != Kind::InPlace;
+        if there && target.tree.is_some() && target.tree == staged.known_tree() {
+            if owned {
+                publish_if_stale(&git, workspace).await?;
+            }
             return Ok(Moved::default());
         }
         let Some(commit) = git.commit(commit).await? else {
             return Err(GitError::UnknownRevision { revision: commit.to_owned() }.into());
         };
         let changed = staged.changed_since(&git, &commit, target.tree).await?;
-        if in_place && changed.is_empty() {
+        if there && changed.is_empty() {
+            if owned {
+                publish_if_stale(&git, workspace).await?;
+            }
             return Ok(Moved::default());
         }
         let saved = match target.save_as {
@@ -98,7 +105,7 @@ impl Workspaces {
             None => None,
         };
         self.bring_home(workspace, &git, notes).await?;
-        if workspace.kind == Kind::InPlace && !target.even_in_place {
+        if !owned && !target.even_in_place {
             return Ok(Moved { changed, saved, restored: false });
         }
         end_operations(&git, workspace, tag, notes).await?;
@@ -109,7 +116,7 @@ impl Workspaces {
         if !on_branch {
             git.run(&["symbolic-ref", "HEAD", &branch]).await?;
         }
-        publish(&git, workspace)?;
+        publish(&git, workspace).await?;
         self.bring_home(workspace, &git, notes).await?;
         Ok(Moved { changed, saved, restored: true })
     }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::nested::{self, Nested};
-use super::{Workspace, WorkspaceError};
+use super::{Kind, Workspace, WorkspaceError, Workspaces};
 use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, clear_leftover, is_id, parse_raw};
 
 /// What the engine's index tells after it took in the disk.
@@ -69,27 +69,25 @@ pub(super) async fn stage(
     let mut before = seed(git, workspace, &file).await?;
     let links: Vec<_> = before.iter().flat_map(Index::gitlinks).cloned().collect();
     let mut staged = Staged::default();
-    let excluded: Vec<String> = never_commit
-        .iter()
-        .map(|pattern| format!(":(top,exclude,glob){pattern}"))
-        // Git would run its status inside a submodule, with the configuration an agent can edit there.
-        .chain(links.iter().filter_map(|link| {
-            let path = std::str::from_utf8(&link.path).ok()?;
-            Some(format!(":(top,exclude,literal){path}"))
-        }))
-        .collect();
+    let mut left_out = never_commit.to_vec();
+    left_out.extend(noted_left_out(workspace));
+    let mut excluded: Vec<Vec<u8>> =
+        left_out.iter().map(|pattern| format!(":(top,exclude,glob){pattern}").into_bytes()).collect();
+    // Git would run its status inside a submodule, with the configuration an agent can edit there.
+    excluded.extend(links.iter().map(|link| [b":(top,exclude,literal)", &link.path[..]].concat()));
     let mut args = vec!["add", "-A", "--ignore-errors", "--sparse"];
+    let mut input = Vec::new();
     if !excluded.is_empty() {
-        args.extend(["--", "."]);
-        args.extend(excluded.iter().map(String::as_str));
+        args.extend(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+        input = [&[b":(top)".to_vec()], &excluded[..]].concat().join(&0);
     }
-    let output = git.call(&args).answers(&[1]).run().await?;
+    let output = git.call(&args).input(input.clone()).answers(&[1]).run().await?;
     let mut found = Vec::new();
     if output.code != 0 {
-        let (repositories, unread) = left_out(git, &excluded).await?;
+        let (repositories, unread) = skipped(git, &left_out).await?;
         if repositories.is_empty() && unread.is_empty() {
             // Not a matter of single files: let git's own words decide.
-            git.run(&args).await?;
+            git.call(&args).input(input).run().await?;
         }
         found.extend(repositories.into_iter().map(Nested::unborn));
         if !unread.is_empty() {
@@ -124,19 +122,19 @@ pub(super) async fn stage(
 fn remember_tree(file: &Path, index: &Index) {
     if let Some(tree) = &index.tree {
         // Losing the note costs a git call, nothing else.
-        let _ = std::fs::write(note_beside(file), format!("{} {tree}\n", index.checksum));
+        let _ = std::fs::write(beside(file, ".tree"), format!("{} {tree}\n", index.checksum));
     }
 }
 
 fn remembered_tree(file: &Path, index: &Index) -> Option<String> {
-    let text = std::fs::read_to_string(note_beside(file)).ok()?;
+    let text = std::fs::read_to_string(beside(file, ".tree")).ok()?;
     let (checksum, tree) = text.trim().split_once(' ')?;
     (checksum == index.checksum && is_id(tree)).then(|| tree.to_owned())
 }
 
-fn note_beside(file: &Path) -> std::path::PathBuf {
+pub(super) fn beside(file: &Path, ending: &str) -> std::path::PathBuf {
     let mut name = file.as_os_str().to_owned();
-    name.push(".tree");
+    name.push(ending);
     name.into()
 }
 
@@ -164,10 +162,11 @@ async fn seed(git: &Git, workspace: &Workspace, file: &Path) -> Result<Option<In
 }
 
 /// What `add` skipped: directories that are repositories without a commit, and files it could not read.
-async fn left_out(git: &Git, excluded: &[String]) -> Result<(Vec<FilePath>, Vec<FilePath>), GitError> {
+async fn skipped(git: &Git, left_out: &[String]) -> Result<(Vec<FilePath>, Vec<FilePath>), GitError> {
     let mut args =
         vec!["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames"];
-    args.extend(["--", "."]);
+    let excluded: Vec<String> = left_out.iter().map(|pattern| format!(":(top,exclude,glob){pattern}")).collect();
+    args.extend(["--", ":(top)"]);
     args.extend(excluded.iter().map(String::as_str));
     let output = git.run(&args).await?;
     let (mut repositories, mut unread) = (Vec::new(), Vec::new());
@@ -192,31 +191,78 @@ pub(super) fn tree_in_index(git: &Git, workspace: &Workspace) -> Option<String> 
     Index::read(&workspace_index(git, workspace), workspace.id_len).ok()?.tree
 }
 
+/// Publishes again if the workspace's index is not the engine's: by an agent, or because a call was cut off.
+pub(super) async fn publish_if_stale(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    let same = || {
+        let (one, other) = (trailer(&workspace_index(git, workspace))?, trailer(&workspace.git_dir.join("index"))?);
+        (one == other).then_some(())
+    };
+    match same() {
+        Some(()) => Ok(()),
+        None => publish(git, workspace).await,
+    }
+}
+
+/// The end of an index file, which is its checksum.
+fn trailer(file: &Path) -> Option<[u8; 20]> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(file).ok()?;
+    let mut end = [0; 20];
+    file.seek(SeekFrom::End(-20)).ok()?;
+    file.read_exact(&mut end).ok()?;
+    Some(end)
+}
+
+/// Waits for the user's own git, in milliseconds: about two seconds in all.
+const USERS_LOCK_WAITS: &[u64] = &[10, 20, 50, 100, 200, 300, 500, 800];
+
 /// Makes the engine's index the workspace's own, so that the agent's and the user's git agree with HEAD.
-pub(super) fn publish(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
+pub(super) async fn publish(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
     let lock = workspace.git_dir.join("index.lock");
     let target = workspace.git_dir.join("index");
-    let mut tries = 0;
+    let mut waits = USERS_LOCK_WAITS.iter();
     loop {
         match std::fs::File::create_new(&lock) {
             Ok(mut file) => {
                 let from = workspace_index(git, workspace);
-                let copied = copy_into(&from, &mut file);
-                let done = copied.and_then(|_| std::fs::rename(&lock, &target));
+                let done = copy_into(&from, &mut file).and_then(|()| std::fs::rename(&lock, &target));
                 return done.map_err(|source| {
                     let _ = std::fs::remove_file(&lock);
                     WorkspaceError::File { action: "write", path: target, source }
                 });
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                tries += 1;
-                if tries > 3 || !clear_leftover(&lock, &workspace.git_dir, &workspace.dir) {
-                    return Err(GitError::LockHeld { path: lock }.into());
+                let own = workspace.kind != Kind::InPlace;
+                if own && clear_leftover(&lock, &workspace.git_dir, &workspace.dir) {
+                    continue;
                 }
+                let Some(&wait) = waits.next() else {
+                    return Err(GitError::LockHeld { path: lock }.into());
+                };
+                tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
             }
             Err(source) => return Err(WorkspaceError::File { action: "lock", path: lock, source }),
         }
     }
+}
+
+impl Workspaces {
+    /// Remembers paths or globs, from the top of the workspace, that no commit, saved state or reset may touch: files
+    /// copied into it from the user's checkout, such as `.env`. They add up over calls.
+    pub fn leave_out(&self, workspace: &Workspace, patterns: &[String]) -> Result<(), WorkspaceError> {
+        let mut all = noted_left_out(workspace);
+        all.extend(patterns.iter().filter(|pattern| !all.contains(pattern)).cloned().collect::<Vec<_>>());
+        let file = beside(&workspace.index, ".left_out");
+        let text = serde_json::to_vec(&all).unwrap_or_default();
+        std::fs::write(&file, text).map_err(WorkspaceError::file("write", file))
+    }
+}
+
+fn noted_left_out(workspace: &Workspace) -> Vec<String> {
+    std::fs::read(beside(&workspace.index, ".left_out"))
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok())
+        .unwrap_or_default()
 }
 
 /// Copies an index with its time: git takes a file that is not older than the index for possibly changed.
@@ -243,6 +289,6 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.file);
-        let _ = std::fs::remove_file(note_beside(&self.file));
+        let _ = std::fs::remove_file(beside(&self.file, ".tree"));
     }
 }
