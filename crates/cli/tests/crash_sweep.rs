@@ -27,8 +27,11 @@ const POINTS: [&str; 11] = [
 /// Where a resumption can be made to die that finds a turn cut off.
 const RECOVERY_POINTS: [&str; 4] = ["append.before", "append.after", "workspace.before_open", "turn.before_start"];
 
+/// Around every git command; git itself goes on when the program is killed.
+const GIT_POINTS: [&str; 2] = ["git.running", "git.ended"];
+
 /// More often than this no point is passed; a sweep that comes here does not end.
-const MOST: usize = 60;
+const MOST: usize = 100;
 
 /// Three iterations: works, claims too early, is right. What a turn does depends on its iteration alone, so that one
 /// that was cut off is played again as it was.
@@ -160,7 +163,7 @@ fn killed_at(case: &Case) -> Option<EndState> {
     let created = call(&world, &["list", "--json"]).json().as_array().is_some_and(|rows| !rows.is_empty());
     if !created {
         // Killed before the loop was known: nobody was told of it, and the same command works.
-        assert!(case.first.starts_with("create.before"), "the loop is lost");
+        assert!(["create.before", "git."].iter().any(|early| case.first.starts_with(early)), "the loop is lost");
         run(&world, &agent, &GATES).assert_code(0);
         assert_eq!(world.repo().worktrees().len(), 2, "what was made before is removed");
         assert_eq!(world.repo().refs("refs/windlass/").len(), 1);
@@ -274,4 +277,13 @@ fn wherever_the_resumption_is_killed_the_end_is_the_same() {
     let (cases, failures) = sweep(series.collect(), &undisturbed);
     assert!(failures.is_empty(), "{} of {cases} cases\n{}", failures.len(), failures.join("\n\n"));
     assert!(cases > RECOVERY_POINTS.len(), "only {cases} cases");
+}
+
+#[test]
+fn whatever_git_was_doing_the_end_is_the_same() {
+    let undisturbed = undisturbed();
+    let series = GIT_POINTS.iter().map(|point| Series { point, before: None, next: 1, over: false });
+    let (cases, failures) = sweep(series.collect(), &undisturbed);
+    assert!(failures.is_empty(), "{} of {cases} cases\n{}", failures.len(), failures.join("\n\n"));
+    assert!(cases > 20, "only {cases} cases");
 }
