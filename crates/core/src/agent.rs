@@ -125,6 +125,12 @@ pub struct TurnReport {
     /// The end of what the assistant said, bounded.
     #[serde(default)]
     pub last_words: String,
+    /// How often each tool was used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<(String, u64)>,
+    /// Tool calls that came back as errors.
+    #[serde(default)]
+    pub failed_calls: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     pub duration_ms: u64,
@@ -139,6 +145,8 @@ impl TurnReport {
             session: None,
             usage: UsageByModel::new(),
             last_words: String::new(),
+            tools: Vec::new(),
+            failed_calls: 0,
             exit_code: None,
             duration_ms: 0,
         }

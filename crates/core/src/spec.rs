@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::profile::AgentProfile;
+use crate::summary::SummariserSettings;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopSpec {
@@ -23,7 +24,7 @@ pub struct LoopSpec {
     #[serde(default)]
     pub protect: Vec<String>,
     #[serde(default)]
-    pub summariser: Summariser,
+    pub summariser: SummariserSettings,
     #[serde(default)]
     pub context: ContextSpec,
     /// The word that ends a follow-up prompt.
@@ -104,19 +105,6 @@ pub enum GateWhen {
     Turn,
     /// Only when the agent claims to be done.
     Claim,
-}
-
-/// Who writes what is remembered of an iteration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Summariser {
-    /// From the transcript and the changed files; needs nothing.
-    #[default]
-    Deterministic,
-    /// The loop's own agent, in a short extra turn.
-    Agent,
-    /// A model behind an endpoint.
-    Endpoint,
 }
 
 /// What the next prompt carries.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use windlass_agents::SessionFacts;
 use windlass_core::agent::AgentEvent;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::Event;
@@ -142,7 +143,7 @@ impl FeedReader {
         let files = self.data.turn(&self.id, turn);
         Tail {
             turn,
-            transcript: TranscriptReader::new(&files, &self.profile).at_most_behind(self.most_behind),
+            transcript: TranscriptReader::new(&files, &self.profile, &SessionFacts::default()).at_most_behind(self.most_behind),
             times: Times::new(&files),
             finished: false,
         }

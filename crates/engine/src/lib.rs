@@ -17,6 +17,7 @@ pub mod journal;
 mod log_lines;
 pub mod socket;
 pub mod store;
+pub mod summariser;
 pub mod tokens;
 pub mod tracker;
 pub mod transcript;

@@ -18,8 +18,9 @@ use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
 use windlass_core::recipe;
 use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, Summariser, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec,
 };
+use windlass_core::summary::SummariserSettings;
 
 use crate::clock::Clock;
 use crate::log_lines;
@@ -222,7 +223,7 @@ fn spec(registration: Registration) -> LoopSpec {
             baseline: false,
         },
         protect: Vec::new(),
-        summariser: Summariser::default(),
+        summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),
     }

@@ -3,13 +3,14 @@
 //! The bytes are on disk before anybody reads them, so a reader that comes late or is slow loses nothing and costs
 //! one buffer.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use windlass_agents::{Exit, Session};
+use windlass_agents::{Exit, Session, SessionFacts};
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
@@ -70,6 +71,8 @@ pub struct TranscriptReader {
     session: Box<dyn Session>,
     buffer: Vec<u8>,
     most_behind: Option<u64>,
+    /// Where the agent leaves its usage, if not in its output.
+    usage_file: Option<PathBuf>,
 }
 
 /// What came out of one reading.
@@ -84,11 +87,12 @@ pub struct Batch {
 }
 
 impl TranscriptReader {
-    pub fn new(files: &TurnFiles, profile: &AgentProfile) -> Self {
+    pub fn new(files: &TurnFiles, profile: &AgentProfile, facts: &SessionFacts) -> Self {
         Self {
+            usage_file: windlass_agents::usage_file(profile, &files.prompt()),
             stdout: Tail::new(files.stdout()),
             stderr: Tail::new(files.stderr()),
-            session: windlass_agents::session(profile),
+            session: windlass_agents::session_with(profile, facts),
             buffer: Vec::new(),
             most_behind: None,
         }
@@ -132,6 +136,10 @@ impl TranscriptReader {
     /// The output is at its end.
     pub fn finish(&mut self) -> Vec<AgentEvent> {
         let mut events = Vec::new();
+        // A turn that was cut off may have left none.
+        if let Some(bytes) = self.usage_file.as_ref().and_then(|path| std::fs::read(path).ok()) {
+            self.session.usage_file(&bytes, &mut events);
+        }
         self.session.finish(&mut events);
         events
     }
@@ -148,6 +156,8 @@ pub struct TurnWatcher {
     session: Option<String>,
     usage: UsageByModel,
     last_words: String,
+    tools: BTreeMap<String, u64>,
+    failed_calls: u64,
 }
 
 impl TurnWatcher {
@@ -157,6 +167,8 @@ impl TurnWatcher {
             session: None,
             usage: UsageByModel::new(),
             last_words: String::new(),
+            tools: BTreeMap::new(),
+            failed_calls: 0,
         }
     }
 
@@ -170,9 +182,9 @@ impl TurnWatcher {
             AgentEvent::Usage { model, usage } => {
                 self.usage.entry(model.clone()).or_default().add(usage);
             }
+            AgentEvent::ToolUse { name, .. } => self.count_tool(name),
+            AgentEvent::ToolResult { is_error, .. } => self.failed_calls += u64::from(*is_error),
             AgentEvent::Thinking { .. }
-            | AgentEvent::ToolUse { .. }
-            | AgentEvent::ToolResult { .. }
             | AgentEvent::Error { .. }
             | AgentEvent::Result { .. }
             | AgentEvent::Raw { .. } => {}
@@ -185,6 +197,14 @@ impl TurnWatcher {
 
     pub fn usage(&self) -> &UsageByModel {
         &self.usage
+    }
+
+    /// Names are the agent's to choose, so their number is bounded.
+    fn count_tool(&mut self, name: &str) {
+        const MOST: usize = 50;
+        if self.tools.len() < MOST || self.tools.contains_key(name) {
+            *self.tools.entry(name.chars().take(80).collect()).or_default() += 1;
+        }
     }
 
     /// Keeps the end of what was said.
@@ -215,6 +235,8 @@ impl TurnWatcher {
             session: self.session,
             usage: self.usage,
             last_words: self.last_words.trim().to_owned(),
+            tools: self.tools.into_iter().collect(),
+            failed_calls: self.failed_calls,
             exit_code,
             duration_ms,
         }

@@ -14,6 +14,7 @@ use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
 use crate::spec::{Done, LoopSpec};
 use crate::stop::{End, Status, StopReason};
+use crate::summary::{self, Material};
 use crate::usage::UsageLedger;
 
 /// An event with the time it was decided at.
@@ -50,6 +51,7 @@ impl LoopState {
             turn: None,
             last_turn: None,
             sessions: BTreeMap::new(),
+            session_usage: BTreeMap::new(),
             gates: BTreeMap::new(),
             gate_runs: BTreeMap::new(),
             baseline: BTreeMap::new(),
@@ -235,6 +237,10 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
     state.usage.record(key.role, &report.usage);
     if let Some(session) = &report.session {
         state.sessions.insert(key.role, session.clone());
+        let used = state.session_usage.entry(session.clone()).or_default();
+        for (model, usage) in &report.usage {
+            used.entry(model.clone()).or_default().add(usage);
+        }
     }
     count(&mut state.counters, &report.outcome, interrupt.as_ref());
     state.summary = None;
@@ -315,12 +321,27 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
         success: last.report.outcome.is_finished(),
         claim: last.report.claim,
         checkpoint: checkpoint.clone(),
-        summary: state.summary.as_ref().map_or_else(|| last.report.last_words.clone(), |said| said.summary.clone()),
+        summary: state.summary.as_ref().map_or_else(|| facts(state, last, checkpoint), |said| said.summary.clone()),
         gates: Vec::new(),
         usage: crate::usage::total(&last.report.usage),
         at,
         duration_ms: last.report.duration_ms,
     });
+}
+
+/// The summary that asks nobody.
+fn facts(state: &LoopState, last: &EndedTurn, checkpoint: &CheckpointReport) -> String {
+    summary::from_facts(&Material {
+        iteration: last.key.iteration,
+        task: state.spec.goal.clone(),
+        files: checkpoint.files.iter().map(|file| file.path.clone()).collect(),
+        files_changed: checkpoint.files_changed,
+        last_words: last.report.last_words.clone(),
+        tools: last.report.tools.clone(),
+        failed_calls: last.report.failed_calls,
+        promise: state.spec.done.promise().map(str::to_owned),
+        history: String::new(),
+    })
 }
 
 fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {

@@ -11,7 +11,7 @@ use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::spec::{CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
 use crate::stop::{Status, StopReason};
-use crate::usage::{Usage, UsageLedger};
+use crate::usage::{Usage, UsageByModel, UsageLedger};
 
 /// Step of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,6 +78,8 @@ pub struct LoopState {
     pub last_turn: Option<EndedTurn>,
     /// What the agent of each role calls its session.
     pub sessions: BTreeMap<Role, String>,
+    /// What was used in each agent session so far; several agents only ever give the sum.
+    pub session_usage: BTreeMap<String, UsageByModel>,
     /// Verdicts on the checkpoint of the current iteration, by the gate's place in the spec.
     pub gates: BTreeMap<usize, GateReport>,
     /// How often each gate has run on it.

@@ -14,8 +14,9 @@ use windlass_core::machine::{
 use windlass_core::profile::AgentProfile;
 use windlass_core::recipe::built_in;
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, Summariser, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec,
 };
+use windlass_core::summary::SummariserSettings;
 use windlass_core::usage::Usage;
 
 pub const PROMISE: &str = "<promise>COMPLETE</promise>";
@@ -51,7 +52,7 @@ pub fn promise_loop() -> LoopSpec {
             baseline: false,
         },
         protect: Vec::new(),
-        summariser: Summariser::default(),
+        summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
         follow_up: "continue".into(),
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_agents::{Exit, TurnRequest};
+use windlass_agents::{Exit, LaunchFacts, SessionFacts, TurnRequest};
 use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
@@ -61,7 +61,7 @@ fn start(
         SessionUse::Resume { session } => Some(session.as_str()),
         SessionUse::Fresh | SessionUse::FreshInstead => None,
     };
-    let command = windlass_agents::launch(&TurnRequest {
+    let request = TurnRequest {
         agent: &state.spec.agent,
         prompt,
         prompt_file: files.prompt(),
@@ -69,8 +69,13 @@ fn start(
         cwd: engine.work_dir(state),
         env: engine.agent_environment(state, Some(turn)),
         own_program: engine.own_program.clone(),
-    })
-    .map_err(StartFailure::Launch)?;
+    };
+    let facts = LaunchFacts {
+        turn_id: state.turn_id(turn),
+        as_root: rustix::process::geteuid().is_root(),
+        ..LaunchFacts::default()
+    };
+    let command = windlass_agents::launch_with(&request, &facts).map_err(StartFailure::Launch)?;
     Ok(ShimSpec {
         command,
         stdout: files.stdout(),
@@ -162,6 +167,17 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
     Ok(Input::TurnEnded { turn, report })
 }
 
+/// What the reader of a turn's output has to know about the agent session it runs in.
+fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
+    let resumed = state.turn.as_ref().filter(|running| running.key == turn).and_then(|running| match &running.session {
+        SessionUse::Resume { session } => Some(session.clone()),
+        SessionUse::Fresh | SessionUse::FreshInstead => None,
+    });
+    let usage_before = resumed.as_ref().and_then(|session| state.session_usage.get(session)).cloned();
+    let chosen = || windlass_agents::chosen_session(&state.spec.agent.profile, &state.turn_id(turn));
+    SessionFacts { session: resumed.or_else(chosen), usage_before: usage_before.unwrap_or_default() }
+}
+
 /// Ends processes that carry the turn's tag.
 fn sweep(state: &LoopState, turn: TurnKey) {
     let id = state.turn_id(turn);
@@ -186,7 +202,7 @@ impl Reading {
         Self {
             turn,
             files: files.clone(),
-            transcript: TranscriptReader::new(files, &state.spec.agent.profile),
+            transcript: TranscriptReader::new(files, &state.spec.agent.profile, &session_facts(state, turn)),
             watcher: TurnWatcher::new(state.spec.done.promise(), prompt),
             session_told: false,
         }

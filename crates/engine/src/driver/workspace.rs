@@ -172,6 +172,15 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
 }
 
+/// The files that differ from the last checkpoint, by name.
+pub(super) async fn changed(context: &Context, state: &LoopState) -> Result<Vec<String>, DriveError> {
+    let workspace = handle(state)?;
+    let since = state.head_commit().unwrap_or(&workspace.base_commit).to_owned();
+    let copied = &state.spec.workspace.copy;
+    let files = context.engine.workspaces.changed_since(&workspace, &since, copied).await?;
+    Ok(files.iter().take(NAMED_FILES).map(|file| file.path.to_string()).collect())
+}
+
 /// A checkout of a commit with nothing else in it; says whether it was made just now.
 pub(super) async fn pristine(engine: &Engine, state: &LoopState, commit: &str, dir: &Path) -> Result<bool, DriveError> {
     Ok(engine.workspaces.pristine(&handle(state)?, commit, dir).await?)

@@ -9,7 +9,8 @@ use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::state::{Phase, Wish};
-use crate::spec::{OnFailure, Summariser};
+use crate::spec::OnFailure;
+use crate::summary::SummariserKind;
 use crate::stop::{PauseReason, StopReason};
 use crate::usage::UsageByModel;
 
@@ -141,10 +142,12 @@ impl Batch {
         if self.state.is_external() {
             return self.turn_closed();
         }
-        let asks_somebody = match self.state.spec.summariser {
-            Summariser::Deterministic => false,
-            Summariser::Agent | Summariser::Endpoint => true,
-        };
+        let summariser = &self.state.spec.summariser;
+        let asks_somebody = summariser.enabled
+            && match summariser.kind {
+                SummariserKind::Deterministic => false,
+                SummariserKind::Agent | SummariserKind::Endpoint => true,
+            };
         self.enter(if asks_somebody { Phase::Summarise } else { Phase::Checkpoint });
     }
 
