@@ -191,6 +191,7 @@ type Told = watch::Receiver<Option<u8>>;
 fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Failure> {
     let (tell, told) = watch::channel(None);
     let (ask, asked) = watch::channel(false);
+    let immune = ignores_hang_up();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
@@ -199,7 +200,7 @@ fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Failure> {
             let number: u8 = tokio::select! {
                 _ = interrupt.recv() => 2,
                 _ = terminate.recv() => 15,
-                _ = hang_up.recv() => 1,
+                _ = hang_up.recv(), if !immune => 1,
             };
             if tell.borrow().is_some() {
                 std::process::exit(128 + i32::from(number));
@@ -209,6 +210,13 @@ fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Failure> {
         }
     });
     Ok((told, asked))
+}
+
+/// Whether this process was started by `nohup` or the like: who closes the terminal then means the loop to go on.
+fn ignores_hang_up() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return false };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// Starts `windlass drive` in a session of its own and waits until it holds the loop.

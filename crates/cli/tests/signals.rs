@@ -204,3 +204,18 @@ fn a_reader_that_stops_reading_does_not_hold_up_the_loop() {
     drop(reader);
     assert_eq!(child.wait().unwrap().code(), Some(4));
 }
+
+#[test]
+fn under_nohup_a_closed_terminal_does_not_end_the_loop() {
+    let world = World::new();
+    let agent = world.script(
+        "[[turn]]\nsteps = [{ touch = \"reached\" }, { wait_for = \"go\" }, { say = \"<promise>COMPLETE</promise>\" }]",
+    );
+    let mut command = world.command("nohup");
+    command.arg(binary()).args(["run", "x", "--name", "work", "--agent-command", &agent.command_line()]);
+    let running = world.start(command);
+    agent.wait_touched("reached");
+    running.signal(Signal::HUP);
+    agent.open_gate("go");
+    running.wait().assert_code(0);
+}
