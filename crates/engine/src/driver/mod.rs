@@ -13,6 +13,7 @@ mod workspace;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
@@ -64,6 +65,12 @@ pub enum Left {
     ShutDown,
 }
 
+/// What the machine decided, and when.
+struct Decided {
+    at: Timestamp,
+    events: Vec<Event>,
+}
+
 pub(crate) struct Driver {
     engine: Arc<Engine>,
     state: LoopState,
@@ -98,7 +105,7 @@ impl Driver {
         if result.is_ok() && !self.answer_at_rest.is_empty() {
             let answer = Answer::done(&self.state);
             let answers = std::mem::take(&mut self.answer_at_rest);
-            self.append(Vec::new(), Vec::new(), answers.into_iter().map(|id| (id, answer.clone())).collect()).await?;
+            self.append(self.nothing(), Vec::new(), answers.into_iter().map(|id| (id, answer.clone())).collect()).await?;
         }
         result
     }
@@ -162,14 +169,14 @@ impl Driver {
             return Ok(false);
         }
         match self.decide(&Input::Pause { now: true }) {
-            Ok(events) => self.append(events, Vec::new(), Vec::new()).await.map(|()| true),
+            Ok(decided) => self.append(decided, Vec::new(), Vec::new()).await.map(|()| true),
             Err(_) => Ok(false),
         }
     }
 
     async fn leave(&mut self) -> Result<(), DriveError> {
         match self.decide(&Input::Shutdown) {
-            Ok(events) => self.append(events, Vec::new(), Vec::new()).await,
+            Ok(decided) => self.append(decided, Vec::new(), Vec::new()).await,
             // No turn is under way.
             Err(_) => Ok(()),
         }
@@ -184,8 +191,8 @@ impl Driver {
             }
         };
         match self.decide(&input) {
-            Ok(events) if events.is_empty() => Ok(()),
-            Ok(events) => self.append(events, Vec::new(), Vec::new()).await,
+            Ok(decided) if decided.events.is_empty() => Ok(()),
+            Ok(decided) => self.append(decided, Vec::new(), Vec::new()).await,
             Err(refusal) => {
                 tracing::debug!(loop_id = %self.state.id, %refusal, ?input, "refused");
                 Ok(())
@@ -193,8 +200,14 @@ impl Driver {
         }
     }
 
-    fn decide(&self, input: &Input) -> Result<Vec<Event>, Refusal> {
-        decide(&self.state, input, self.engine.clock.now())
+    /// One time for a decision and for its events: a replay must see what the decision saw.
+    fn decide(&self, input: &Input) -> Result<Decided, Refusal> {
+        let at = self.engine.clock.now();
+        decide(&self.state, input, at).map(|events| Decided { at, events })
+    }
+
+    fn nothing(&self) -> Decided {
+        Decided { at: self.engine.clock.now(), events: Vec::new() }
     }
 
     /// What other processes left in the inbox, each taken exactly once with the events it leads to.
@@ -203,19 +216,19 @@ impl Driver {
             let input = Command::parse(&item.body).map(|command| command.input(&item.id));
             let decided = input.map_err(|error| Answer::refused(&error)).and_then(|input| {
                 let at_rest = matches!(input, Input::Stop) || matches!(input, Input::Pause { now: true });
-                self.decide(&input).map(|events| (events, at_rest)).map_err(|refusal| Answer::refused(&refusal))
+                self.decide(&input).map(|decided| (decided, at_rest)).map_err(|refusal| Answer::refused(&refusal))
             });
             match decided {
-                Ok((events, true)) => {
-                    self.append(events, vec![item.id.clone()], Vec::new()).await?;
+                Ok((decided, true)) => {
+                    self.append(decided, vec![item.id.clone()], Vec::new()).await?;
                     self.answer_at_rest.push(item.id);
                 }
-                Ok((events, false)) => {
+                Ok((decided, false)) => {
                     let answer = Answer::accepted();
-                    self.append(events, vec![item.id.clone()], vec![(item.id, answer)]).await?;
+                    self.append(decided, vec![item.id.clone()], vec![(item.id, answer)]).await?;
                 }
                 Err(refused) => {
-                    self.append(Vec::new(), vec![item.id.clone()], vec![(item.id, refused)]).await?;
+                    self.append(self.nothing(), vec![item.id.clone()], vec![(item.id, refused)]).await?;
                 }
             }
         }
@@ -225,11 +238,10 @@ impl Driver {
     /// Makes a decision durable, and only then part of the state.
     async fn append(
         &mut self,
-        events: Vec<Event>,
+        Decided { at, events }: Decided,
         consumed: Vec<String>,
         answers: Vec<(String, Answer)>,
     ) -> Result<(), DriveError> {
-        let at = self.engine.clock.now();
         let mut next = self.state.clone();
         for event in &events {
             next = evolve(next, at, event);
