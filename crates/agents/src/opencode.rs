@@ -76,14 +76,18 @@ impl Opencode {
             cost_usd: part["cost"].as_f64(),
             messages: 1,
         };
-        // A model it has no price for costs it 0.
-        if usage.cost_usd.is_none_or(|cost| cost <= 0.0) && usage.tokens() > 0 {
-            usage.cost_usd = price(&self.model, &usage);
+        // A model it has no price for costs it 0, and so does an answer that never told its tokens.
+        if usage.cost_usd.is_none_or(|cost| cost <= 0.0) {
+            usage.cost_usd = if usage.tokens() > 0 { price(&self.model, &usage) } else { None };
         }
         turn.usage(&self.model, usage);
-        // "unknown" is what is left of an answer whose stream broke.
-        if !matches!(text(part, "reason"), "" | "tool-calls" | "unknown" | "error" | "other") {
-            turn.close("", false);
+        match text(part, "reason") {
+            "tool-calls" => {}
+            // What is left of an answer whose stream broke. It asks again without end.
+            "" | "unknown" | "error" | "other" => {
+                turn.trouble(Fault::new(ErrorKind::Network, "the model's answer broke off"));
+            }
+            _ => turn.close("", false),
         }
     }
 }

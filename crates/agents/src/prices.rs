@@ -27,8 +27,9 @@ struct Price {
     output: f64,
     /// As `output` if unset.
     reasoning: Option<f64>,
-    cache_read: f64,
-    /// As `input` if unset: where writing to the cache costs nothing extra.
+    /// As `input` if unset.
+    cache_read: Option<f64>,
+    /// As `input` if unset.
     cache_write: Option<f64>,
 }
 
@@ -47,7 +48,7 @@ pub fn price(model: &str, usage: &Usage) -> Option<f64> {
         of(usage.input_tokens, price.input)
             + of(usage.output_tokens, price.output)
             + of(usage.reasoning_tokens, price.reasoning.unwrap_or(price.output))
-            + of(usage.cache_read_tokens, price.cache_read)
+            + of(usage.cache_read_tokens, price.cache_read.unwrap_or(price.input))
             + of(usage.cache_write_tokens, price.cache_write.unwrap_or(price.input)),
     )
 }
@@ -57,17 +58,22 @@ fn find(model: &str) -> Option<&'static Price> {
     let models = &PRICES.as_ref()?.models;
     let name = model.rsplit('/').next()?.to_ascii_lowercase();
     let name = name.split('[').next()?.trim();
-    let mut candidate = name.strip_suffix("-latest").unwrap_or(name);
-    loop {
-        // Copilot writes claude-sonnet-4.5 where others write claude-sonnet-4-5.
-        if let Some(price) = models.get(candidate).or_else(|| models.get(&candidate.replace('.', "-"))) {
-            return Some(price);
-        }
-        // Only a date may be left off: a -mini or -pro is another model.
-        let (shorter, last) = candidate.rsplit_once(['-', '@'])?;
-        let dated = last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_digit());
-        candidate = if dated { shorter } else { return None };
+    let name = name.strip_suffix("-latest").unwrap_or(name);
+    // Copilot writes claude-sonnet-4.5 where others write claude-sonnet-4-5.
+    let get = |name: &str| models.get(name).or_else(|| models.get(&name.replace('.', "-")));
+    get(name).or_else(|| get(undated(name)?))
+}
+
+/// Without the date behind it: only that may be left off, for a -mini or -pro is another model.
+fn undated(name: &str) -> Option<&str> {
+    let (start, last) = name.rsplit_once(['-', '@'])?;
+    let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    if digits(last, 8) || digits(last, 4) {
+        return Some(start);
     }
+    let (start, month) = start.rsplit_once('-')?;
+    let (start, year) = start.rsplit_once('-')?;
+    (digits(year, 4) && digits(month, 2) && digits(last, 2)).then_some(start)
 }
 
 #[cfg(test)]
@@ -84,7 +90,12 @@ mod tests {
         assert!(table.models.len() > 20);
         assert!(prices_as_of().parse::<jiff::civil::Date>().is_ok());
         for (model, price) in &table.models {
-            assert!(price.input > 0.0 && price.output >= price.input && price.cache_read <= price.input, "{model}");
+            assert!(
+                price.input > 0.0
+                    && price.output >= price.input
+                    && price.cache_read.is_none_or(|read| read <= price.input),
+                "{model}"
+            );
         }
     }
 
@@ -103,8 +114,17 @@ mod tests {
     }
 
     #[test]
+    fn a_date_behind_the_name_does_not_matter() {
+        assert_eq!(price("gpt-4o-2024-08-06", &a_million()), Some(12.5));
+        assert_eq!(price("gpt-4o-0806", &a_million()), Some(12.5));
+        assert_eq!(undated("2024-08-06"), None);
+    }
+
+    #[test]
     fn an_unknown_model_has_no_price() {
-        for name in ["", "scripted", "gpt-5-nonesuch", "claude", "/", "gpt-4.1-unheard"] {
+        for name in
+            ["", "scripted", "gpt-5-nonesuch", "claude", "/", "gpt-4.1-unheard", "claude-opus-5-10", "-2024-08-06"]
+        {
             assert_eq!(price(name, &a_million()), None, "{name}");
         }
     }

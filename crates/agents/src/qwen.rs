@@ -60,6 +60,8 @@ impl Dialect for Qwen {
                 }
             }
             "user" => messages::user(line, turn),
+            // It asks again by itself.
+            "system" if text(line, "subtype") == "retry" => {}
             // Parts of messages that come whole later.
             "stream_event" => {}
             "result" => self.result(line, turn),
