@@ -2,6 +2,7 @@
 //! session, and gives up at a limit in its own way. Skipped, loudly, for a CLI that is not installed.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use windlass_testkit::clis::{Cli, Session};
 use windlass_testkit::model::ModelServer;
@@ -22,17 +23,21 @@ impl Driven {
     }
 
     fn turn(&self, prompt: &str, session: &Session) -> Output {
+        self.world.run(self.command(prompt, session))
+    }
+
+    fn command(&self, prompt: &str, session: &Session) -> Command {
         let setup = self.cli.setup(&self.program, &self.world.home(), &self.server.url());
         setup.write_files();
         let mut command = self.world.command(&setup.program);
         command.envs(&setup.env).args(self.cli.turn(prompt, session));
-        self.world.run(command)
+        command
     }
 }
 
 /// The session that the output tells, in whichever words.
-fn session_of(output: &Output) -> Option<String> {
-    let lines = output.stdout.lines().filter_map(|l| serde_json::from_str::<serde_json::Value>(l).ok());
+fn session_of(stdout: &str) -> Option<String> {
+    let lines = stdout.lines().filter_map(|l| serde_json::from_str::<serde_json::Value>(l).ok());
     let keys = ["session_id", "thread_id", "sessionID", "sessionId"];
     lines.filter_map(|v| keys.iter().find_map(|k| v[*k].as_str().map(str::to_owned))).next_back()
 }
@@ -65,7 +70,7 @@ fn uses_its_shell_and_resumes(cli: Cli) {
     first.assert_code(0);
     assert_said(&first, "<promise>COMPLETE</promise>");
     assert_eq!(driven.world.repo().read("out.txt"), "scripted\n");
-    let session = session_of(&first).expect("it tells its session");
+    let session = session_of(&first.stdout).expect("it tells its session");
     let second = driven.turn("And again please.", &Session::Resume(session));
     second.assert_code(0);
     assert_said(&second, "The second turn is over.");
@@ -95,6 +100,30 @@ fn gives_up_at_a_rate_limit(cli: Cli) {
     assert!(said.contains("429") || said.contains("rate limit"), "{said}");
 }
 
+/// The CLI dies in the middle of an answer; the model is asked again in the same session.
+fn goes_on_after_being_killed_in_an_answer(cli: Cli) {
+    let script = r#"
+        [[turn]]
+        steps = [{ shell = "echo one > out.txt" }, { say = ["I am about to ", { gate = "middle" }, "say more."] }]
+        [[turn]]
+        contains = "Go on."
+        steps = [{ say = "Here I am again." }]
+    "#;
+    let Some(driven) = Driven::new(cli, "goes on after being killed in an answer", script) else { return };
+    let id = "5d3cbb6a-0f3e-4b52-9d0e-2f6f0c7a1e11".to_owned();
+    let running = driven.world.start(driven.command("Begin.", &Session::Named(id.clone())));
+    driven.server.wait_reached("middle");
+    running.kill();
+    let killed = running.wait();
+    assert_eq!(killed.signal, Some(9), "{}", killed.shown());
+    let session = session_of(&killed.stdout).unwrap_or(id);
+    let again = driven.turn("Go on.", &Session::Resume(session));
+    again.assert_code(0);
+    assert_said(&again, "Here I am again.");
+    let last = driven.server.work().pop().expect("the model was asked");
+    assert_eq!(last.asked.map(|a| a.prompts), Some(vec!["Begin.".to_owned(), "Go on.".to_owned()]));
+}
+
 /// Tests of these functions, in a module for each CLI.
 macro_rules! with {
     ($($module:ident: $cli:ident { $($test:ident)* })*) => {$(
@@ -106,10 +135,19 @@ macro_rules! with {
 }
 
 with! {
-    claude: Claude { uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit }
-    codex: Codex { uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit }
+    claude: Claude {
+        uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit
+        goes_on_after_being_killed_in_an_answer
+    }
+    codex: Codex {
+        uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit
+        goes_on_after_being_killed_in_an_answer
+    }
     gemini: Gemini { uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit }
-    copilot: Copilot { uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit }
+    copilot: Copilot {
+        uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit
+        goes_on_after_being_killed_in_an_answer
+    }
     opencode: Opencode { uses_its_shell_and_resumes waits_out_one_rate_limit }
     qwen: Qwen { uses_its_shell_and_resumes waits_out_one_rate_limit }
 }
