@@ -30,6 +30,22 @@ pub(crate) fn clear(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     free && std::fs::remove_file(lock).is_ok()
 }
 
+/// Whether a git that the engine started on this index is still alive: it outlives an engine that was killed.
+pub(crate) fn at_work(index: &Path) -> bool {
+    let wanted = format!("GIT_INDEX_FILE={}", index.display());
+    processes().unwrap_or_default().iter().any(|process| {
+        is_git(process)
+            && std::fs::read(process.join("environ"))
+                .unwrap_or_default()
+                .split(|&byte| byte == 0)
+                .any(|variable| variable == wanted.as_bytes())
+    })
+}
+
+fn is_git(process: &Path) -> bool {
+    std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.starts_with("git"))
+}
+
 fn processes() -> Option<Vec<PathBuf>> {
     let own = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").ok()?;
@@ -54,8 +70,7 @@ fn holds(process: &Path, lock: &Path, git_dir: &Path, work_tree: &Path) -> bool 
     if open {
         return true;
     }
-    let is_git = std::fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.starts_with("git"));
-    if !is_git {
+    if !is_git(process) {
         return false;
     }
     let inside = std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd.starts_with(work_tree));
@@ -65,4 +80,29 @@ fn holds(process: &Path, lock: &Path, git_dir: &Path, work_tree: &Path) -> bool 
 fn names(environ: &[u8], git_dir: &Path) -> bool {
     let wanted = format!("GIT_DIR={}", git_dir.display());
     environ.split(|&byte| byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_git_on_this_index_is_seen_until_it_ends() {
+        let index = std::env::temp_dir().join(format!("windlass-at-work-{}", std::process::id()));
+        assert!(!at_work(&index));
+        // An alias keeps a real git alive without doing anything; it ends when its stdin does.
+        let mut git = std::process::Command::new("git")
+            .args(["-c", "alias.wait=!echo ready; cat", "wait"])
+            .env("GIT_INDEX_FILE", &index)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("git");
+        let mut ready = [0; 6];
+        std::io::Read::read_exact(git.stdout.as_mut().expect("stdout"), &mut ready).expect("ready");
+        let seen = at_work(&index);
+        drop(git.stdin.take());
+        git.wait().expect("wait");
+        assert_eq!((seen, at_work(&index)), (true, false));
+    }
 }

@@ -315,3 +315,8 @@ impl<'a> Call<'a> {
 pub(crate) fn clear_leftover(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     leftover::clear(lock, git_dir, work_tree)
 }
+
+/// Whether a git of a former engine still works on this index.
+pub(crate) fn at_work(index: &Path) -> bool {
+    leftover::at_work(index)
+}

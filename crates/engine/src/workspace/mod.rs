@@ -28,13 +28,15 @@ mod restore;
 mod save;
 mod stage;
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Git, GitError, GitHost, TrustedConfig};
+use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work};
 
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use create::{Opened, WorkspaceRequest};
@@ -119,15 +121,20 @@ fn keep_ref(loop_id: &str, what: &str, which: &str) -> String {
     format!("refs/windlass/{}/{what}/{}", clean(loop_id), clean(which))
 }
 
+/// A killed engine's git may be writing a large checkout.
+const LONGEST_CHECKOUT: Duration = Duration::from_secs(120);
+
 /// Everything that can be done with workspaces on this machine.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     host: Arc<GitHost>,
+    /// Indexes on which no git of a former engine can be at work any more.
+    settled: Arc<Mutex<HashSet<PathBuf>>>,
 }
 
 impl Workspaces {
     pub fn new(host: GitHost) -> Self {
-        Self { host: Arc::new(host) }
+        Self { host: Arc::new(host), settled: Arc::default() }
     }
 
     /// With the git on the caller's path.
@@ -135,11 +142,31 @@ impl Workspaces {
         GitHost::from_env().map(Self::new)
     }
 
+    /// Waits, once for each workspace, for a git that an engine started before it was killed: two of them would undo
+    /// each other's work.
+    async fn settle(&self, index: &Path) -> Result<(), GitError> {
+        let known = |settled: &HashSet<PathBuf>| settled.contains(index);
+        if known(&self.settled.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(());
+        }
+        let mut waited = Duration::ZERO;
+        while at_work(index) {
+            if waited > LONGEST_CHECKOUT {
+                return Err(GitError::LockHeld { path: index.to_owned() });
+            }
+            let wait = Duration::from_millis(50);
+            tokio::time::sleep(wait).await;
+            waited += wait;
+        }
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner).insert(index.to_owned());
+        Ok(())
+    }
+
     /// Git on the workspace, with the engine's index, running nothing an agent could have planted.
     async fn git(&self, workspace: &Workspace) -> Result<Git, GitError> {
         let bare = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
         let overrides = workspace.trusted.overrides(&bare).await?;
-        let lock = |file: &std::path::Path| {
+        let lock = |file: &Path| {
             let mut name = file.as_os_str().to_owned();
             name.push(".lock");
             PathBuf::from(name)
