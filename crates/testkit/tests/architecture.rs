@@ -28,16 +28,19 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
 const CORE_MAY_USE: [&str; 6] = ["jiff", "minijinja", "serde", "serde_json", "thiserror", "toml"];
 
 /// Dependencies that belong to some crates only.
-const ONLY_IN: [(&str, &[&str], &str); 6] = [
+const ONLY_IN: [(&str, &[&str], &str); 9] = [
     ("anyhow", &["windlass"], "errors are one enum per module, with thiserror"),
     ("clap", &["windlass"], "only the command line has commands"),
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
+    ("reqwest", &["windlass-engine", "windlass-server"], "who may call others over HTTP"),
     ("rusqlite", &["windlass-engine"], "the store hides its database"),
     (
         "rustix",
         &["windlass-supervise", "windlass-engine", "windlass-server", "windlass", "windlass-testkit"],
         "core and agents do no I/O",
     ),
+    ("rustls", &["windlass-engine", "windlass-server"], "only who calls others needs a secret line"),
+    ("tiktoken-rs", &["windlass-engine"], "its tables are loaded once per process, in one place"),
     ("tokio", &["windlass-supervise", "windlass-engine", "windlass-server", "windlass"], "core and agents do no I/O"),
 ];
 
