@@ -75,8 +75,8 @@ impl Claude {
         match text(line, "subtype") {
             "init" => turn.session(text(line, "session_id")),
             "api_retry" => turn.trouble(retry(line)),
-            "task_started" | "task_progress" | "task_notification" | "task_updated" | "status" | "compact_boundary" => {
-            }
+            "thinking_tokens" | "task_started" | "task_progress" | "task_notification" | "task_updated" | "status"
+            | "compact_boundary" => {}
             _ => return false,
         }
         true

@@ -36,10 +36,14 @@ impl Fault {
         let number = error.and_then(|error| error.get("code")).and_then(Value::as_u64);
         let status = status.or_else(|| number.and_then(|code| u16::try_from(code).ok())).or_else(|| spoken(message));
         let codes = [code, text("code").unwrap_or(""), text("type").unwrap_or(""), text("status").unwrap_or("")];
-        let kind = kind_of(status, &codes, said);
+        let mut kind = kind_of(status, &codes, said);
         let reset = (kind == ErrorKind::RateLimit)
             .then(|| inner.as_ref().and_then(reset::in_fields).or_else(|| reset::in_text(message)))
             .flatten();
+        if kind == ErrorKind::RateLimit && reset.is_none() && said.contains("billing") {
+            // Nothing to wait for: a person has to pay.
+            kind = ErrorKind::Auth;
+        }
         Fault { reset, ..Fault::new(kind, said) }
     }
 
@@ -135,7 +139,7 @@ fn by_code(code: &str) -> Option<ErrorKind> {
         | "rate_limit_error"
         | "rate_limit_exceeded"
         | "resource_exhausted"
-        | "insufficient_quota"
+        | "quota_exceeded"
         | "usage_limit_reached"
         | "quota" => ErrorKind::RateLimit,
         "overloaded" | "overloaded_error" | "server_is_overloaded" | "server_error" | "unavailable" => {
@@ -145,6 +149,7 @@ fn by_code(code: &str) -> Option<ErrorKind> {
         | "authentication_error"
         | "authentication_failed"
         | "billing_error"
+        | "insufficient_quota"
         | "invalid_api_key"
         | "permission_error"
         | "unauthenticated"
@@ -189,7 +194,14 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::ModelNotFound,
-        &["modelnotfound", "model_not_found", "unknown model", "invalid model", "selected model", "no such model"],
+        &[
+            "modelnotfound",
+            "model_not_found",
+            "unknown model",
+            "invalid model",
+            "issue with the selected model",
+            "no such model",
+        ],
     ),
     (
         ErrorKind::Auth,
@@ -206,7 +218,10 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "credit balance",
         ],
     ),
-    (ErrorKind::Overloaded, &["overloaded", "high demand", "internal server error", "service unavailable"]),
+    (
+        ErrorKind::Overloaded,
+        &["overloaded", "high demand", "at capacity", "internal server error", "service unavailable"],
+    ),
     (
         ErrorKind::Network,
         &[
@@ -260,6 +275,13 @@ mod tests {
         assert_eq!(fault, Fault { kind: ErrorKind::Overloaded, message: "busy".into(), reset: None });
         let fault = Fault::of(None, "", "unexpected status 401 Unauthorized: no, url: x");
         assert_eq!(fault.kind, ErrorKind::Auth);
+    }
+
+    #[test]
+    fn a_quota_that_only_money_restores_needs_a_person() {
+        assert_eq!(Fault::of(None, "", "Quota exceeded. Check your plan and billing details.").kind, ErrorKind::Auth);
+        let soon = "You exceeded your current quota, please check your plan and billing details. Please retry in 34s.";
+        assert_eq!(Fault::of(Some(429), "", soon).kind, ErrorKind::RateLimit);
     }
 
     #[test]

@@ -2,26 +2,26 @@
 //!
 //! `tests/recordings` came with the project; `recordings` is filled by its own recorder. Both have, for each agent,
 //! `<case>.jsonl` with the standard output, and optionally `<case>.stderr`, `<case>.usage.json` and `<case>.meta.json`.
+//! After a new recording: `INSTA_UPDATE=always cargo test -p windlass-agents --test recordings`, and look at what changed.
 
 mod replay;
 
 use insta::assert_snapshot;
 use replay::{Recording, adapter, events_and_outcome, usage_of};
 use windlass_agents::SessionFacts;
-use windlass_core::usage::UsageByModel;
 
 fn check(agent: &str) {
     let recordings = Recording::all(agent);
     assert!(recordings.len() > 10, "the recordings of {agent} are missing");
-    let first = recordings.iter().find(|recording| recording.case == "tool").unwrap();
-    let (events, _) = events_and_outcome(adapter(agent), first, &SessionFacts::default(), usize::MAX);
-    let usage_before = usage_of(&events);
     for recording in &recordings {
-        let resumes = recording.case == "resume";
-        let facts = SessionFacts {
-            session: None,
-            usage_before: if resumes { usage_before.clone() } else { UsageByModel::new() },
-        };
+        // The recorders resume what they recorded as `tool`.
+        let resumed = recordings
+            .iter()
+            .find(|other| recording.case == "resume" && other.case == "tool" && other.from == recording.from);
+        let usage_before = resumed.map(|before| {
+            usage_of(&events_and_outcome(adapter(agent), before, &SessionFacts::default(), usize::MAX).0)
+        });
+        let facts = SessionFacts { session: None, usage_before: usage_before.unwrap_or_default() };
         let whole = events_and_outcome(adapter(agent), recording, &facts, usize::MAX);
         for chunk in [1, 7, 4096] {
             let pieces = events_and_outcome(adapter(agent), recording, &facts, chunk);

@@ -36,7 +36,8 @@ impl Recording {
             let name = dir.file_name().unwrap().to_string_lossy().into_owned();
             // One directory for each version: `claude-2.1.325`, or the bare name.
             if dir.is_dir() && (name == agent || name.strip_prefix(agent).is_some_and(|rest| rest.starts_with('-'))) {
-                found.extend(Self::in_dir(&dir, Some(&name)));
+                let version = name.strip_prefix(agent).unwrap_or_default();
+                found.extend(Self::in_dir(&dir, Some(&format!("recorded{version}"))));
             }
         }
         found
