@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use windlass_core::ids::{LoopId, slug};
 use windlass_core::machine::{Input, Opener, Raise};
 use windlass_core::stop::Status;
-use windlass_engine::config::{RunOptions, resolve_spec};
+use windlass_engine::config::{RunOptions, read_plan, resolve_spec};
 use windlass_engine::engine::{Engine, Held, NewLoop};
 use windlass_engine::feed::News;
 
@@ -48,6 +48,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
         }
         None => slugged,
     };
+    let plan = read_plan(&settings, &context.cwd, &project)?;
     let resolved = resolve_spec(
         &settings,
         &RunOptions {
@@ -55,6 +56,9 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             name: name.clone(),
             agent_command: args.agent_command.clone(),
             no_loop: args.no_loop,
+            iter: args.iter.clone(),
+            time: args.time.clone(),
+            plan: plan.text,
             base: args.base.clone(),
             allow_dirty: args.allow_dirty,
             cwd: context.cwd.clone(),
@@ -64,6 +68,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     )?;
     let engine = context.engine().await?;
     let mut notes = resolved.notes;
+    notes.extend(plan.notes);
     if resolved.spec.gates.is_empty()
         && let Some(gate) = suggest::gate(&project)
     {

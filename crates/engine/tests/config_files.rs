@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use windlass_core::profile::OutputFormat;
+use windlass_core::spec::GateWhen;
 use windlass_engine::config::{
-    ConfigError, Environment, KEYS, Options, Origin, PROFILE_FIELDS, Paths, Place, Settings, load,
+    ConfigError, Environment, KEYS, Options, Origin, PROFILE_FIELDS, Paths, Place, Settings, Value as _, load,
 };
 
 struct Home {
@@ -55,13 +56,30 @@ max_tokens = 1_000
 completion_promise = \"DONE\"
 gates = [\"cargo test\", 'make \"x\"']
 gate_timeout = \"1m\"
+baseline = false
+protect = [\"tests/**\"]
 turn_timeout = \"2m\"
 stall_timeout = \"30s\"
 session = \"fresh\"
 commit = \"agent\"
 branch = \"work/{name}\"
 in_place = true
+setup = [\"npm ci\"]
+copy = [\".env\"]
 sandbox = \"off\"
+plan = \"plan.md\"
+plan_dirs = [\"docs\"]
+context_tokens = 4000
+summariser = \"agent\"
+summariser_url = \"http://127.0.0.1/v1\"
+summariser_model = \"small\"
+summariser_protocol = \"anthropic\"
+summariser_key_env = \"KEY\"
+summariser_timeout = \"5s\"
+generate_summary = false
+summary_max_tokens = 200
+commit_message_model = \"tiny\"
+retention_days = 0
 follow_up = \"go on\"
 language = \"zh-Hant\"
 max_running = 2
@@ -114,7 +132,7 @@ fn a_wrong_type_names_key_place_and_what_is_expected() {
         ("agent = [\"a\"]", "config.toml:1:9: 'agent' must be a text, not a list"),
         ("agent = 2026-01-01", "config.toml:1:9: 'agent' must be a text, not a date"),
         ("[agent]\nx = 1", "config.toml:1:2: 'agent' must be a text, not a table"),
-        ("[[gates]]\nx = 1", "config.toml:1:3: 'gates' must be a list of commands, not a list of tables"),
+        ("[[agent]]\nx = 1", "config.toml:1:3: 'agent' must be a text, not a list of tables"),
         ("agents = 3", "config.toml:1:10: 'agents' must be a table of agents, not a whole number"),
         ("[agents]\nmine = \"x\"", "config.toml:2:8: 'agents.mine' must be a table, not a text"),
         (
@@ -159,8 +177,20 @@ fn a_value_that_cannot_be_says_why_and_where() {
         ("duration = \"0s\"", "'duration': a duration must be more than zero"),
         ("session = \"resum\"", "'session': 'resum' is not a known session policy"),
         ("sandbox = \"docker\"", "'sandbox': 'docker' is not a known sandbox"),
-        ("gates = [\"ok\", 3]", "'gates': item 2 of the list is not a text"),
+        ("gates = [\"ok\", 3]", "'gates': item 2 of the list is neither a text nor a table"),
         ("gates = [\"\"]", "'gates': a gate is blank"),
+        ("gates = [{ timeout = \"1m\" }]", "'gates': item 1 of the list has no command"),
+        ("gates = [{ command = \"x\", whem = 1 }]", "'gates': item 1 of the list has an unknown key 'whem'"),
+        ("gates = [{ command = \"x\", when = \"now\" }]", "'gates': item 1 of the list has a 'when' that is not known"),
+        ("gates = [{ command = \"x\", timeout = \"1\" }]", "'gates': `1` is not a duration"),
+        ("gates = [{ command = 1 }]", "'gates': item 1 of the list has a command that is not a text"),
+        ("protect = [\"/etc/*\"]", "'protect': '/etc/*' is not a path inside the repository"),
+        ("protect = [\":(top)x\"]", "'protect': ':(top)x' is not a path inside the repository"),
+        ("copy = [\"../x\"]", "'copy': '../x' is not a path inside the repository"),
+        ("copy = [\".git/config\"]", "'copy': '.git/config' is not a path inside the repository"),
+        ("setup = [\" \"]", "'setup': a command is blank"),
+        ("summariser = \"agents\"", "'summariser': 'agents' is not a known summariser"),
+        ("retention_days = -1", "'retention_days': -1 days are out of range"),
         ("agent = \" \"", "'agent': the text is blank"),
         ("branch = \"a b\"", "'branch': 'a b' cannot be the name of a branch"),
         ("completion_promise = \"a\\nb\"", "'completion_promise': the completion promise spans more than one line"),
@@ -179,6 +209,34 @@ fn a_value_that_cannot_be_says_why_and_where() {
     assert!(error.contains("a command agent does not"), "{error}");
     assert_eq!(hint, "use resume or fresh");
     assert_eq!(refused("session = \"resum\"").1, "did you mean 'resume'? it is one of: resume, fresh");
+}
+
+#[test]
+fn a_gate_can_say_more_than_its_command() {
+    let inline = "gates = [\"a\", { command = \"b\", timeout = \"2m\", when = \"claim\", clean = true }]";
+    let tables =
+        "[[gates]]\ncommand = \"a\"\n\n[[gates]]\ncommand = \"b\"\ntimeout = \"2m\"\nwhen = \"claim\"\nclean = true\n";
+    let read = |text: &str| Home::new(text).load().unwrap().gates.value.unwrap();
+    assert_eq!(read(inline), read(tables));
+    let gates = read(inline);
+    assert_eq!(gates.commands(), ["a", "b"]);
+    assert_eq!((gates.get()[0].when, gates.get()[0].clean, gates.get()[0].timeout), (GateWhen::Turn, false, None));
+    assert_eq!((gates.get()[1].when, gates.get()[1].clean), (GateWhen::Claim, true));
+    assert_eq!(gates.get()[1].timeout.unwrap().get(), 120_000);
+    let again = format!("gates = {}", toml_of(&gates.json()));
+    assert_eq!(read(&again), gates, "what is shown can be written");
+}
+
+/// JSON's lists and texts are TOML's; only a table looks different.
+fn toml_of(json: &serde_json::Value) -> String {
+    match json {
+        serde_json::Value::Object(fields) => {
+            let fields: Vec<_> = fields.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        serde_json::Value::Array(items) => format!("[{}]", items.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
 }
 
 #[test]

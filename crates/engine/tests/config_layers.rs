@@ -67,11 +67,11 @@ fn each_layer_wins_over_those_below_it_key_by_key() {
     assert_eq!(settings.model.origin, Origin::ProjectFile { path: world.project(), line: 1 });
     assert_eq!(settings.max_iterations.value.unwrap().get(), Some(3));
     assert_eq!(settings.max_iterations.origin, Origin::Env { name: "WINDLASS_MAX_ITERATIONS".into() });
-    assert_eq!(settings.gates.value.as_ref().unwrap().get(), ["flag"], "lists are replaced, not joined");
+    assert_eq!(settings.gates.value.as_ref().unwrap().commands(), ["flag"], "lists are replaced, not joined");
     assert_eq!(settings.gates.origin, Origin::Flag { name: "--gate".into() });
 
     let settings = world.load(Options::default()).unwrap();
-    assert_eq!(settings.gates.value.unwrap().get(), ["env a", "env b"]);
+    assert_eq!(settings.gates.value.unwrap().commands(), ["env a", "env b"]);
 }
 
 #[test]
@@ -112,13 +112,30 @@ fn defaults_are_those_of_the_contract() {
         ("completion_promise", "\"<promise>COMPLETE</promise>\""),
         ("gates", "[]"),
         ("gate_timeout", "\"10m\""),
+        ("baseline", "true"),
+        ("protect", "[]"),
         ("turn_timeout", "\"1h\""),
         ("stall_timeout", "\"5m\""),
         ("session", "\"resume\""),
         ("commit", "\"engine\""),
         ("branch", "\"windlass/{name}\""),
         ("in_place", "false"),
+        ("setup", "[]"),
+        ("copy", "[]"),
         ("sandbox", "\"auto\""),
+        ("plan", "(the newest one in plan_dirs)"),
+        ("plan_dirs", "[\".windlass/plans\",\".claude/plans\"]"),
+        ("context_tokens", "8000"),
+        ("summariser", "\"deterministic\""),
+        ("summariser_url", "(none)"),
+        ("summariser_model", "(none)"),
+        ("summariser_protocol", "\"openai\""),
+        ("summariser_key_env", "(none)"),
+        ("summariser_timeout", "\"1m\""),
+        ("generate_summary", "true"),
+        ("summary_max_tokens", "500"),
+        ("commit_message_model", "(the summariser's)"),
+        ("retention_days", "14"),
         ("follow_up", "(the word for 'continue' in the language)"),
         ("language", "\"en\""),
         ("max_running", "8"),

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use windlass_core::profile::{AgentProfile, OutputFormat};
 use windlass_core::spec::{
-    CommitPolicy, Done, GateSpec, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits, WorkspaceKind,
-    WorkspaceSpec,
+    CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
+    TimeLimits, WorkspaceKind, WorkspaceSpec,
 };
+use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
-    BranchTemplate, Environment, Gates, Iterations, Millis, Options, Paths, Promise, Resolved, RunOptions, Sandbox,
-    Settings, Tokens, UsageError, Usd, Value, load, resolve_spec,
+    BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, Millis, Options, Paths, Promise, Resolved,
+    RunOptions, Sandbox, Settings, Tokens, UsageError, Usd, Value, load, resolve_spec,
 };
 
 fn settings(flags: Options) -> Settings {
@@ -69,7 +70,13 @@ fn a_plain_run_gets_the_recipes_defaults() {
                 branch: "windlass/make-it-work".into(),
                 base: None,
                 allow_dirty: false,
+                setup: vec![],
+                copy: vec![],
+                baseline: true,
             },
+            protect: vec![],
+            summariser: SummariserSettings::default(),
+            context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
         }
     );
@@ -103,7 +110,8 @@ fn everything_that_is_said_is_in_the_specification() {
         Limits { max_iterations: Some(9), duration_ms: Some(7_200_000), budget_usd: Some(1.5), max_tokens: Some(50) }
     );
     assert_eq!(spec.done.promise(), Some("DONE"));
-    let gate = |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000 };
+    let gate =
+        |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000, when: GateWhen::Turn, clean: false };
     assert_eq!(spec.gates, [gate("a"), gate("b")]);
     assert_eq!((spec.time.turn_timeout_ms, spec.time.stall_timeout_ms), (120_000, 180_000));
     assert_eq!((spec.session, spec.commit), (SessionPolicy::Fresh, CommitPolicy::Off));
@@ -294,30 +302,137 @@ fn a_recipe_that_is_not_there_names_those_that_are() {
     }
 }
 
+fn refined(iter: Option<&str>, time: Option<&str>, flags: Options) -> Result<Resolved, UsageError> {
+    let settings = with_agent(Options { recipe: Some("refine".into()), ..flags }, text_agent());
+    resolve_spec(&settings, &RunOptions { iter: iter.map(Into::into), time: time.map(Into::into), ..run() })
+}
+
 #[test]
 fn a_target_belongs_to_a_recipe_that_has_one() {
     let settings = with_agent(Options::default(), text_agent());
-    let target = |iter: Option<u32>, time: Option<&str>| {
-        resolve_spec(&settings, &RunOptions { iter, time: time.map(Into::into), ..run() }).unwrap_err()
+    let target = |iter: Option<&str>, time: Option<&str>| {
+        let run = RunOptions { iter: iter.map(Into::into), time: time.map(Into::into), ..run() };
+        resolve_spec(&settings, &run).unwrap_err()
     };
-    assert_eq!(target(Some(3), Some("5m")).to_string(), "Cannot specify both --iter and --time");
-    assert!(matches!(target(Some(3), None), UsageError::NoTarget { .. }));
-    assert!(target(Some(3), None).hint().contains("promise"));
-    assert_eq!(target(Some(0), None), UsageError::TargetRange { iterations: 0 });
-    assert_eq!(target(Some(101), None), UsageError::TargetRange { iterations: 101 });
-    assert_eq!(target(None, Some("5")).hint(), windlass_core::duration::HINT);
-    let plan = RunOptions { plan: Some("plan.md".into()), ..run() };
-    assert_eq!(resolve_spec(&settings, &plan), Err(UsageError::PlanUnused { recipe: "promise".into() }));
+    assert_eq!(target(Some("3"), Some("5m")).to_string(), "Cannot specify both --iter and --time");
+    assert!(matches!(target(Some("3"), None), UsageError::NoTarget { .. }));
+    assert!(target(Some("3"), None).hint().contains("promise"));
+}
+
+#[test]
+fn o_2_1_a_target_that_is_none_says_what_would_be_one() {
+    let iter = |text: &str| refined(Some(text), None, Options::default()).unwrap_err();
+    let time = |text: &str| refined(None, Some(text), Options::default()).unwrap_err();
+    for text in ["", "abc", "5m", "５", "五", "1.5", "--5", "5 6"] {
+        assert_eq!(
+            iter(text).to_string(),
+            format!(
+                "Invalid loop condition: '{text}'. Expected iterations (e.g., '5') or duration (e.g., '1h', '30m', '5s')"
+            )
+        );
+        assert!(!iter(text).hint().is_empty());
+    }
+    assert_eq!(iter("5m").hint(), "for a time: --time 5m");
+    for text in ["0", "-1", "101", "99999999999999999999"] {
+        assert_eq!(iter(text).to_string(), format!("--iter {text} is out of range: 1–100"));
+    }
+    for text in ["", "5", "-5m", "5分", "1h30m", "m"] {
+        assert!(time(text).to_string().starts_with(&format!("Invalid loop condition: '{text}'. ")), "{text}");
+    }
+    assert_eq!(time("5").hint(), "for iterations: --iter 5; a time needs a unit: --time 5m");
+    assert_eq!(time("0s").to_string(), "--time: a duration must be more than zero");
+    assert!(time("99999999999999999999d").to_string().contains("longer than Windlass can count"));
+    assert_eq!(refined(Some("3"), Some("5m"), Options::default()).unwrap_err(), UsageError::BothTargets);
+}
+
+#[test]
+fn the_target_of_a_refine_loop_is_its_limit() {
+    let spec = |iter, time, flags| refined(iter, time, flags).unwrap().spec;
+    let limits = |max_iterations, duration_ms| Limits { max_iterations, duration_ms, ..Limits::default() };
+
+    let default = spec(None, None, Options::default());
+    assert_eq!(default.done, Done::Count { iterations: 5 });
+    assert_eq!(default.limits, limits(Some(5), None));
+    assert_eq!((default.session, default.on_failure), (SessionPolicy::Fresh, OnFailure::Continue));
+
+    let counted = spec(Some(" 12 "), None, Options::default());
+    assert_eq!((counted.done, counted.limits), (Done::Count { iterations: 12 }, limits(Some(12), None)));
+    let timed = spec(None, Some("90m"), Options::default());
+    assert_eq!((timed.done, timed.limits), (Done::Duration { ms: 5_400_000 }, limits(None, Some(5_400_000))));
+
+    let fewer = Options { max_iterations: value::<Iterations>("3"), ..Options::default() };
+    assert_eq!(spec(Some("12"), None, fewer.clone()).limits, limits(Some(3), None));
+    assert_eq!(spec(None, Some("1h"), fewer).limits, limits(Some(3), Some(3_600_000)));
+    let none = Options { max_iterations: value::<Iterations>("0"), ..Options::default() };
+    assert_eq!(spec(Some("12"), None, none).limits, limits(Some(12), None), "the target bounds it");
+}
+
+#[test]
+fn what_is_said_of_gates_workspace_and_context_is_in_the_specification() {
+    let flags = Options {
+        baseline: Some(false),
+        protect: value::<Globs>("tests/**\nCargo.lock"),
+        setup: value::<Commands>("npm ci"),
+        copy: value::<Files>(".env"),
+        context_tokens: value::<Tokens>("3000"),
+        ..Options::default()
+    };
+    let run = RunOptions { plan: Some("1. do it".into()), ..run() };
+    let spec = resolve_spec(&with_agent(flags, text_agent()), &run).unwrap().spec;
+    assert_eq!(spec.protect, ["tests/**", "Cargo.lock"]);
+    assert_eq!((spec.workspace.setup, spec.workspace.copy), (vec!["npm ci".to_owned()], vec![".env".to_owned()]));
+    assert!(!spec.workspace.baseline);
+    assert_eq!(spec.context, ContextSpec { plan: Some("1. do it".into()), max_tokens: 3000 });
+    assert_eq!(spec.summariser, SummariserSettings::default());
+}
+
+#[test]
+fn s2_49_an_endpoint_needs_an_address_and_a_model() {
+    let endpoint = || Options { summariser: Some(SummariserKind::Endpoint), ..Options::default() };
+    let missing = resolve(endpoint(), text_agent()).unwrap_err();
+    assert!(missing.to_string().contains("summariser_url") && missing.hint().contains("summariser_url = "));
+    let at = |url: &str| Options { summariser_url: Some(url.into()), ..endpoint() };
+    assert!(resolve(at("http://x/v1"), text_agent()).unwrap_err().to_string().contains("summariser_model"));
+    assert_eq!(resolve(at("ftp://x"), text_agent()).unwrap_err(), UsageError::EndpointAddress);
+    let whole = Options {
+        summariser_model: Some("small".into()),
+        summariser_key_env: Some("MY_KEY".into()),
+        summariser_protocol: Some(Protocol::Anthropic),
+        summary_max_tokens: value::<Tokens>("200"),
+        commit_message_model: Some("tiny".into()),
+        generate_summary: Some(false),
+        ..at("http://x/v1")
+    };
+    let told = resolve(whole, text_agent()).unwrap().spec.summariser;
+    let endpoint = told.endpoint.unwrap();
+    assert_eq!((endpoint.base_url.as_str(), endpoint.model.as_str()), ("http://x/v1", "small"));
+    assert_eq!((endpoint.api_key_env.as_deref(), endpoint.protocol), (Some("MY_KEY"), Protocol::Anthropic));
+    assert_eq!((told.kind, told.summary_max_tokens, told.generate_summary), (SummariserKind::Endpoint, 200, false));
+    assert_eq!(told.commit_message_model.as_deref(), Some("tiny"));
 }
 
 #[test]
 fn in_place_the_loop_stays_on_the_checkouts_branch() {
-    let flags = Options { in_place: Some(true), ..Options::default() };
+    let flags = Options {
+        in_place: Some(true),
+        setup: value::<Commands>("make"),
+        copy: value::<Files>(".env"),
+        ..Options::default()
+    };
     let run = RunOptions { allow_dirty: true, ..run() };
     let workspace = resolve_spec(&with_agent(flags, text_agent()), &run).unwrap().spec.workspace;
     assert_eq!(
         workspace,
-        WorkspaceSpec { kind: WorkspaceKind::InPlace, branch: String::new(), base: None, allow_dirty: true }
+        WorkspaceSpec {
+            kind: WorkspaceKind::InPlace,
+            branch: String::new(),
+            base: None,
+            allow_dirty: true,
+            setup: vec![],
+            copy: vec![],
+            baseline: true,
+        },
+        "the user's checkout is ready as it is, and has its files"
     );
 }
 

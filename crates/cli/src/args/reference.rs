@@ -45,7 +45,7 @@ fn settings(page: &mut String) {
     }
     page.push_str(
         "\n## Environment\n\nAn empty variable counts as one that is not set: a flag or a file switches the completion promise off.\n\
-         `WINDLASS_GATES` holds one command a line.\n\n\
+         Lists, such as `WINDLASS_GATES`, hold one item a line.\n\n\
          | variable | meaning |\n|---|---|\n",
     );
     for variable in environment() {

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
-use windlass_engine::config::{BranchTemplate, Gates, Iterations, Millis, Options, Promise, Sandbox, Tokens, Usd};
+use windlass_core::summary::SummariserKind;
+use windlass_engine::config::{
+    BranchTemplate, Gates, Globs, Iterations, Millis, Options, Promise, Sandbox, Tokens, Usd,
+};
 
 use super::goal::GoalSource;
-use super::values::{gate, loop_name, not_blank, setting, word};
+use super::values::{gate, glob, loop_name, not_blank, setting, word};
 
 /// Start a loop and follow it
 ///
@@ -18,6 +21,7 @@ use super::values::{gate, loop_name, not_blank, setting, word};
 Examples:
   windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
   windlass run --prompt-file task.md --agent demo --max-iterations 8 --duration 90m
+  windlass run \"make the parser faster\" --agent-command \"./my-agent.sh\" --iter 5 --gate \"cargo test\"
   git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
 
 Exit codes: 0 completed, 2 wrong use, 3 a limit was reached, 4 stopped by a person, 5 stalled,
@@ -52,16 +56,52 @@ pub struct RunArgs {
     /// Go on in the agent's session, or start a fresh one each turn [default: by recipe]
     #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh"]), help_heading = "Agent")]
     session: Option<SessionPolicy>,
+    /// Who writes what is remembered of an iteration [default: deterministic]
+    #[arg(
+        long,
+        value_name = "WHO",
+        value_parser = word::<SummariserKind>(&["deterministic", "agent", "endpoint"]),
+        help_heading = "Agent"
+    )]
+    summariser: Option<SummariserKind>,
     /// No sandbox is built in yet: auto means off, and says so [default: auto]
     #[arg(long, value_parser = word::<Sandbox>(&["auto", "off"]), help_heading = "Agent")]
     sandbox: Option<Sandbox>,
 
-    /// The recipe: named defaults for how the loop goes [default: promise]
+    /// The recipe: named defaults for how the loop goes [default: promise; refine with --iter or --time]
     #[arg(long, value_parser = not_blank, help_heading = "When it is done")]
     recipe: Option<String>,
+    /// Refine: so many iterations, each building on those before, 1–100 [default: 5]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with = "no_loop",
+        help_heading = "When it is done"
+    )]
+    pub iter: Option<String>,
+    /// Refine: as many iterations as fit into this time, such as 90m
+    #[arg(
+        long,
+        value_name = "D",
+        allow_hyphen_values = true,
+        conflicts_with = "no_loop",
+        help_heading = "When it is done"
+    )]
+    pub time: Option<String>,
+    /// Refine: the file with the plan [default: the newest *.md in .windlass/plans and .claude/plans]
+    #[arg(long, value_name = "FILE", value_parser = not_blank, help_heading = "When it is done")]
+    plan: Option<String>,
     /// A command that judges the work, run in the workspace by your shell; exit 0 passes. Can be given many times
     #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
     gates: Vec<String>,
+    /// Do not run the gates on the base before the first turn
+    #[arg(long, help_heading = "When it is done")]
+    no_baseline: bool,
+    /// Paths that the agent may not change, such as 'tests/**': changes there are put back and reported. Can be given
+    /// many times
+    #[arg(long, value_name = "GLOB", value_parser = glob, help_heading = "When it is done")]
+    protect: Vec<String>,
     /// The exact text with which the agent claims to be done; empty for none [default: <promise>COMPLETE</promise>]
     #[arg(
         long,
@@ -148,11 +188,16 @@ impl RunArgs {
         }
     }
 
+    /// Who says how often or how long, means the recipe that has such a target.
+    fn has_target(&self) -> bool {
+        self.iter.is_some() || self.time.is_some()
+    }
+
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
         Options {
             agent: self.agent.clone(),
-            recipe: self.recipe.clone(),
+            recipe: self.recipe.clone().or_else(|| self.has_target().then(|| "refine".to_owned())),
             model: self.model.clone(),
             max_iterations: self.max_iterations,
             duration: self.duration,
@@ -161,6 +206,10 @@ impl RunArgs {
             completion_promise: self.completion_promise.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
             gate_timeout: self.gate_timeout,
+            baseline: self.no_baseline.then_some(false),
+            protect: (!self.protect.is_empty()).then(|| self.protect.clone()).and_then(|globs| Globs::new(globs).ok()),
+            plan: self.plan.clone(),
+            summariser: self.summariser,
             turn_timeout: self.turn_timeout,
             stall_timeout: self.stall_timeout,
             session: self.session,

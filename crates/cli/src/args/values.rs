@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{Gates, UsageError, Value, ValueError};
+use windlass_engine::config::{Gates, Globs, UsageError, Value, ValueError};
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
@@ -19,6 +19,10 @@ where
 
 pub(super) fn gate(text: &str) -> Result<String, ValueError> {
     Gates::new(vec![text.to_owned()]).map(|_| text.to_owned())
+}
+
+pub(super) fn glob(text: &str) -> Result<String, ValueError> {
+    Globs::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
 pub(super) fn not_blank(text: &str) -> Result<String, ValueError> {

@@ -132,9 +132,59 @@ positive!(
     "running loops"
 );
 
+impl Tokens {
+    pub(super) fn of_known(count: u64) -> Self {
+        Self(count.max(1))
+    }
+}
+
 impl Slots {
     pub(super) fn of_known(count: u32) -> Self {
         Self(count.max(1))
+    }
+}
+
+/// Days; 0 for at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Days(u32);
+
+impl Days {
+    /// A hundred years are as good as for ever.
+    const MOST: u32 = 36_600;
+
+    pub(super) fn of_known(days: u32) -> Self {
+        Self(days)
+    }
+
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    fn check(days: i64) -> Result<Self, ValueError> {
+        u32::try_from(days).ok().filter(|days| *days <= Self::MOST).map(Self).ok_or_else(|| {
+            ValueError::new(format!("{days} days are out of range"), format!("give 0 to {} days", Self::MOST))
+        })
+    }
+}
+
+impl Value for Days {
+    const EXPECTED: &'static str = "a number of days";
+    const EXAMPLE: &'static str = "14";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        value.as_integer().map(Self::check)
+    }
+
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        Self::check(whole_number(text, Self::EXPECTED)?)
+    }
+
+    fn json(&self) -> Json {
+        json!(self.0)
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 0, "maximum": Self::MOST })
     }
 }
 

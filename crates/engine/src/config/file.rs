@@ -48,11 +48,15 @@ pub(super) fn read(path: &Path, origin: impl Fn(PathBuf, usize) -> Origin) -> Re
         let Some(known) = KEYS.iter().find(|known| known.name == key.get()) else {
             return Err(unknown(at, "", key.get(), known.clone().collect()));
         };
-        let Some(value) = item.as_value() else {
-            return Err(wrong_type(at, known.name, known.expected, known.example, item));
+        // A list of tables may be written as a list or with [[headers]].
+        let (value, at) = match item {
+            Item::Value(value) => (value.clone(), source.place_of(span_of(key, item))),
+            Item::None | Item::Table(_) | Item::ArrayOfTables(_) => match item.clone().into_value() {
+                Ok(value) => (value, at),
+                Err(item) => return Err(wrong_type(at, known.name, known.expected, known.example, &item)),
+            },
         };
-        let at = source.place_of(span_of(key, item));
-        layer.options.read_toml(known.name, value).map_err(|misread| match misread {
+        layer.options.read_toml(known.name, &value).map_err(|misread| match misread {
             Misread::Type => wrong_type(at, known.name, known.expected, known.example, item),
             Misread::Value(error) => ConfigError::Value { place: at, key: known.name.to_owned(), error },
         })?;

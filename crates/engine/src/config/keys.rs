@@ -6,11 +6,14 @@
 use std::collections::BTreeMap;
 
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
+use windlass_core::summary::{Protocol, SummariserKind};
 
-use super::amounts::{Iterations, Millis, Slots, Tokens, Usd};
+use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
+use super::gates::Gates;
+use super::lists::{Commands, Files, Folders, Globs};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
-use super::value::{Gates, Promise, Value, ValueError};
+use super::value::{Promise, Value, ValueError};
 use super::words::{BranchTemplate, Sandbox};
 
 /// One setting, as people know it.
@@ -169,11 +172,20 @@ settings! {
     }
     gates: Gates {
         env: "WINDLASS_GATES", flag: Some("--gate"), default: "none",
-        doc: "Commands that judge the work: a claim counts only when all of them exit with 0",
+        doc: "Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a \
+              table: { command, timeout, when = \"turn\" or \"claim\", clean = true for a pristine checkout }",
     }
     gate_timeout: Millis {
         env: "WINDLASS_GATE_TIMEOUT", flag: Some("--gate-timeout"), default: "10m",
         doc: "How long one gate may take",
+    }
+    baseline: bool {
+        env: "WINDLASS_BASELINE", flag: Some("--no-baseline"), default: "true",
+        doc: "Run the gates on the base before the first turn, so that what fails already, or flips, is known as such",
+    }
+    protect: Globs {
+        env: "WINDLASS_PROTECT", flag: Some("--protect"), default: "none",
+        doc: "Paths of the repository that the agent may not change: what it changes there is put back and reported",
     }
     turn_timeout: Millis {
         env: "WINDLASS_TURN_TIMEOUT", flag: Some("--turn-timeout"), default: "by recipe",
@@ -199,9 +211,69 @@ settings! {
         env: "WINDLASS_IN_PLACE", flag: Some("--in-place"), default: "false",
         doc: "Work in the checkout itself instead of a workspace of the loop's own",
     }
+    setup: Commands {
+        env: "WINDLASS_SETUP", flag: None, default: "none",
+        doc: "Commands that make a new workspace ready, run in it by your shell before anything else",
+    }
+    copy: Files {
+        env: "WINDLASS_COPY", flag: None, default: "none",
+        doc: "Files of your checkout that git does not have and the work needs, such as .env; copied, never committed",
+    }
     sandbox: Sandbox {
         env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",
         doc: "What the agent is kept away from; no sandbox is built in yet, so auto means off, and says so",
+    }
+    plan: String {
+        env: "WINDLASS_PLAN", flag: Some("--plan"), default: "the newest one in plan_dirs",
+        doc: "The file with the plan, for the recipe refine; it is read once, when the loop begins",
+    }
+    plan_dirs: Folders {
+        env: "WINDLASS_PLAN_DIRS", flag: None, default: ".windlass/plans and .claude/plans",
+        doc: "Folders whose newest *.md file is the plan when none is named",
+    }
+    context_tokens: Tokens {
+        env: "WINDLASS_CONTEXT_TOKENS", flag: None, default: "8000",
+        doc: "How long the part of a prompt may be that tells a fresh session what was done before, in tokens",
+    }
+    summariser: SummariserKind {
+        env: "WINDLASS_SUMMARISER", flag: Some("--summariser"), default: "deterministic",
+        doc: "Who writes what is remembered of an iteration: nobody (deterministic), the agent, or a model (endpoint)",
+    }
+    summariser_url: String {
+        env: "WINDLASS_SUMMARISER_URL", flag: None, default: "none",
+        doc: "The endpoint's base address, such as https://api.openai.com/v1 or that of a local server",
+    }
+    summariser_model: String {
+        env: "WINDLASS_SUMMARISER_MODEL", flag: None, default: "none",
+        doc: "The model that the endpoint is asked for",
+    }
+    summariser_protocol: Protocol {
+        env: "WINDLASS_SUMMARISER_PROTOCOL", flag: None, default: "openai",
+        doc: "What the endpoint speaks: openai (most local servers do) or anthropic",
+    }
+    summariser_key_env: String {
+        env: "WINDLASS_SUMMARISER_KEY_ENV", flag: None, default: "none",
+        doc: "The environment variable that holds the endpoint's key; the key itself is never stored",
+    }
+    summariser_timeout: Millis {
+        env: "WINDLASS_SUMMARISER_TIMEOUT", flag: None, default: "1m",
+        doc: "How long one question to the endpoint may take",
+    }
+    generate_summary: bool {
+        env: "WINDLASS_GENERATE_SUMMARY", flag: None, default: "true",
+        doc: "Whether the summariser is asked for summaries; if not, only for the commits' messages",
+    }
+    summary_max_tokens: Tokens {
+        env: "WINDLASS_SUMMARY_MAX_TOKENS", flag: None, default: "500",
+        doc: "How long a summary may be, in tokens",
+    }
+    commit_message_model: String {
+        env: "WINDLASS_COMMIT_MESSAGE_MODEL", flag: None, default: "the summariser's",
+        doc: "The model that writes the commits' messages, if another one",
+    }
+    retention_days: Days {
+        env: "WINDLASS_RETENTION_DAYS", flag: None, default: "14",
+        doc: "How many days after its merge a loop's workspace is kept from 'windlass clean'",
     }
     follow_up: String {
         env: "WINDLASS_FOLLOW_UP", flag: None, default: "the word for 'continue' in the language",

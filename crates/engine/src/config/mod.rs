@@ -8,13 +8,18 @@ mod amounts;
 mod environment;
 mod error;
 mod file;
+mod gates;
 mod keys;
+mod lists;
 mod nearest;
 mod origin;
 mod paths;
+mod plan;
 mod profiles;
 mod schema;
 mod spec;
+mod summaries;
+mod target;
 mod usage;
 mod value;
 mod words;
@@ -22,19 +27,24 @@ mod words;
 use std::path::Path;
 
 use windlass_core::recipe;
+use windlass_core::spec::ContextSpec;
+use windlass_core::summary::{Protocol, SummariserSettings};
 
-pub use amounts::{Iterations, Millis, Slots, Tokens, Usd};
+pub use amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
+pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, Options, Settings};
+pub use lists::{Commands, Files, Folders, Globs};
 pub use nearest::nearest;
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
+pub use plan::{Plan, read_plan};
 pub use profiles::{FieldKind, PROFILE_FIELDS, Profile, ProfileField, built_in_agents};
 pub use schema::schema;
 pub use spec::{DEFAULT_PROMISE, Resolved, RunOptions, resolve_spec};
 pub use usage::UsageError;
-pub use value::{Gates, Promise, Value, ValueError};
+pub use value::{Promise, Value, ValueError};
 pub use words::{BranchTemplate, Sandbox};
 
 use environment::language;
@@ -83,10 +93,13 @@ pub fn load(
 const DEFAULT_RECIPE: &str = "promise";
 const DEFAULT_GATE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 const DEFAULT_MAX_RUNNING: u32 = 8;
+const DEFAULT_RETENTION_DAYS: u32 = 14;
+const PLAN_DIRS: [&str; 2] = [".windlass/plans", ".claude/plans"];
 
 /// What holds when nobody says anything. An unknown recipe adds nothing here; it is refused when a loop is made, so
 /// that a mistake in it does not keep `list` or `config show` from working.
 fn defaults(recipe: &str) -> Options {
+    let summary = SummariserSettings::default();
     let mut options = Options {
         recipe: Some(DEFAULT_RECIPE.to_owned()),
         gates: Some(Gates::default()),
@@ -97,6 +110,18 @@ fn defaults(recipe: &str) -> Options {
         language: Some("en".to_owned()),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
+        baseline: Some(true),
+        protect: Some(Globs::default()),
+        setup: Some(Commands::default()),
+        copy: Some(Files::default()),
+        plan_dirs: Some(Folders::of_known(&PLAN_DIRS)),
+        context_tokens: Some(Tokens::of_known(ContextSpec::default().max_tokens as u64)),
+        summariser: Some(summary.kind),
+        summariser_protocol: Some(Protocol::default()),
+        summariser_timeout: Some(Millis::of_known(summary.timeout_ms)),
+        generate_summary: Some(summary.generate_summary),
+        summary_max_tokens: Some(Tokens::of_known(u64::from(summary.summary_max_tokens))),
+        retention_days: Some(Days::of_known(DEFAULT_RETENTION_DAYS)),
         ..Options::default()
     };
     if let Some(recipe) = recipe::built_in(recipe) {

@@ -4,19 +4,22 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::duration;
 use windlass_core::ids::is_valid_name;
-use windlass_core::profile::{AgentProfile, ITERATIONS, OutputFormat};
+use windlass_core::profile::{AgentProfile, OutputFormat};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, Summariser, TimeLimits, WorkspaceKind,
-    WorkspaceSpec,
+    AgentChoice, ContextSpec, Done, GateSpec, Limits, LoopSpec, TimeLimits, WorkspaceKind, WorkspaceSpec,
 };
 
+use super::amounts::Millis;
+use super::gates::Gate;
 use super::keys::Settings;
+use super::lists::{Commands, Files};
 use super::nearest::nearest;
 use super::origin::Origin;
+use super::summaries::summariser;
+use super::target::target;
 use super::usage::UsageError;
 use super::value::Promise;
 use super::words::Sandbox;
@@ -37,9 +40,11 @@ pub struct RunOptions {
     pub no_loop: bool,
     pub base: Option<String>,
     pub allow_dirty: bool,
-    pub iter: Option<u32>,
+    /// The target of a refine loop, as it was typed.
+    pub iter: Option<String>,
     pub time: Option<String>,
-    pub plan: Option<PathBuf>,
+    /// The plan's text.
+    pub plan: Option<String>,
     /// Where the user is: a relative program in `agent_command` is meant from here.
     pub cwd: PathBuf,
     /// The root of the checkout: a relative program in a profile is meant from here.
@@ -66,25 +71,23 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     }
     let mut notes = Vec::new();
     let recipe = find_recipe(settings)?;
-    if run.plan.is_some() {
-        return Err(UsageError::PlanUnused { recipe: recipe.name });
-    }
+    let target = target(run, &recipe)?;
     let agent = choose_agent(settings, run, &mut notes)?;
     let single = run.no_loop || agent.profile.loop_enabled == Some(false);
     if single && !run.no_loop {
         note_single(settings, &agent, &mut notes);
     }
-    let (done, limits) = bounds(settings, run, &recipe, &agent, single, &mut notes)?;
+    let (done, limits) = bounds(settings, target, &recipe, &agent, single, &mut notes)?;
     if settings.sandbox.value.unwrap_or(Sandbox::Auto) == Sandbox::Auto {
         notes.push("no sandbox is built in yet: the agent and the gates run with your rights".to_owned());
     }
     let gate_timeout_ms = settings.gate_timeout.value.map_or(super::DEFAULT_GATE_TIMEOUT_MS, |ms| ms.get());
     let gates = settings.gates.value.clone().unwrap_or_default();
-    let gate = |command: &String| GateSpec {
-        command: command.clone(),
-        timeout_ms: gate_timeout_ms,
-        when: GateWhen::default(),
-        clean: false,
+    let gate = |gate: &Gate| GateSpec {
+        command: gate.command.clone(),
+        timeout_ms: gate.timeout.map_or(gate_timeout_ms, Millis::get),
+        when: gate.when,
+        clean: gate.clean,
     };
     let language = settings.language.value.clone().unwrap_or_default();
     let spec = LoopSpec {
@@ -103,9 +106,9 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             max_stalls: recipe.time.max_stalls,
         },
         workspace: workspace(settings, run),
-        protect: Vec::new(),
-        summariser: Summariser::default(),
-        context: ContextSpec::default(),
+        protect: settings.protect.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
+        summariser: summariser(settings)?,
+        context: context(settings, run),
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
         recipe: recipe.name,
     };
@@ -207,22 +210,33 @@ fn note_single(settings: &Settings, agent: &AgentChoice, notes: &mut Vec<String>
 /// What ends the loop: the claim, and the limits. Every loop has at least one limit that can be seen.
 fn bounds(
     settings: &Settings,
-    run: &RunOptions,
+    target: Option<Done>,
     recipe: &Recipe,
     agent: &AgentChoice,
     single: bool,
     notes: &mut Vec<String>,
 ) -> Result<(Done, Limits), UsageError> {
-    let target = target(run, recipe)?;
-    let max_iterations = match settings.max_iterations.said() {
-        _ if single => Some(1),
-        Some(said) => said.get(),
-        None if agent.profile.max_iterations.is_some() => Some(agent.profile.iterations()),
-        None => Some(recipe.max_iterations),
+    let done = match (single, recipe.done) {
+        (true, _) | (false, DoneKind::Gates) => Done::Gates,
+        (false, DoneKind::Promise) => Done::Promise { promise: promise(settings, agent)? },
+        (false, DoneKind::Target) => target.unwrap_or(Done::Count { iterations: recipe.max_iterations }),
+    };
+    let said = settings.max_iterations.said().map(|said| said.get());
+    let by_default = || match agent.profile.max_iterations {
+        Some(_) => agent.profile.iterations(),
+        None => recipe.max_iterations,
+    };
+    let duration_ms = settings.duration.value.map(|ms| ms.get());
+    // The target of a refine loop is its limit, unless a lower one was asked for.
+    let (max_iterations, duration_ms) = match &done {
+        _ if single => (Some(1), duration_ms),
+        Done::Count { iterations } => (said.flatten().or(Some(*iterations)), duration_ms),
+        Done::Duration { ms } => (said.flatten(), duration_ms.or(Some(*ms))),
+        Done::Promise { .. } | Done::Gates => (said.unwrap_or_else(|| Some(by_default())), duration_ms),
     };
     let limits = Limits {
         max_iterations,
-        duration_ms: settings.duration.value.map(|ms| ms.get()),
+        duration_ms,
         budget_usd: settings.budget_usd.value.map(|usd| usd.get()),
         max_tokens: settings.max_tokens.value.map(|tokens| tokens.get()),
     };
@@ -245,11 +259,6 @@ fn bounds(
             agent.name
         ));
     }
-    let done = match (single, recipe.done) {
-        (true, _) | (false, DoneKind::Gates) => Done::Gates,
-        (false, DoneKind::Promise) => Done::Promise { promise: promise(settings, agent)? },
-        (false, DoneKind::Target) => target.unwrap_or(Done::Count { iterations: recipe.max_iterations }),
-    };
     if done == (Done::Promise { promise: None }) {
         notes.push("there is no completion promise: only a limit ends this loop".to_owned());
     }
@@ -263,28 +272,6 @@ fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, U
     let default = || settings.completion_promise.value.clone();
     let promise = settings.completion_promise.said().or(own).or_else(default);
     Ok(promise.and_then(|promise| promise.get().map(str::to_owned)))
-}
-
-fn target(run: &RunOptions, recipe: &Recipe) -> Result<Option<Done>, UsageError> {
-    let target = match (run.iter, &run.time) {
-        (Some(_), Some(_)) => return Err(UsageError::BothTargets),
-        (None, None) => return Ok(None),
-        (Some(iterations), None) if !ITERATIONS.contains(&iterations) => {
-            return Err(UsageError::TargetRange { iterations });
-        }
-        (Some(iterations), None) => Done::Count { iterations },
-        (None, Some(time)) => {
-            let ms = duration::parse_ms(time).map_err(|error| UsageError::TargetTime { error })?;
-            Done::Duration { ms }
-        }
-    };
-    match recipe.done {
-        DoneKind::Target => Ok(Some(target)),
-        DoneKind::Promise | DoneKind::Gates => {
-            let known = recipe::built_in_names().collect();
-            Err(UsageError::NoTarget { recipe: recipe.name.clone(), known })
-        }
-    }
 }
 
 /// Whether the agent's output can carry one of these numbers. JSON lines always can; in text a pattern finds them.
@@ -301,6 +288,8 @@ fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
 
 fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
     let in_place = settings.in_place.value.unwrap_or(false);
+    // The user's checkout is ready as it is, and has its files.
+    let of_its_own = |list: Option<&[String]>| if in_place { Vec::new() } else { list.unwrap_or_default().to_vec() };
     WorkspaceSpec {
         kind: if in_place { WorkspaceKind::InPlace } else { WorkspaceKind::Worktree },
         // In place the loop stays on the branch that is checked out.
@@ -311,8 +300,14 @@ fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
         },
         base: run.base.clone(),
         allow_dirty: run.allow_dirty,
-        setup: Vec::new(),
-        copy: Vec::new(),
-        baseline: true,
+        setup: of_its_own(settings.setup.value.as_ref().map(Commands::get)),
+        copy: of_its_own(settings.copy.value.as_ref().map(Files::get)),
+        baseline: settings.baseline.value.unwrap_or(true),
     }
+}
+
+fn context(settings: &Settings, run: &RunOptions) -> ContextSpec {
+    let default = ContextSpec::default();
+    let tokens = settings.context_tokens.value.map(|tokens| usize::try_from(tokens.get()).unwrap_or(usize::MAX));
+    ContextSpec { plan: run.plan.clone(), max_tokens: tokens.unwrap_or(default.max_tokens) }
 }

@@ -45,11 +45,19 @@ pub enum UsageError {
     #[error("--iter and --time have no meaning in the recipe '{recipe}'")]
     NoTarget { recipe: String, known: Vec<&'static str> },
     #[error("--iter {iterations} is out of range: {}–{}", ITERATIONS.start(), ITERATIONS.end())]
-    TargetRange { iterations: u32 },
+    TargetRange { iterations: String },
+    #[error("Invalid loop condition: '{text}'. Expected iterations (e.g., '5') or duration (e.g., '1h', '30m', '5s')")]
+    Target { text: String, hint: String },
     #[error("--time: {error}")]
     TargetTime { error: DurationError },
     #[error("the recipe '{recipe}' works without a plan")]
     PlanUnused { recipe: String },
+    #[error("the plan {path} cannot be used: {problem}")]
+    Plan { path: String, problem: String },
+    #[error("the summariser 'endpoint' needs the setting '{key}'")]
+    NoEndpoint { key: &'static str, example: &'static str },
+    #[error("'summariser_url' is not an http or https address")]
+    EndpointAddress,
 }
 
 impl UsageError {
@@ -110,8 +118,14 @@ impl UsageError {
             UsageError::TargetRange { .. } => {
                 format!("give {} to {}", ITERATIONS.start(), ITERATIONS.end())
             }
+            UsageError::Target { hint, .. } => hint.clone(),
             UsageError::TargetTime { .. } => duration::HINT.into(),
-            UsageError::PlanUnused { .. } => "put what is to be done into the goal, or choose another recipe".into(),
+            UsageError::PlanUnused { .. } => "put what is to be done into the goal, or choose another recipe, such as refine".into(),
+            UsageError::Plan { .. } => "name a text file in UTF-8 with --plan, or leave it out".into(),
+            UsageError::NoEndpoint { key, example } => {
+                format!("for example: {key} = {example}; or leave the summariser as it is: deterministic")
+            }
+            UsageError::EndpointAddress => "for example: summariser_url = \"http://127.0.0.1:11434/v1\"".into(),
         }
     }
 }

@@ -157,49 +157,13 @@ pub(super) fn texts(list: &toml_edit::Array) -> Result<Vec<String>, ValueError> 
     list.iter().enumerate().map(text).collect()
 }
 
-/// Commands that judge the work.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Gates(Vec<String>);
-
-impl Gates {
-    pub fn new(commands: Vec<String>) -> Result<Self, ValueError> {
-        for command in &commands {
-            if command.trim().is_empty() {
-                return Err(ValueError::new(
-                    "a gate is blank",
-                    "write the command that judges, such as \"cargo test\"",
-                ));
-            }
-            if command.contains('\0') {
-                return Err(ValueError::new("a gate holds a NUL character", "write it as plain text"));
-            }
-        }
-        Ok(Self(commands))
+/// A command line for a shell.
+pub(super) fn command(text: &str, what: &str, hint: &'static str) -> Result<String, ValueError> {
+    if text.trim().is_empty() {
+        return Err(ValueError::new(format!("a {what} is blank"), hint));
     }
-
-    pub fn get(&self) -> &[String] {
-        &self.0
+    if text.contains('\0') {
+        return Err(ValueError::new(format!("a {what} holds a NUL character"), "write it as plain text"));
     }
-}
-
-impl Value for Gates {
-    const EXPECTED: &'static str = "a list of commands";
-    const EXAMPLE: &'static str = "[\"cargo test\"]";
-
-    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
-        Some(texts(value.as_array()?).and_then(Self::new))
-    }
-
-    /// One command a line, because commands hold every other character.
-    fn from_text(text: &str) -> Result<Self, ValueError> {
-        Self::new(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
-    }
-
-    fn json(&self) -> Json {
-        json!(self.0)
-    }
-
-    fn schema() -> Json {
-        json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
-    }
+    Ok(text.to_owned())
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
+use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::nearest::nearest;
 use super::value::{Value, ValueError};
@@ -57,6 +58,16 @@ words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
 words!(Sandbox, "auto or off", "\"off\"", "sandbox", [
     "auto" => Sandbox::Auto,
     "off" => Sandbox::Off,
+]);
+
+words!(SummariserKind, "deterministic, agent or endpoint", "\"deterministic\"", "summariser", [
+    "deterministic" => SummariserKind::Deterministic,
+    "agent" => SummariserKind::Agent,
+    "endpoint" => SummariserKind::Endpoint,
+]);
+words!(Protocol, "openai or anthropic", "\"openai\"", "protocol", [
+    "openai" => Protocol::Openai,
+    "anthropic" => Protocol::Anthropic,
 ]);
 
 fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {

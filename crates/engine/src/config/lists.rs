@@ -1,0 +1,124 @@
+//! Settings that are lists of texts: commands, globs, paths.
+//!
+//! In the environment they are written one a line, because each of them may hold every other character.
+
+use std::path::{Component, Path};
+
+use serde_json::{Value as Json, json};
+use toml_edit::Value as Toml;
+
+use super::value::{Value, ValueError, command, texts};
+
+macro_rules! list {
+    ($(#[$doc:meta])* $name:ident, $check:path, $expected:literal, $example:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct $name(Vec<String>);
+
+        impl $name {
+            pub fn new(items: Vec<String>) -> Result<Self, ValueError> {
+                items.iter().try_for_each(|item| $check(item))?;
+                Ok(Self(items))
+            }
+
+            pub fn get(&self) -> &[String] {
+                &self.0
+            }
+        }
+
+        impl Value for $name {
+            const EXPECTED: &'static str = $expected;
+            const EXAMPLE: &'static str = $example;
+
+            fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+                Some(texts(value.as_array()?).and_then(Self::new))
+            }
+
+            fn from_text(text: &str) -> Result<Self, ValueError> {
+                Self::new(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
+            }
+
+            fn json(&self) -> Json {
+                json!(self.0)
+            }
+
+            fn schema() -> Json {
+                json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
+            }
+        }
+    };
+}
+
+list!(
+    /// Command lines for the user's shell.
+    Commands,
+    check_command,
+    "a list of commands",
+    "[\"npm ci\"]"
+);
+list!(
+    /// Paths of the repository, with `*`, `?` and `**`.
+    Globs,
+    check_glob,
+    "a list of globs",
+    "[\"tests/**\"]"
+);
+list!(
+    /// Files or folders below the root of the checkout.
+    Files,
+    check_file,
+    "a list of paths",
+    "[\".env\"]"
+);
+list!(
+    /// Folders, seen from the root of the checkout.
+    Folders,
+    check_folder,
+    "a list of folders",
+    "[\".windlass/plans\"]"
+);
+
+impl Folders {
+    pub(super) fn of_known(folders: &[&str]) -> Self {
+        Self(folders.iter().map(|&folder| folder.to_owned()).collect())
+    }
+}
+
+fn check_command(text: &str) -> Result<(), ValueError> {
+    command(text, "command", "write a command line, such as \"npm ci\"").map(drop)
+}
+
+fn check_glob(text: &str) -> Result<(), ValueError> {
+    const HINT: &str = "write a path from the root of the repository, such as tests/** or Cargo.lock";
+    plain(text, "glob", HINT)?;
+    // Git reads more than a path in what begins like this.
+    if text.starts_with([':', '!', '/']) || text.split('/').any(|part| part == "..") {
+        return Err(ValueError::new(format!("'{}' is not a path inside the repository", text.escape_debug()), HINT));
+    }
+    Ok(())
+}
+
+fn check_file(text: &str) -> Result<(), ValueError> {
+    const HINT: &str = "write a path from the root of the repository, such as .env or config/local.json";
+    plain(text, "path", HINT)?;
+    let mut parts = Path::new(text).components().peekable();
+    let in_git = parts.peek() == Some(&Component::Normal(".git".as_ref()));
+    if in_git || !parts.all(|part| matches!(part, Component::Normal(_))) {
+        return Err(ValueError::new(format!("'{}' is not a path inside the repository", text.escape_debug()), HINT));
+    }
+    Ok(())
+}
+
+fn check_folder(text: &str) -> Result<(), ValueError> {
+    plain(text, "folder", "write a folder, such as .windlass/plans")
+}
+
+fn plain(text: &str, what: &str, hint: &'static str) -> Result<(), ValueError> {
+    if text.trim().is_empty() {
+        return Err(ValueError::new(format!("a {what} is blank"), hint));
+    }
+    if text.contains('\0') {
+        return Err(ValueError::new(format!("a {what} holds a NUL character"), hint));
+    }
+    Ok(())
+}
