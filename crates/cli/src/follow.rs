@@ -142,6 +142,7 @@ impl Only {
                 | Event::LoopPaused { .. }
                 | Event::StopRequested
                 | Event::SteeringQueued { .. }
+                | Event::RolledBack { .. }
                 | Event::LoopStopped { .. } => (None, None),
             },
         };

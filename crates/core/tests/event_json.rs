@@ -62,6 +62,12 @@ fn every_event() -> Vec<Event> {
         Event::LoopPaused { why: PauseReason::Limit { limit: limit.clone() } },
         Event::StopRequested,
         Event::SteeringQueued { id: "m1".into(), text: "繼續".into() },
+        Event::RolledBack {
+            to_iteration: 1,
+            commit: "c1".into(),
+            tree: "t1".into(),
+            saved: Some("refs/windlass/l1/rollback/9".into()),
+        },
         Event::LoopStopped {
             status: End::Exhausted,
             stop_reason: limit,
@@ -101,9 +107,10 @@ fn the_list_above_has_every_event() {
         Event::LoopPaused { .. } => 21,
         Event::StopRequested => 22,
         Event::SteeringQueued { .. } => 23,
-        Event::LoopStopped { .. } => 24,
+        Event::RolledBack { .. } => 24,
+        Event::LoopStopped { .. } => 25,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..25).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..26).collect::<Vec<_>>());
 }
 
 #[test]

@@ -470,6 +470,15 @@ fn inputs() -> Vec<Case> {
         Case { name: "stop", input: |_| Input::Stop },
         Case { name: "pause", input: |_| Input::Pause { now: false } },
         Case { name: "pause --now", input: |_| Input::Pause { now: true } },
+        Case {
+            name: "rolled back",
+            input: |_| Input::RolledBack {
+                to_iteration: 0,
+                commit: "c0".into(),
+                tree: String::new(),
+                saved: Some("refs/windlass/l1/rollback/1".into()),
+            },
+        },
         Case { name: "steer", input: |_| Input::Steer { id: "m1".into(), text: String::new() } },
     ]
 }

@@ -66,6 +66,7 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         | Event::PauseRequested { .. }
         | Event::LoopPaused { .. }
         | Event::SteeringQueued { .. }
+        | Event::RolledBack { .. }
         | Event::LoopStopped { .. } => {
             tracing::debug!(loop_id = %id, event = event.name());
         }

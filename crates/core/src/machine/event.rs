@@ -103,6 +103,16 @@ pub enum Event {
         id: String,
         text: String,
     },
+    /// Tree and branch are back at an earlier checkpoint; 0 is the base. What was undone is at `saved`.
+    RolledBack {
+        to_iteration: u32,
+        commit: String,
+        /// Empty where nobody knows it.
+        #[serde(default)]
+        tree: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saved: Option<String>,
+    },
     LoopStopped {
         status: End,
         stop_reason: StopReason,
@@ -207,6 +217,7 @@ impl Event {
             Event::LoopPaused { .. } => "loop_paused",
             Event::StopRequested => "stop_requested",
             Event::SteeringQueued { .. } => "steering_queued",
+            Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
         }
     }

@@ -145,6 +145,7 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
         Event::SteeringQueued { id, text } => {
             state.steering.push(Steering { id: id.clone(), text: text.clone(), delivered: None });
         }
+        Event::RolledBack { to_iteration, commit, tree, .. } => rolled_back(state, *to_iteration, commit, tree),
         Event::LoopStopped { status, stop_reason, verified, .. } => {
             state.status = Status::Ended { end: *status };
             state.stop_reason = Some(stop_reason.clone());
@@ -326,6 +327,7 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
         usage: crate::usage::total(&last.report.usage),
         at,
         duration_ms: last.report.duration_ms,
+        undone: false,
     });
 }
 
@@ -344,13 +346,34 @@ fn facts(state: &LoopState, last: &EndedTurn, checkpoint: &CheckpointReport) -> 
     })
 }
 
+/// Tree and agent memory move together: no session goes on, no turn is tried again, no verdict stands.
+fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &str) {
+    if state.head_commit() != Some(commit) {
+        state.gates.clear();
+        state.gate_runs.clear();
+        state.verified = false;
+    }
+    if let Some(workspace) = &mut state.workspace {
+        workspace.head_commit = Some(commit.to_owned());
+        workspace.tree = tree.to_owned();
+    }
+    for record in state.iterations.iter_mut().filter(|record| record.iteration > to_iteration) {
+        record.undone = true;
+    }
+    state.sessions.clear();
+    state.counters = Counters::default();
+    state.summary = None;
+    state.last_turn = None;
+    state.phase = Phase::Prepare;
+}
+
 fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
     state.phase = Phase::Decide;
     let verdicts = (0..state.spec.gates.len()).map(|index| {
         let verdict = state.gates.get(&index).map(|gate| gate.verdict.passed());
         verdict.map_or("skipped", |passed| if passed { "pass" } else { "fail" }).to_owned()
     });
-    if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration) {
+    if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration && !record.undone) {
         record.gates = verdicts.collect();
     }
     // Where nothing told the tree's hash, the commit tells as well whether anything changed.

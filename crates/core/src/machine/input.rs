@@ -68,6 +68,13 @@ pub enum Input {
         id: String,
         text: String,
     },
+    /// A person took the work back to an earlier checkpoint; 0 is the base.
+    RolledBack {
+        to_iteration: u32,
+        commit: String,
+        tree: String,
+        saved: Option<String>,
+    },
 }
 
 /// Limits raised when a loop is opened again; each is added to what stands.

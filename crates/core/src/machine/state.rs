@@ -170,6 +170,9 @@ pub struct IterationRecord {
     pub usage: Usage,
     pub at: Timestamp,
     pub duration_ms: u64,
+    /// A person went back to before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undone: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -260,6 +263,7 @@ impl LoopState {
         self.spec.gates.is_empty()
             || self.iterations.last().is_some_and(|record| {
                 record.iteration == self.iteration
+                    && !record.undone
                     && record.gates.len() == self.spec.gates.len()
                     && record.gates.iter().all(|verdict| verdict != "skipped")
             })

@@ -93,7 +93,7 @@ fn baseline(state: &LoopState) -> Option<String> {
 
 /// What the agent changed where it may not.
 fn protected(state: &LoopState) -> Option<String> {
-    let restored = &state.iterations.last()?.checkpoint.restored;
+    let restored = &state.iterations.last().filter(|last| !last.undone)?.checkpoint.restored;
     let files: Vec<String> = restored.iter().take(20).map(|file| file.path.clone()).collect();
     (!files.is_empty()).then(|| fill(PROTECTED, context! { files }))
 }
@@ -120,7 +120,7 @@ fn recovery(state: &LoopState) -> Option<String> {
 }
 
 fn refusal(state: &LoopState) -> Option<String> {
-    let judged = state.iterations.last()?;
+    let judged = state.iterations.last().filter(|last| !last.undone)?;
     let failing: Vec<Value> = state
         .gates
         .values()

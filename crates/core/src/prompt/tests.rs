@@ -46,6 +46,7 @@ fn record(commit: Option<&str>, files: u64) -> IterationRecord {
         usage: crate::usage::Usage::default(),
         at: jiff::Timestamp::UNIX_EPOCH,
         duration_ms: 0,
+        undone: false,
     }
 }
 

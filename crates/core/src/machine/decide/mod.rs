@@ -64,6 +64,9 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Stop => batch.stop()?,
         Input::Pause { now } => batch.pause(*now)?,
         Input::Steer { id, text } => batch.steer(id, text)?,
+        Input::RolledBack { to_iteration, commit, tree, saved } => {
+            batch.rolled_back(*to_iteration, commit, tree, saved.as_deref())?;
+        }
     }
     Ok(batch.events)
 }

@@ -1,4 +1,4 @@
-//! What people ask of a loop: stop, pause, steer.
+//! What people ask of a loop: stop, pause, steer, go back.
 
 use super::{Batch, Refusal};
 use crate::machine::event::{Event, Interrupt};
@@ -75,6 +75,30 @@ impl Batch {
             Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => true,
             Phase::Checkpoint | Phase::Decide => false,
         }
+    }
+
+    /// Nothing may be at work in the tree while it moves.
+    pub(super) fn rolled_back(
+        &mut self,
+        to_iteration: u32,
+        commit: &str,
+        tree: &str,
+        saved: Option<&str>,
+    ) -> Result<(), Refusal> {
+        match &self.state.status {
+            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        }
+        if self.state.workspace.is_none() || to_iteration > self.state.iteration {
+            return Err(Refusal::Stale);
+        }
+        self.push(Event::RolledBack {
+            to_iteration,
+            commit: commit.to_owned(),
+            tree: tree.to_owned(),
+            saved: saved.map(str::to_owned),
+        });
+        Ok(())
     }
 
     pub(super) fn steer(&mut self, id: &str, text: &str) -> Result<(), Refusal> {
