@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
+use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_engine::config::Options;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 
@@ -25,6 +26,8 @@ struct AgentReport {
     installed: bool,
     path: Option<PathBuf>,
     version: Option<String>,
+    /// What logs it in.
+    login: Option<&'static str>,
     problem: Option<String>,
 }
 
@@ -39,7 +42,8 @@ pub async fn agents(context: &Context, args: &ReportArgs) -> Result<Exit, Failur
     for agent in &reports {
         let mark = if agent.installed { style.good("✓") } else { style.bad("✗") };
         let detail = match (&agent.version, &agent.problem) {
-            (Some(version), _) => version.clone(),
+            (Some(version), Some(problem)) => format!("{version}  {}", style.warn(problem)),
+            (Some(version), None) => version.clone(),
             (None, Some(problem)) => style.dim(problem),
             (None, None) => "installed".to_owned(),
         };
@@ -54,8 +58,9 @@ async fn agent_reports(context: &Context) -> Result<Vec<AgentReport>, Failure> {
     let project = context.project_if_any().await;
     let settings = context.settings(project.as_deref(), Options::default())?;
     let mut reports = Vec::new();
-    for (name, known) in &settings.agents {
-        let profile = &known.profile;
+    for (name, agent) in &settings.agents {
+        let profile = &agent.profile;
+        let known = KnownAgent::of(profile.adapter());
         let program = profile.command.first().cloned().unwrap_or_default();
         let display_name = profile.display_name.clone().unwrap_or_else(|| name.clone());
         let mut report = AgentReport {
@@ -65,6 +70,7 @@ async fn agent_reports(context: &Context) -> Result<Vec<AgentReport>, Failure> {
             installed: false,
             path: None,
             version: None,
+            login: known.map(|known| known.login),
             problem: None,
         };
         if program == "{self}" {
@@ -76,15 +82,34 @@ async fn agent_reports(context: &Context) -> Result<Vec<AgentReport>, Failure> {
                 Some(path) => {
                     report.installed = true;
                     report.version = version_of(&path).await;
+                    report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
                     report.path = Some(path);
                 }
                 None if program.is_empty() => report.problem = Some("its profile has no command".into()),
-                None => report.problem = Some(format!("{program} is not on the PATH")),
+                None => {
+                    let get = known.map_or(String::new(), |known| format!("; npm install -g {}", known.npm_package));
+                    report.problem = Some(format!("{program} is not on the PATH{get}"));
+                }
             }
         }
         reports.push(report);
     }
     Ok(reports)
+}
+
+/// A version that Windlass was not tried with, said so.
+fn untried(known: &KnownAgent, version: Option<&str>) -> Option<String> {
+    let (from, below) = known.known_good;
+    match known.is_known_good(version?) {
+        Some(true) | None => None,
+        Some(false) => Some(format!("not tried with Windlass, which knows {from} up to {below}")),
+    }
+}
+
+/// The first known agent that is installed, which is what `run` takes when none is named.
+pub fn first_installed(context: &Context) -> Option<String> {
+    let found = KNOWN_AGENTS.iter().find(|known| find_program(context, None, known.name).is_some());
+    found.map(|known| known.name.to_owned())
 }
 
 fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Option<PathBuf> {

@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{self, Follower};
 use crate::style::Style;
-use crate::{loops, status, suggest};
+use crate::{loops, machine_report, status, suggest};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             goal,
             name: name.clone(),
             agent_command: args.agent_command.clone(),
+            installed_agent: machine_report::first_installed(context),
             no_loop: args.no_loop,
             iter: args.iter.clone(),
             time: args.time.clone(),

@@ -43,6 +43,7 @@ pub enum FieldKind {
     Switch,
     Count,
     Output,
+    Adapter,
 }
 
 impl FieldKind {
@@ -54,6 +55,7 @@ impl FieldKind {
             FieldKind::Switch => "true or false",
             FieldKind::Count => "a whole number",
             FieldKind::Output => "text or jsonl",
+            FieldKind::Adapter => "the name of an adapter",
         }
     }
 
@@ -65,13 +67,24 @@ impl FieldKind {
             FieldKind::Switch => "true",
             FieldKind::Count => "5",
             FieldKind::Output => "\"jsonl\"",
+            FieldKind::Adapter => "\"claude\"",
         }
     }
 }
 
 /// Every field of a profile.
-pub const PROFILE_FIELDS: [ProfileField; 12] = [
+pub const PROFILE_FIELDS: [ProfileField; 14] = [
     ProfileField { name: "display_name", kind: FieldKind::Text, doc: "How people call it" },
+    ProfileField {
+        name: "adapter",
+        kind: FieldKind::Adapter,
+        doc: "Whose language it speaks: command, claude, codex, copilot, opencode, gemini or qwen",
+    },
+    ProfileField {
+        name: "args",
+        kind: FieldKind::Texts,
+        doc: "Arguments on top of those that a known agent is started with",
+    },
     ProfileField {
         name: "command",
         kind: FieldKind::Texts,
@@ -122,7 +135,9 @@ pub fn built_in_agents() -> BTreeMap<String, AgentProfile> {
         output: Some(OutputFormat::Jsonl),
         ..AgentProfile::default()
     };
-    BTreeMap::from([("demo".to_owned(), demo)])
+    let mut agents = windlass_agents::built_in_profiles();
+    agents.insert("demo".to_owned(), demo);
+    agents
 }
 
 pub(super) fn built_in() -> BTreeMap<String, Profile> {
@@ -207,17 +222,23 @@ fn value_of(kind: FieldKind, item: &Item) -> Option<Result<Json, ValueError>> {
         FieldKind::Count => Ok(json!(u32::try_from(item.as_integer()?.max(0)).unwrap_or(u32::MAX))),
         FieldKind::Texts => texts(item.as_array()?).map(|texts| json!(texts)),
         FieldKind::TextMap => text_map(entries(item.as_table_like()?)),
-        FieldKind::Output => match item.as_str()? {
-            word @ ("text" | "jsonl") => Ok(json!(word)),
-            other => {
-                let hint = match nearest(other, ["text", "jsonl"]) {
-                    Some(near) => format!("did you mean '{near}'?"),
-                    None => "use text or jsonl".to_owned(),
-                };
-                Err(ValueError::new(format!("'{}' is not a known output", other.escape_debug()), hint))
-            }
-        },
+        FieldKind::Output => one_of(item.as_str()?, "output", &["text", "jsonl"]),
+        FieldKind::Adapter => {
+            let known = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen"];
+            one_of(item.as_str()?, "adapter", &known)
+        }
     })
+}
+
+fn one_of(word: &str, what: &str, known: &[&str]) -> Result<Json, ValueError> {
+    if known.contains(&word) {
+        return Ok(json!(word));
+    }
+    let hint = match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!("use {}", known.join(", ")),
+    };
+    Err(ValueError::new(format!("'{}' is not a known {what}", word.escape_debug()), hint))
 }
 
 fn text_map(entries: Vec<(&toml_edit::Key, &Item)>) -> Result<Json, ValueError> {

@@ -62,6 +62,10 @@ fn kind_schema(kind: FieldKind) -> Json {
         FieldKind::Switch => json!({ "type": "boolean" }),
         FieldKind::Count => json!({ "type": "integer" }),
         FieldKind::Output => json!({ "enum": ["text", "jsonl"], "default": "text" }),
+        FieldKind::Adapter => {
+            let known = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen"];
+            json!({ "enum": known, "default": "command" })
+        }
     }
 }
 

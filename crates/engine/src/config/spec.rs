@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use windlass_core::ids::is_valid_name;
-use windlass_core::profile::{AgentProfile, OutputFormat};
+use windlass_agents::KnownAgent;
+use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
@@ -181,6 +182,11 @@ const MODEL: &str = "{model}";
 fn fill_model(settings: &Settings, choice: &mut AgentChoice, notes: &mut Vec<String>) -> Result<(), UsageError> {
     let agent = choice.name.clone();
     let profile = &mut choice.profile;
+    if profile.adapter() != AdapterKind::Command {
+        // Its adapter knows how to say it.
+        profile.model = settings.model.value.clone().or_else(|| profile.model.take());
+        return Ok(());
+    }
     let words = || profile.command.iter().chain(&profile.resume_args).chain(profile.env.values());
     let takes_model = words().any(|word| word.contains(MODEL));
     match (&settings.model.value, takes_model) {
@@ -276,6 +282,12 @@ fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, U
 
 /// Whether the agent's output can carry one of these numbers. JSON lines always can; in text a pattern finds them.
 fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
+    if let Some(known) = KnownAgent::of(profile.adapter()) {
+        // Tokens always; dollars where it names them or its model has a price.
+        let nothing = windlass_core::usage::Usage::default();
+        let priced = || profile.model.as_deref().is_some_and(|model| windlass_agents::price(model, &nothing).is_some());
+        return !groups.contains(&"cost") || known.names_cost || priced();
+    }
     match profile.output.unwrap_or_default() {
         OutputFormat::Jsonl => true,
         OutputFormat::Text => profile.usage_pattern.as_deref().is_some_and(|pattern| {

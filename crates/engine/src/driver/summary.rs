@@ -118,14 +118,22 @@ async fn ask(
     };
     let mut transcript = TranscriptReader::new(files, &state.spec.agent.profile, &SessionFacts::default());
     let mut watcher = TurnWatcher::new(None, prompt);
+    // The watcher keeps only the end of what was said, and the answer's first mark is at its beginning.
+    let mut said = TurnHistory::default();
     loop {
         let batch = transcript.read().map_err(|source| transcript_error(&files.dir, source))?;
-        batch.events.iter().for_each(|event| watcher.see(event));
+        batch.events.iter().for_each(|event| {
+            watcher.see(event);
+            said.see(event);
+        });
         if !batch.progressed {
             break;
         }
     }
-    transcript.finish().iter().for_each(|event| watcher.see(event));
+    transcript.finish().iter().for_each(|event| {
+        watcher.see(event);
+        said.see(event);
+    });
     let exit = record.as_ref().and_then(|record| match &record.ended {
         Ended::Exited { code } => Some(windlass_agents::Exit::Code(*code)),
         Ended::Signaled { signal } => Some(windlass_agents::Exit::Signal(*signal)),
@@ -134,7 +142,7 @@ async fn ask(
     let outcome = exit.map(|exit| transcript.outcome(exit, engine.clock.now()));
     let report = watcher.report(TurnOutcome::Finished, exit, 0);
     let answer = match outcome {
-        Some(TurnOutcome::Finished) if !ending => Ok(report.last_words),
+        Some(TurnOutcome::Finished) if !ending => Ok(said.last_words()),
         Some(outcome) => Err(format!("the agent did not answer: {outcome:?}")),
         None => Err("the agent could not be asked".to_owned()),
     };
