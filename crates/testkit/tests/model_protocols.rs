@@ -192,6 +192,15 @@ fn requests_without_tools_are_answered_apart() {
 }
 
 #[test]
+fn requests_apart_can_be_made_to_fail_as_well() {
+    let server = ModelServer::with_toml("apart_fail = \"auth\"\n[[turn]]\nsteps = [{ say = \"x\" }]");
+    let mut request = Api::Chat.request(&["name this"], 0, true);
+    request.as_object_mut().expect("it is one").remove("tools");
+    assert_eq!(post(&server, Api::Chat, &request).status, 401);
+    assert_eq!(server.requests()[0].answer, Answered::Apart);
+}
+
+#[test]
 fn tokens_are_counted_and_other_paths_are_logged() {
     let server = ModelServer::with_toml("[[turn]]\nsteps = [{ say = \"x\" }]");
     let count = client::post_path(&server.url(), "/v1/messages/count_tokens", &json!({}));

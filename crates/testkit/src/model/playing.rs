@@ -17,6 +17,7 @@ use super::tools;
 pub(super) enum Answer {
     /// Whatever has no tools is no step of the agent's work: a title, a summary.
     Apart(Reply),
+    ApartFail(Failure),
     Reply {
         hold: Option<String>,
         reply: Reply,
@@ -60,7 +61,11 @@ impl Player {
     pub(super) fn play(&self, asked: &Asked, gates: &Gates) -> Played {
         if asked.tools.is_empty() {
             let usage = Usage { input: 100, cached: 0, output: 5, thinking: 0 };
-            return Played { turn: 0, step: 0, answer: Answer::Apart(Reply::text(&self.script.apart, usage)) };
+            let answer = match &self.script.apart_fail {
+                Some(failure) => Answer::ApartFail(failure.clone()),
+                None => Answer::Apart(Reply::text(&self.script.apart, usage)),
+            };
+            return Played { turn: 0, step: 0, answer };
         }
         let number = self.number(asked);
         let pick = self.script.pick(asked.prompt(), number, asked.step);

@@ -3,7 +3,8 @@
 //! ```toml
 //! select = "prompts"      # the n-th prompt of the session plays the n-th turn, so a fresh session starts at the first;
 //!                         # "starts": the server counts turns over all sessions. The last turn repeats.
-//! apart = "A title"       # the answer to requests that list no tools
+//! apart = "A title"       # the answer to requests that list no tools: titles, summaries
+//! apart_fail = "overflow" # or fail them; without it a CLI that compacts its transcript believes that it helped
 //!
 //! [[turn]]
 //! contains = "review"     # only for prompts with this text; such turns are looked at first and are not counted
@@ -38,6 +39,9 @@ pub struct Script {
     pub select: Select,
     #[serde(default = "default_apart")]
     pub apart: String,
+    /// Fail those requests instead, as a service does whose failure is not about one request.
+    #[serde(default)]
+    pub apart_fail: Option<Failure>,
     #[serde(rename = "turn")]
     pub turns: Vec<Turn>,
 }

@@ -13,6 +13,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::asked::{Asked, Wire};
+use super::failure::Failure;
 use super::gates::Gates;
 use super::http::{self, Request};
 use super::playing::{Answer, Player};
@@ -264,7 +265,7 @@ fn serve(shared: &Shared, stream: &TcpStream) -> io::Result<()> {
     }
     let played = shared.player.play(&asked, &shared.gates);
     let how = match &played.answer {
-        Answer::Apart(_) => Answered::Apart,
+        Answer::Apart(_) | Answer::ApartFail(_) => Answered::Apart,
         Answer::Reply { .. } => Answered::Reply,
         Answer::Fail { .. } => Answered::Fail,
     };
@@ -281,16 +282,12 @@ fn send_answer(shared: &Shared, stream: &TcpStream, asked: &Asked, answer: &Answ
     let (hold, reply) = match answer {
         Answer::Apart(reply) => (&None, reply),
         Answer::Reply { hold, reply } => (hold, reply),
+        Answer::ApartFail(failure) => return send_failure(shared, stream, asked, failure),
         Answer::Fail { hold, failure } => {
             if hold.as_ref().is_some_and(|gate| !shared.gates.pass(gate)) {
                 return Ok(false);
             }
-            if failure.in_stream && asked.stream {
-                return send_frames(shared, stream, &failure.streamed(asked));
-            }
-            let sent = failure.sent(asked);
-            http::send(stream, sent.status, &sent.headers, sent.body.to_string().as_bytes())?;
-            return Ok(true);
+            return send_failure(shared, stream, asked, failure);
         }
     };
     if hold.as_ref().is_some_and(|gate| !shared.gates.pass(gate)) {
@@ -314,6 +311,15 @@ fn send_answer(shared: &Shared, stream: &TcpStream, asked: &Asked, answer: &Answ
         Wire::Gemini => gemini::whole(asked, reply),
     };
     http::send(stream, 200, &[], whole.to_string().as_bytes())?;
+    Ok(true)
+}
+
+fn send_failure(shared: &Shared, stream: &TcpStream, asked: &Asked, failure: &Failure) -> io::Result<bool> {
+    if failure.in_stream && asked.stream {
+        return send_frames(shared, stream, &failure.streamed(asked));
+    }
+    let sent = failure.sent(asked);
+    http::send(stream, sent.status, &sent.headers, sent.body.to_string().as_bytes())?;
     Ok(true)
 }
 
