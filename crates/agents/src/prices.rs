@@ -14,7 +14,7 @@ const TABLE: &str = include_str!("../prices.toml");
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// When the prices were looked up.
+    /// The release of the newest model in the list they are from.
     as_of: String,
     models: BTreeMap<String, Price>,
 }
@@ -35,7 +35,7 @@ struct Price {
 
 static PRICES: LazyLock<Option<Table>> = LazyLock::new(|| toml::from_str(TABLE).ok());
 
-/// The day of the price table.
+/// How recent the price table is: the release of the newest model in its source.
 pub fn prices_as_of() -> &'static str {
     PRICES.as_ref().map_or("", |table| &table.as_of)
 }

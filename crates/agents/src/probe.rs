@@ -13,7 +13,7 @@ pub struct KnownAgent {
     pub display_name: &'static str,
     /// Arguments that make it print its version and nothing else.
     pub version_args: &'static [&'static str],
-    /// The versions it was tried with: from the first, and below the second.
+    /// From the one version it was tried with, and below the second, which is a guess: where a change may be expected.
     pub known_good: (&'static str, &'static str),
     /// What to run to log in.
     pub login: &'static str,
@@ -38,7 +38,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         name: "claude",
         display_name: "Claude Code",
         version_args: &["--version"],
-        known_good: ("2.1.0", "2.2.0"),
+        known_good: ("2.1.325", "2.2.0"),
         login: "claude auth login",
         key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
         npm_package: "@anthropic-ai/claude-code",
@@ -98,7 +98,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         name: "opencode",
         display_name: "OpenCode",
         version_args: &["--version"],
-        known_good: ("1.18.0", "1.19.0"),
+        known_good: ("1.18.33", "1.19.0"),
         login: "opencode auth login",
         // Each provider has its own.
         key_variables: &[],
@@ -114,7 +114,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         name: "qwen",
         display_name: "Qwen Code",
         version_args: &["--version"],
-        known_good: ("0.24.0", "0.25.0"),
+        known_good: ("0.24.4", "0.25.0"),
         login: "qwen",
         key_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
         npm_package: "@qwen-code/qwen-code",
