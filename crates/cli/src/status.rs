@@ -7,6 +7,7 @@ use windlass_core::machine::{LoopState, Phase};
 use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
 use windlass_core::stop::{End, Status, StopReason};
 use windlass_core::usage::Usage;
+use windlass_engine::loop_log;
 
 use crate::render::{pause, reason};
 use crate::style::{Style, one_line, short};
@@ -133,6 +134,11 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     let mut row = |label: &str, value: String| {
         let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<8}")));
     };
+    if state.status.is_ended()
+        && let Some(line) = loop_log::result_line(state)
+    {
+        row("result", line);
+    }
     let took = human(state.elapsed_ms);
     row("loop", format!("{}, {} in {took}", state.name, count(state.iteration, "iteration")));
     if let Some(used) = usage(&state.usage.total()) {

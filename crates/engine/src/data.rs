@@ -63,6 +63,12 @@ impl DataDir {
         self.root.join("pristine").join(&id.0)
     }
 
+    /// The loop's log for people. The end of an id is what tells two of the same minute apart.
+    pub fn loop_log(&self, name: &str, id: &LoopId) -> PathBuf {
+        let tail = id.0.char_indices().rev().nth(7).map_or(id.0.as_str(), |(start, _)| &id.0[start..]);
+        self.root.join("logs").join(format!("{name}-{tail}.log"))
+    }
+
     /// Where detached drivers say what went wrong before anybody listens.
     pub fn driver_log(&self, id: &LoopId) -> PathBuf {
         self.transcripts(id).join("driver.log")

@@ -21,6 +21,7 @@ use crate::driver::{DriveError, Driver, Left};
 use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::log_lines;
+use crate::loop_log;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::view::catalogue_entry;
@@ -193,6 +194,7 @@ impl Engine {
         for event in &events {
             log_lines::log(&state, event);
         }
+        loop_log::append(&self.data, &state, now, &events);
         Ok(Held { state, token })
     }
 
@@ -257,6 +259,7 @@ impl Engine {
         for event in &events {
             log_lines::log(&next, event);
         }
+        loop_log::append(&self.data, &held.state, now, &events);
         held.state = next;
         Ok(())
     }

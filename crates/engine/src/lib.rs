@@ -15,6 +15,7 @@ pub mod feed;
 pub mod git;
 pub mod journal;
 mod log_lines;
+pub mod loop_log;
 pub mod socket;
 pub mod store;
 pub mod summariser;

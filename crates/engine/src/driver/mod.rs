@@ -24,6 +24,7 @@ use crate::engine::Engine;
 use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::log_lines;
+use crate::loop_log;
 use crate::socket::Line;
 use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
@@ -263,6 +264,7 @@ impl Driver {
         for event in &events {
             log_lines::log(&self.state, event);
         }
+        loop_log::append(&self.engine.data, &self.state, at, &events);
         self.state = next;
         self.line.tell();
         Ok(())

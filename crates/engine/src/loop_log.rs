@@ -1,0 +1,151 @@
+//! A log file for each loop, in fixed words that people grep for and follow with `tail -f`.
+//!
+//! Best effort: the journal is what counts, so a log that cannot be written costs nothing but the log.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt;
+
+use jiff::Timestamp;
+use windlass_core::agent::TurnOutcome;
+use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, evolve};
+use windlass_core::spec::Done;
+
+use crate::data::{DataDir, private_dir};
+
+const LONGEST: usize = 300;
+
+/// Appends what the events mean. `state` is the loop before them.
+pub(crate) fn append(data: &DataDir, state: &LoopState, at: Timestamp, events: &[Event]) {
+    let clock = at.strftime("%H:%M:%S");
+    let mut text = String::new();
+    // What a loop came to includes what the same decision said before its end.
+    let folds = events.iter().any(|event| matches!(event, Event::LoopStopped { .. }));
+    let mut now = Cow::Borrowed(state);
+    for event in events {
+        for line in lines(&now, event) {
+            let _ = writeln!(text, "[{clock}] {line}");
+        }
+        if folds {
+            now = Cow::Owned(evolve(now.into_owned(), at, event));
+        }
+    }
+    if text.is_empty() {
+        return;
+    }
+    let path = data.loop_log(&state.name, &state.id);
+    let written = path.parent().map_or(Ok(()), private_dir).and_then(|()| {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
+        file.write_all(text.as_bytes())
+    });
+    if let Err(error) = written {
+        tracing::debug!(path = %path.display(), %error, "the loop's log cannot be written");
+    }
+}
+
+fn lines(state: &LoopState, event: &Event) -> Vec<String> {
+    match event {
+        Event::LoopOpened { .. } => vec![format!("Loop {}: {}", state.name, condition(state))],
+        Event::IterationStarted { iteration } => vec![format!("Iteration {iteration}: Starting...")],
+        Event::TurnEnded { turn, report } => match &report.outcome {
+            TurnOutcome::Failed { message, .. }
+            | TurnOutcome::NotStarted { message, .. }
+            | TurnOutcome::RateLimited { message, .. } => {
+                vec![format!("Iteration {}: {}", turn.iteration, one_line(message))]
+            }
+            TurnOutcome::Finished | TurnOutcome::Interrupted | TurnOutcome::CutOff => Vec::new(),
+        },
+        Event::Summarised { summary, .. } => summary.problem.iter().map(|problem| one_line(problem)).collect(),
+        Event::Checkpointed { turn, checkpoint } => checkpointed(state, turn.iteration, checkpoint),
+        Event::GateEnded { gate, report } => {
+            let verdict = if report.verdict.passed() { "passed" } else { "failed" };
+            let on = if gate.iteration == 0 { " on the base" } else { "" };
+            vec![format!("Gate {verdict}{on}: {}", one_line(&report.command))]
+        }
+        Event::WaitStarted { until, why } => {
+            vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(why))]
+        }
+        Event::RolledBack { to_iteration, .. } => vec![format!("Rolled back to iteration {to_iteration}")],
+        Event::LoopStopped { stop_reason, .. } => {
+            let mut lines = vec![format!("Loop stopped: {}", stop_reason.name())];
+            lines.extend(result_line(state));
+            lines
+        }
+        Event::LoopPaused { .. } => vec!["Loop paused".to_owned()],
+        Event::LoopCreated { .. }
+        | Event::DriverAttached
+        | Event::PhaseEntered { .. }
+        | Event::WorkspaceOpened { .. }
+        | Event::TurnStarted { .. }
+        | Event::SessionFound { .. }
+        | Event::TurnInterrupted { .. }
+        | Event::SessionLost { .. }
+        | Event::WorkspaceSetUp
+        | Event::IterationJudged { .. }
+        | Event::ClaimRefused { .. }
+        | Event::ProgressStalled { .. }
+        | Event::WaitEnded
+        | Event::PauseRequested { .. }
+        | Event::StopRequested
+        | Event::SteeringQueued { .. } => Vec::new(),
+    }
+}
+
+fn checkpointed(state: &LoopState, iteration: u32, checkpoint: &CheckpointReport) -> Vec<String> {
+    let last = state.last_turn.as_ref();
+    let words = state.summary.as_ref().map(|said| said.summary.as_str());
+    let words = words.or(last.map(|last| last.report.last_words.as_str())).unwrap_or_default();
+    let words = if words.trim().is_empty() { "No significant actions in this iteration." } else { words };
+    let mut lines = vec![format!("Iteration {iteration} summary: {}", one_line(words))];
+    if checkpoint.files_changed > 0
+        && let Some(commit) = &checkpoint.commit
+    {
+        lines.push(format!("Committed: {}", commit.chars().take(7).collect::<String>()));
+    }
+    let this = last.is_some_and(|last| last.report.outcome.is_finished());
+    let succeeded = state.iterations.iter().filter(|record| record.success).count() + usize::from(this);
+    let failed = state.iterations.len() + 1 - succeeded;
+    lines.push(format!("=== Iteration {iteration} complete: {succeeded} succeeded, {failed} failed ==="));
+    lines
+}
+
+fn condition(state: &LoopState) -> String {
+    match &state.spec.done {
+        Done::Count { iterations } => format!("{iterations} iterations"),
+        Done::Duration { ms } => windlass_core::duration::human(*ms),
+        Done::Promise { .. } => "until the completion promise".to_owned(),
+        Done::Gates => "one turn, then the gates".to_owned(),
+    }
+}
+
+/// What came of a loop that works so many times or so long: `5/5 attempted, 4 succeeded, 1 failed`.
+pub fn result_line(state: &LoopState) -> Option<String> {
+    let of = match &state.spec.done {
+        Done::Count { iterations } => format!("/{iterations}"),
+        Done::Duration { .. } => String::new(),
+        Done::Promise { .. } | Done::Gates => return None,
+    };
+    let succeeded = state.iterations.iter().filter(|record| record.success).count();
+    // A turn that the clock ended did not fail.
+    let timed_out = state.iterations.last().is_some_and(|record| {
+        !record.success
+            && state
+                .last_turn
+                .as_ref()
+                .is_some_and(|last| last.key == record.turn && matches!(last.interrupt, Some(Interrupt::Limit { .. })))
+    });
+    let failed = state.iterations.len() - succeeded - usize::from(timed_out);
+    let mut line =
+        format!("Loop execution complete: {}{of} attempted, {succeeded} succeeded, {failed} failed", state.iteration);
+    if timed_out {
+        line.push_str(", 1 ended by the time limit");
+    }
+    Some(line)
+}
+
+fn one_line(text: &str) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    if line.chars().count() <= LONGEST { line } else { line.chars().take(LONGEST).chain(['…']).collect() }
+}
