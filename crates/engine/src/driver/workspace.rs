@@ -60,7 +60,7 @@ pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
     }
 }
 
-fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
+pub(crate) fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
     let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
     serde_json::from_value(known.handle.clone())
         .map_err(|error| DriveError::Lost(format!("the workspace's record cannot be read: {error}")))
@@ -170,6 +170,15 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     };
     let restored = context.engine.workspaces.restore_to(&handle(state)?, &request).await?;
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
+}
+
+/// Keeps git's hands off the files that are copied into the workspace.
+pub(super) fn leave_out(context: &Context, state: &LoopState) -> Result<(), DriveError> {
+    let copied = &state.spec.workspace.copy;
+    if copied.is_empty() {
+        return Ok(());
+    }
+    Ok(context.engine.workspaces.leave_out(&handle(state)?, copied)?)
 }
 
 /// The files that differ from the last checkpoint, by name.
