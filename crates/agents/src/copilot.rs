@@ -41,11 +41,19 @@ pub(crate) struct Copilot {
     before: UsageByModel,
     model: String,
     messages: u64,
+    /// The last thought: it comes both with its message and in a line of its own.
+    thought: String,
 }
 
 impl Copilot {
     pub(crate) fn new(facts: &SessionFacts) -> Self {
-        Self { session: facts.session.clone(), before: facts.usage_before.clone(), model: String::new(), messages: 0 }
+        Self {
+            session: facts.session.clone(),
+            before: facts.usage_before.clone(),
+            model: String::new(),
+            messages: 0,
+            thought: String::new(),
+        }
     }
 }
 
@@ -57,7 +65,7 @@ impl Dialect for Copilot {
         let data = &line["data"];
         match text(line, "type") {
             "assistant.message" => self.message(line, turn),
-            "assistant.reasoning" => turn.thinking(text(data, "content")),
+            "assistant.reasoning" => self.think(text(data, "content"), turn),
             "tool.execution_start" => {
                 turn.tool_use(text(data, "toolCallId"), text(data, "toolName"), &data["arguments"])
             }
@@ -111,12 +119,19 @@ impl Dialect for Copilot {
 }
 
 impl Copilot {
+    fn think(&mut self, thought: &str, turn: &mut Turn<'_>) {
+        if self.thought != thought {
+            turn.thinking(thought);
+            thought.clone_into(&mut self.thought);
+        }
+    }
+
     fn message(&mut self, line: &Value, turn: &mut Turn<'_>) {
         let data = &line["data"];
         turn.recovered();
         self.messages += 1;
         text(data, "model").clone_into(&mut self.model);
-        turn.thinking(text(data, "reasoningText"));
+        self.think(text(data, "reasoningText"), turn);
         let of_sub_agent = !text(data, "parentToolCallId").is_empty() || !text(line, "agentId").is_empty();
         if of_sub_agent { turn.thinking(text(data, "content")) } else { turn.text(text(data, "content")) }
     }

@@ -174,6 +174,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "invalid session identifier",
             "no session, task, or name matched",
             "no session found",
+            "no previous sessions found",
         ],
     ),
     (
@@ -238,6 +239,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "finish reason",
             "finish_reason",
             "stream_truncated",
+            "terminated (cause",
             "socket",
             "network",
             "timed out",

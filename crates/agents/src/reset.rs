@@ -25,11 +25,25 @@ pub(crate) fn in_fields(value: &Value) -> Option<Reset> {
 fn search(value: &Value, depth: u32) -> Option<Reset> {
     match value {
         Value::Object(fields) => {
-            fields.iter().find_map(|(name, value)| field(name, value)).or_else(|| deeper(fields.values(), depth))
+            let named = fields.iter().find_map(|(name, value)| field(name, value));
+            named.or_else(|| longest(fields)).or_else(|| deeper(fields.values(), depth))
         }
         Value::Array(items) => deeper(items.iter(), depth),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
+}
+
+/// Of the several limits that OpenAI's headers tell about, nothing says which one was hit: the longest is safe.
+fn longest(fields: &serde_json::Map<String, Value>) -> Option<Reset> {
+    let limits = fields.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("x-ratelimit-reset"));
+    let mut ends = limits.filter_map(|(_, value)| span(value).or_else(|| time(value)));
+    let first = ends.next()?;
+    Some(ends.fold(first, |longest, end| match (longest, end) {
+        (Reset::AfterMs(a), Reset::AfterMs(b)) => Reset::AfterMs(a.max(b)),
+        (Reset::At(a), Reset::At(b)) => Reset::At(a.max(b)),
+        (Reset::At(_), Reset::AfterMs(_)) => longest,
+        (Reset::AfterMs(_), Reset::At(_)) => end,
+    }))
 }
 
 fn deeper<'a>(mut values: impl Iterator<Item = &'a Value>, depth: u32) -> Option<Reset> {
@@ -158,6 +172,9 @@ mod tests {
         assert_eq!(in_fields(&json!({"headers": {"retry-after": "90"}})), Some(Reset::AfterMs(90_000)));
         assert_eq!(in_fields(&json!({"retry-after": "Sun, 15 Nov 2026 20:06:52 GMT"})), at("2026-11-15T20:06:52Z"));
         assert_eq!(in_fields(&json!({"details": [{"retryDelay": "34.5s"}]})), Some(Reset::AfterMs(34_500)));
+        let both = json!({"x-ratelimit-reset-requests": "90s", "x-ratelimit-reset-tokens": "1m40s"});
+        assert_eq!(in_fields(&both), Some(Reset::AfterMs(100_000)));
+        assert_eq!(in_fields(&json!({"X-RateLimit-Reset": "1794772294000"})), at("2026-11-15T19:51:34Z"));
         assert_eq!(in_fields(&json!({"retryDelayMs": 1000})), Some(Reset::AfterMs(1000)));
         assert_eq!(in_fields(&json!({"message": "retry-after 5", "reset": "soon", "resetsAt": 3})), None);
         assert_eq!(in_fields(&json!({"retry_after": -1, "x": {"retryAfter": 1e300}})), None);

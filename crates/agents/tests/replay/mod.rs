@@ -54,9 +54,12 @@ impl Recording {
     fn read(path: &Path, from: Option<&str>) -> Recording {
         let beside = |extension: &str| fs::read(path.with_extension(extension)).ok();
         let meta: Value = beside("meta.json").map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).unwrap());
-        let exit = match i32::try_from(meta["exit"].as_i64().unwrap_or(0)).unwrap() {
-            code if code < 0 => Exit::Signal(-code),
-            code => Exit::Code(code),
+        let number = |name: &str| meta[name].as_i64().map(|number| i32::try_from(number).unwrap());
+        // The one recorder writes a signal as a negative exit code, the other by itself.
+        let exit = match (number("exit"), number("signal")) {
+            (None, Some(signal)) => Exit::Signal(signal),
+            (Some(code), _) if code < 0 => Exit::Signal(-code),
+            (code, _) => Exit::Code(code.unwrap_or(0)),
         };
         Recording {
             case: path.file_stem().unwrap().to_string_lossy().into_owned(),
