@@ -18,6 +18,7 @@ mod show;
 mod status;
 mod style;
 mod suggest;
+mod work;
 
 use std::process::ExitCode;
 
@@ -91,6 +92,10 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(args) => run::resume(&context, args).await,
         Command::Restart(args) => run::restart(&context, args).await,
         Command::Steer(args) => control::steer(&context, args).await,
+        Command::Diff(args) => work::diff(&context, args).await,
+        Command::Rollback(args) => work::rollback(&context, args).await,
+        Command::Merge(args) => work::merge(&context, args).await,
+        Command::Clean(args) => work::clean(&context, args).await,
         Command::Agents(args) => machine_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
         Command::Config(args) => match &args.command {

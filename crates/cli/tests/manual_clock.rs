@@ -308,3 +308,39 @@ async fn a_gate_has_ten_minutes() {
     assert_eq!(state.gates[&0].verdict, windlass_core::machine::Verdict::TimedOut);
     assert_eq!(state.status, Status::Ended { end: End::Exhausted });
 }
+
+#[tokio::test]
+async fn x_4_a_refine_loop_goes_on_after_a_failure_but_not_at_once() {
+    let world = World::new();
+    let agent = world.script(
+        r#"
+        [[turn]]
+        steps = [{ write = { path = "half", content = "1" } }, { stderr = "boom" }, { exit = 1 }]
+        [[turn]]
+        steps = [{ exit = 1 }]
+        [[turn]]
+        steps = [{ append = { path = "whole", content = "1" } }, { say = "done" }]
+    "#,
+    );
+    let clock = clock();
+    let engine = engine(&world, &clock);
+    let options = Options { recipe: Some("refine".into()), ..Options::default() };
+    let held = create(&engine, &world, &agent, options).await;
+    let mut watched = Watched::drive(&engine, held);
+    // 10 seconds, then 20: no hot spin, however the agent fails.
+    for (waits, wait) in [(1, 10 * SECOND), (2, 20 * SECOND)] {
+        watched.until(waits, |event| matches!(event, Event::WaitStarted { .. })).await;
+        clock.advance_ms(wait - SECOND);
+        assert_eq!(agent.turns().len(), waits, "it waits");
+        clock.advance_ms(2 * SECOND);
+    }
+    let state = watched.rested().await;
+    assert_eq!(state.status, Status::Ended { end: End::Completed });
+    let success: Vec<bool> = state.iterations.iter().map(|record| record.success).collect();
+    assert_eq!(success, [false, false, true, true, true]);
+    assert_eq!(
+        windlass_engine::loop_log::result_line(&state).unwrap(),
+        "Loop execution complete: 5/5 attempted, 3 succeeded, 2 failed"
+    );
+    assert_eq!(file_at_branch(&world, "work", "half"), "1", "what a failed turn left is committed");
+}

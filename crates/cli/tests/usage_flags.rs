@@ -294,6 +294,13 @@ fn the_other_commands_take_what_the_contract_says() {
         &["pause", "x", "--now"],
         &["restart", "x", "--detach"],
         &["steer", "x", "leave the schema"],
+        &["diff", "x", "--iteration", "2"],
+        &["diff", "x", "--worktree", "--json"],
+        &["rollback", "x", "--to", "0", "--json"],
+        &["merge", "x", "--squash", "--into", "develop", "-m", "text", "--json"],
+        &["clean"],
+        &["clean", "x", "--dry-run", "--branches", "--json"],
+        &["clean", "--all"],
         &["agents", "--json"],
         &["doctor", "--json"],
         &["config", "show", "--json"],
@@ -316,7 +323,12 @@ fn the_other_commands_take_what_the_contract_says() {
         &["completions", "csh"],
         &["config", "shw"],
         &["rn"],
-        &["merge", "x"],
+        &["diff", "x", "--iteration", "0"],
+        &["rollback", "x"],
+        &["rollback", "x", "--to", "-1"],
+        &["merge"],
+        &["merge", "x", "-m", " "],
+        &["clean", "x", "--all"],
     ] {
         refused(words);
     }

@@ -23,4 +23,5 @@ pub mod tokens;
 pub mod tracker;
 pub mod transcript;
 pub mod view;
+pub mod work;
 pub mod workspace;

@@ -11,6 +11,7 @@ mod refusal;
 mod run;
 mod setup;
 mod values;
+mod work;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub use reference::reference;
 pub use refusal::Refusal;
 pub use run::RunArgs;
 pub use setup::{CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs};
+pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
 
 /// Runs coding agents in a loop until the work is verified done.
 #[derive(Debug, Parser)]
@@ -61,6 +63,10 @@ Examples:
     Resume(ResumeArgs),
     Restart(RestartArgs),
     Steer(SteerArgs),
+    Diff(DiffArgs),
+    Rollback(RollbackArgs),
+    Merge(MergeArgs),
+    Clean(CleanArgs),
     /// Show which agents are installed, their version, and whether they answer
     #[command(after_help = "\
 Examples:

@@ -1,3 +1,5 @@
+//! The builder's small parts: follow-up words, display of iterations, what is cut.
+
 use super::task_context::{commit_status, files_display, summary};
 use super::*;
 use crate::machine::IterationRecord;

@@ -30,7 +30,9 @@ use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
 use crate::workspace::WorkspaceError;
 use performing::{Performing, Report};
-pub(crate) use workspace::{opening as workspace_opening, request as workspace_request};
+pub(crate) use workspace::{
+    handle as workspace_handle, opening as workspace_opening, request as workspace_request,
+};
 
 /// Why a driver gave up. The loop stays as the journal has it and can be resumed.
 #[derive(Debug, Error)]

@@ -7,7 +7,6 @@ use windlass_core::machine::{Input, LoopState, WorkspaceFailure};
 use super::performing::Context;
 use super::{DriveError, shell, workspace};
 use crate::git::Change;
-use crate::workspace::Workspace;
 
 /// One set-up command may take so long: it may fetch and build everything the project needs.
 const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
@@ -16,14 +15,11 @@ const MOST_MADE: usize = 1_000;
 
 pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input, DriveError> {
     let dir = context.engine.work_dir(state);
-    let workspace = workspace::handle(state)?;
-    // Before the first file is there: from then on nothing may take it for the agent's.
-    context.engine.workspaces.leave_out(&workspace, &state.spec.workspace.copy)?;
     // Copied files are the user's: neither a commit nor a reset may take them.
-    super::workspace::leave_out(&context, state)?;
+    workspace::leave_out(&context, state)?;
     Ok(match prepare(&mut context, state, &dir).await? {
         Ok(()) => {
-            leave_out_made(&context, state, &workspace).await?;
+            leave_out_made(&context, state).await?;
             Input::SetUp
         }
         Err(message) => Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message } },
@@ -31,10 +27,11 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
 }
 
 /// What the set-up made is neither the agent's work nor a gate's litter: it stays, and is in no commit.
-async fn leave_out_made(context: &Context, state: &LoopState, workspace: &Workspace) -> Result<(), DriveError> {
+async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), DriveError> {
     let Some(head) = state.head_commit().filter(|_| !state.spec.workspace.setup.is_empty()) else { return Ok(()) };
     let workspaces = &context.engine.workspaces;
-    let changed = workspaces.changed_since(workspace, head, &[]).await?;
+    let workspace = workspace::handle(state)?;
+    let changed = workspaces.changed_since(&workspace, head, &[]).await?;
     let made: Vec<String> = changed
         .iter()
         .filter(|file| file.change == Change::Added)
@@ -44,7 +41,7 @@ async fn leave_out_made(context: &Context, state: &LoopState, workspace: &Worksp
     if changed.len() > MOST_MADE {
         tracing::warn!(loop_id = %state.id, files = changed.len(), "the set-up makes many files that git does not ignore");
     }
-    Ok(workspaces.leave_out(workspace, &made)?)
+    Ok(workspaces.leave_out(&workspace, &made)?)
 }
 
 /// A name as a glob that means just this name.

@@ -18,13 +18,24 @@ pub enum DiffTo {
 impl Workspaces {
     /// A patch from one commit to another or to what is on disk. Between commits it works without the directory too.
     pub async fn diff(&self, workspace: &Workspace, from: &str, to: &DiffTo) -> Result<Vec<u8>, WorkspaceError> {
+        self.shown_diff(workspace, from, to, false).await
+    }
+
+    /// The same, with git's colours for a terminal.
+    pub async fn shown_diff(
+        &self,
+        workspace: &Workspace,
+        from: &str,
+        to: &DiffTo,
+        colours: bool,
+    ) -> Result<Vec<u8>, WorkspaceError> {
         match to {
-            DiffTo::Commit(commit) => patch(&self.home_git(workspace), from, commit).await,
+            DiffTo::Commit(commit) => patch(&self.home_git(workspace), from, commit, colours).await,
             DiffTo::Worktree => {
                 let scratch = Scratch::new(workspace);
                 let git = self.git(workspace).await?.index(&scratch.file);
                 let tree = stage(&git, workspace, &[], "look").await?.tree(&git).await?;
-                patch(&git, from, &tree).await
+                patch(&git, from, &tree, colours).await
             }
         }
     }
@@ -52,13 +63,13 @@ impl Workspaces {
     }
 }
 
-async fn patch(git: &Git, from: &str, to: &str) -> Result<Vec<u8>, WorkspaceError> {
+async fn patch(git: &Git, from: &str, to: &str, colours: bool) -> Result<Vec<u8>, WorkspaceError> {
     let args = [
         "diff-tree",
         "-r",
         "-p",
         "-M",
-        "--no-color",
+        if colours { "--color=always" } else { "--no-color" },
         "--no-ext-diff",
         "--no-textconv",
         "--ignore-submodules=dirty",

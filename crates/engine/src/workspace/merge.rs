@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::create::checked_out_at;
 use super::project::Project;
-use super::{Workspace, WorkspaceError, Workspaces, save};
+use super::{Workspace, WorkspaceError, Workspaces, landed, save};
 use crate::git::{FilePath, Git, GitError};
 
 /// How to merge.
@@ -73,7 +73,7 @@ impl Workspaces {
         };
         let fast_forward = forward && !request.squash;
         let commit = if fast_forward {
-            tip
+            tip.clone()
         } else if request.squash {
             if tree == git.tree_of(&old).await? {
                 return Ok(MergeOutcome::UpToDate { into });
@@ -88,6 +88,7 @@ impl Workspaces {
         }
         let reason = format!("windlass: merge {}", workspace.branch);
         git.run(&["update-ref", "-m", &reason, &target, &commit, &old]).await?;
+        landed::mark(&git, workspace, &tip, &into).await?;
         Ok(MergeOutcome::Merged { commit, into, fast_forward, checkout })
     }
 

@@ -1,0 +1,98 @@
+//! Commands about the work of loops that exist.
+
+use clap::Args;
+
+use super::values::not_blank;
+
+/// Show what a loop changed, as a patch
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass diff fix-login
+  windlass diff fix-login --iteration 2
+  windlass diff fix-login --worktree")]
+pub struct DiffArgs {
+    /// The loop's name
+    pub name: String,
+    /// Only what this iteration changed, from 1 on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub iteration: Option<u32>,
+    /// Up to what is on disk now, committed or not
+    #[arg(long, conflicts_with = "iteration")]
+    pub worktree: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Go back to the checkpoint of an iteration; what is undone stays reachable
+///
+/// The loop must not be under way. Its next turn starts from there, in a fresh agent session.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass rollback fix-login --to 2
+  windlass rollback fix-login --to 0     back to where it began")]
+pub struct RollbackArgs {
+    /// The loop's name
+    pub name: String,
+    /// The iteration whose checkpoint is wanted; 0 is where the loop began
+    #[arg(long, value_name = "N")]
+    pub to: u32,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Bring a loop's branch home
+///
+/// It goes to the branch that was checked out when the loop began. Conflicts are reported and change nothing.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass merge fix-login
+  windlass merge fix-login --squash -m \"Fix the login\"
+  windlass merge fix-login --into develop")]
+pub struct MergeArgs {
+    /// The loop's name
+    pub name: String,
+    /// One commit with everything, instead of the loop's commits
+    #[arg(long)]
+    pub squash: bool,
+    /// Another branch to merge into
+    #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
+    pub into: Option<String>,
+    /// The message of the commit, where one is made
+    #[arg(short, long, value_name = "MSG", value_parser = not_blank)]
+    pub message: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Remove the workspaces of loops that are merged, and show what the others take
+///
+/// Without a name: those of this project that were merged longer ago than the setting retention_days says. With one:
+/// that of an ended loop, merged or not. Branches stay, and what is not committed is saved under a ref before.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass clean --dry-run
+  windlass clean
+  windlass clean fix-login --branches")]
+pub struct CleanArgs {
+    /// The loop's name [default: every loop of this project]
+    pub name: Option<String>,
+    /// Only show what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also delete branches whose commits are all merged
+    #[arg(long)]
+    pub branches: bool,
+    /// The loops of every project
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}

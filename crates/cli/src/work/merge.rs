@@ -1,0 +1,119 @@
+//! `windlass merge`.
+
+use windlass_core::machine::LoopState;
+use windlass_core::stop::Status;
+use windlass_engine::engine::Engine;
+use windlass_engine::workspace::{MergeOutcome, MergeRequest};
+
+use super::{has_own_workspace, hold};
+use crate::args::MergeArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::run::print;
+use crate::style::{one_line, short};
+
+pub async fn merge(context: &Context, args: &MergeArgs) -> Result<Exit, Failure> {
+    let (engine, held) = hold(context, &args.name).await?;
+    let outcome = bring_home(&engine, &held.state, args).await;
+    let branch = held.state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
+    engine.release(held).await?;
+    let outcome = outcome?;
+    let conflicts = matches!(outcome, MergeOutcome::Conflicts { .. });
+    if args.json {
+        let mut json = serde_json::to_value(&outcome).unwrap_or_default();
+        if let MergeOutcome::Conflicts { files, .. } = &outcome {
+            json["files"] = files.iter().map(ToString::to_string).collect();
+        }
+        json["name"] = args.name.clone().into();
+        json["branch"] = branch.into();
+        print(&format!("{json}\n"));
+        return Ok(if conflicts { Exit::Failed } else { Exit::Completed });
+    }
+    match outcome {
+        MergeOutcome::Merged { commit, into, fast_forward, checkout } => {
+            let how = if args.squash {
+                ", as one commit"
+            } else if fast_forward {
+                ", without a merge commit"
+            } else {
+                ""
+            };
+            let files = checkout.map_or(String::new(), |dir| format!("  files    {}\n", dir.display()));
+            print(&format!("{}: merged into {into} at {}{how}\n{files}", args.name, short(&commit)));
+        }
+        MergeOutcome::UpToDate { into } => {
+            print(&format!("{}: {into} has all of it already\n", args.name));
+        }
+        MergeOutcome::Conflicts { into, files } => return Err(conflict(&args.name, &into, &branch, &files)),
+    }
+    Ok(Exit::Completed)
+}
+
+fn conflict(name: &str, into: &str, branch: &str, files: &[windlass_engine::git::FilePath]) -> Failure {
+    const SHOWN: usize = 20;
+    let mut causes: Vec<String> = files
+        .iter()
+        .take(SHOWN)
+        .map(|file| format!("both sides changed {}", one_line(&file.to_string(), 200)))
+        .collect();
+    if files.len() > SHOWN {
+        causes.push(format!("and {} more", files.len() - SHOWN));
+    }
+    let count = if files.len() == 1 { "1 file".to_owned() } else { format!("{} files", files.len()) };
+    Failure {
+        exit: Exit::Failed,
+        message: format!("{name}: {count} in conflict with {into}; nothing was changed"),
+        causes,
+        hint: Some(format!("resolve them by hand: git switch {into} && git merge {branch}")),
+    }
+}
+
+async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) -> Result<MergeOutcome, Failure> {
+    let name = &args.name;
+    match &state.status {
+        Status::Running | Status::Waiting { .. } => {
+            return Err(Failure::usage(
+                format!("{name}: the loop is not at rest"),
+                format!("`windlass resume {name}` goes on with it, `windlass stop {name}` ends it"),
+            ));
+        }
+        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+    }
+    if !has_own_workspace(state) {
+        return Err(Failure::usage(
+            format!("{name}: the loop works in place, so that its commits are on your branch already"),
+            "`git log` shows them",
+        ));
+    }
+    if !state.verified {
+        eprintln!("warning: {name} is {}, and its work is not verified", state.status.name());
+    }
+    left_out(engine, state).await;
+    let request =
+        MergeRequest { into: args.into.clone(), squash: args.squash, message: message(state, args.message.as_deref()) };
+    Ok(engine.merge(state, &request).await?)
+}
+
+/// A word on what is on disk and in no commit.
+async fn left_out(engine: &Engine, state: &LoopState) {
+    let (Ok(workspace), Some(head)) = (engine.workspace(state), state.head_commit()) else { return };
+    if !workspace.dir.is_dir() {
+        return;
+    }
+    let changed = engine.workspaces.changed_since(&workspace, head, &state.spec.workspace.copy).await;
+    if let Ok(files) = changed
+        && !files.is_empty()
+    {
+        let files = if files.len() == 1 { "1 file".to_owned() } else { format!("{} files", files.len()) };
+        eprintln!("warning: {files} in {} not committed, and not merged", workspace.dir.display());
+    }
+}
+
+fn message(state: &LoopState, said: Option<&str>) -> String {
+    let text = said.map_or_else(
+        || format!("Merge the work of {}\n\n{}", state.name, state.spec.goal.trim()),
+        |said| said.trim_end().to_owned(),
+    );
+    format!("{text}\n\nWindlass-Loop: {}\n", state.name)
+}

@@ -1,0 +1,132 @@
+//! A loop's work in a person's hands: looked at, taken back, merged, cleared away.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use windlass_core::machine::{Input, IterationRecord, LoopState, decide};
+use windlass_core::stop::Status;
+
+use crate::driver::workspace_handle;
+use crate::engine::{Engine, EngineError, Held};
+use crate::workspace::{DiskUse, Landed, MergeOutcome, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use};
+
+/// Two states of a loop's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    pub from: String,
+    pub to: String,
+}
+
+/// A checkpoint that a loop can go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    pub iteration: u32,
+    pub commit: String,
+    pub tree: String,
+}
+
+/// Why there is nothing to show or to go back to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoSuchPoint {
+    #[error("the loop has no workspace of its own")]
+    NoWorkspace,
+    #[error("the loop has no iteration {iteration}")]
+    NoIteration { iteration: u32, last: u32 },
+    #[error("iteration {iteration} was not committed")]
+    NotCommitted { iteration: u32 },
+}
+
+/// The whole work of a loop, or that of one iteration.
+pub fn span(state: &LoopState, iteration: Option<u32>) -> Result<Span, NoSuchPoint> {
+    let workspace = state.workspace.as_ref().ok_or(NoSuchPoint::NoWorkspace)?;
+    let base = workspace.base_commit.clone().ok_or(NoSuchPoint::NoWorkspace)?;
+    let Some(iteration) = iteration else {
+        let head = workspace.head_commit.clone().unwrap_or_else(|| base.clone());
+        return Ok(Span { from: base, to: head });
+    };
+    let (index, record) = record(state, iteration)?;
+    let to = record.checkpoint.commit.clone().ok_or(NoSuchPoint::NotCommitted { iteration })?;
+    // An iteration that was taken back is no ground for one that came after that.
+    let before = state.iterations[..index].iter().rev().filter(|earlier| !earlier.undone || record.undone);
+    let from = before.filter_map(|earlier| earlier.checkpoint.commit.clone()).next().unwrap_or(base);
+    Ok(Span { from, to })
+}
+
+/// The checkpoint of an iteration; 0 is the base.
+pub fn point(state: &LoopState, iteration: u32) -> Result<Point, NoSuchPoint> {
+    let workspace = state.workspace.as_ref().ok_or(NoSuchPoint::NoWorkspace)?;
+    if iteration == 0 {
+        let commit = workspace.base_commit.clone().ok_or(NoSuchPoint::NoWorkspace)?;
+        return Ok(Point { iteration, commit, tree: String::new() });
+    }
+    let (_, record) = record(state, iteration)?;
+    let commit = record.checkpoint.commit.clone().ok_or(NoSuchPoint::NotCommitted { iteration })?;
+    Ok(Point { iteration, commit, tree: record.checkpoint.tree.clone() })
+}
+
+fn record(state: &LoopState, iteration: u32) -> Result<(usize, &IterationRecord), NoSuchPoint> {
+    let mut records = state.iterations.iter().enumerate();
+    let last = state.iterations.last().map_or(0, |record| record.iteration);
+    records.rfind(|(_, record)| record.iteration == iteration).ok_or(NoSuchPoint::NoIteration { iteration, last })
+}
+
+impl Engine {
+    /// What the journal remembers of a loop's workspace.
+    pub fn workspace(&self, state: &LoopState) -> Result<Workspace, EngineError> {
+        Ok(workspace_handle(state)?)
+    }
+
+    /// Takes a held loop back. A loop that was cut off comes to a pause first, so that nothing of its turn is lost.
+    pub async fn rollback(self: &Arc<Self>, held: &mut Held, to: &Point) -> Result<Restored, EngineError> {
+        match held.state.status {
+            Status::Running | Status::Waiting { .. } => {
+                self.apply(held, &Input::Attach).await?;
+                self.settle(held).await?;
+            }
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        }
+        let mut input = Input::RolledBack {
+            to_iteration: to.iteration,
+            commit: to.commit.clone(),
+            tree: to.tree.clone(),
+            saved: None,
+        };
+        // Asked before anything moves.
+        decide(&held.state, &input, self.clock.now())?;
+        let workspace = self.workspace(&held.state)?;
+        self.workspaces.reopen(&workspace, &Reopen::Keep).await?;
+        let save_as = workspace.keep_ref("rollback", &held.state.seq.to_string());
+        let restored = self.workspaces.rollback(&workspace, &to.commit, &save_as).await?;
+        if let Input::RolledBack { saved, .. } = &mut input {
+            *saved = restored.saved.as_ref().map(|saved| saved.name.clone());
+        }
+        self.apply(held, &input).await?;
+        Ok(restored)
+    }
+
+    pub async fn merge(&self, state: &LoopState, request: &MergeRequest) -> Result<MergeOutcome, EngineError> {
+        Ok(self.workspaces.merge(&self.workspace(state)?, request).await?)
+    }
+
+    pub async fn landed(&self, state: &LoopState) -> Result<Landed, EngineError> {
+        Ok(self.workspaces.landed(&self.workspace(state)?).await?)
+    }
+
+    /// What a loop's directories take on disk.
+    pub async fn disk_use(&self, state: &LoopState) -> Result<DiskUse, EngineError> {
+        let work = disk_use(self.workspace(state)?.dir).await;
+        let pristine = disk_use(self.data.pristine(&state.id)).await;
+        Ok(DiskUse { bytes: work.bytes + pristine.bytes, files: work.files + pristine.files })
+    }
+
+    /// Removes a held loop's directories; the branch too if `merged_into` has all of it.
+    pub async fn clean(&self, held: &Held, merged_into: Option<&str>) -> Result<Removed, EngineError> {
+        let pristine = self.data.pristine(&held.state.id);
+        let more = disk_use(pristine.clone()).await;
+        let mut removed = self.workspaces.remove(&self.workspace(&held.state)?, merged_into).await?;
+        self.workspaces.remove_pristine(&pristine)?;
+        removed.freed.bytes += more.bytes;
+        removed.freed.files += more.files;
+        Ok(removed)
+    }
+}
