@@ -100,7 +100,8 @@ fn gives_up_at_a_rate_limit(cli: Cli) {
     assert!(said.contains("429") || said.contains("rate limit"), "{said}");
 }
 
-/// The CLI dies in the middle of an answer; the model is asked again in the same session.
+/// The CLI dies in the middle of an answer; the model is asked again in the same session. Not asked of copilot: it
+/// writes its session late, and one that dies in its first seconds is unknown afterwards.
 fn goes_on_after_being_killed_in_an_answer(cli: Cli) {
     let script = r#"
         [[turn]]
@@ -144,10 +145,7 @@ with! {
         goes_on_after_being_killed_in_an_answer
     }
     gemini: Gemini { uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit }
-    copilot: Copilot {
-        uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit
-        goes_on_after_being_killed_in_an_answer
-    }
+    copilot: Copilot { uses_its_shell_and_resumes waits_out_one_rate_limit gives_up_at_a_rate_limit }
     opencode: Opencode { uses_its_shell_and_resumes waits_out_one_rate_limit }
     qwen: Qwen { uses_its_shell_and_resumes waits_out_one_rate_limit }
 }
