@@ -5,14 +5,14 @@ mod support;
 use support::*;
 use windlass_testkit::{Output, ScriptedAgent, World};
 
-/// A profile that people call Copilot.
+/// A profile that people call Copilot; what it prints is text.
 fn copilot(world: &World, agent: &ScriptedAgent, more: &str) {
     let words: Vec<String> = agent.command_line().split(' ').map(|word| format!("{word:?}")).collect();
-    world.config(&format!("[agents.copilot]\ndisplay_name = \"Copilot\"\ncommand = [{}]\n{more}\n", words.join(", ")));
+    world.config(&format!("[agents.mine]\ndisplay_name = \"Copilot\"\ncommand = [{}]\n{more}\n", words.join(", ")));
 }
 
 fn run_copilot(world: &World, more: &[&str]) -> Output {
-    let mut args = vec!["run", "Build the feature", "--name", "work", "--agent", "copilot"];
+    let mut args = vec!["run", "Build the feature", "--name", "work", "--agent", "mine"];
     args.extend(more);
     let mut command = windlass(world, &args);
     command.env("RUST_LOG", "info");
@@ -124,7 +124,7 @@ fn s0_54_a_stop_is_logged() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"here\" }, \"hang\"]");
     copilot(&world, &agent, "");
-    let mut command = windlass(&world, &["run", "x", "--name", "work", "--agent", "copilot"]);
+    let mut command = windlass(&world, &["run", "x", "--name", "work", "--agent", "mine"]);
     command.env("RUST_LOG", "info");
     let running = world.start(command);
     agent.wait_touched("here");
@@ -144,7 +144,7 @@ fn s0_54_a_stop_is_logged() {
 #[test]
 fn s0_57_an_agent_that_cannot_be_started_is_logged_as_an_error() {
     let world = World::new();
-    world.config("[agents.copilot]\ndisplay_name = \"Copilot\"\ncommand = [\"no-such-agent\"]\n");
+    world.config("[agents.mine]\ndisplay_name = \"Copilot\"\ncommand = [\"no-such-agent\"]\n");
     let out = run_copilot(&world, &[]);
     out.assert_code(7);
     let logged = logged(&out).join("\n");

@@ -123,16 +123,14 @@ impl FeedReader {
                 continue;
             }
             let Some((seq, at, event)) = self.journal.pop_front() else { return Ok(None) };
-            match &event {
-                Event::TurnStarted { turn, .. } => self.tail = Some(self.tail_of(*turn)),
-                Event::TurnEnded { turn, .. } => {
-                    if self.finish_tail(*turn) {
-                        self.journal.push_front((seq, at, event));
-                        continue;
-                    }
-                    self.tail = None;
+            if let Event::TurnStarted { turn, .. } = &event {
+                self.tail = Some(self.tail_of(*turn));
+            } else if let Event::TurnEnded { turn, .. } = &event {
+                if self.finish_tail(*turn) {
+                    self.journal.push_front((seq, at, event));
+                    continue;
                 }
-                _ => {}
+                self.tail = None;
             }
             self.shown_seq = seq;
             return Ok(Some(FeedItem { seq, at, body: FeedBody::Journal(Box::new(event)) }));
@@ -143,7 +141,8 @@ impl FeedReader {
         let files = self.data.turn(&self.id, turn);
         Tail {
             turn,
-            transcript: TranscriptReader::new(&files, &self.profile, &SessionFacts::default()).at_most_behind(self.most_behind),
+            transcript: TranscriptReader::new(&files, &self.profile, &SessionFacts::default())
+                .at_most_behind(self.most_behind),
             times: Times::new(&files),
             finished: false,
         }
