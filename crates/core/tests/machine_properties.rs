@@ -52,10 +52,12 @@ proptest! {
 
     #[test]
     fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk in walks()) {
+        // Going back moves the tree of a loop that has ended, and leaves it ended.
         for given in &walk.given {
             let Status::Ended { end } = given.before.status else { continue };
             let reopens = match &given.input {
                 Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
+                Input::RolledBack { .. } => given.after.status == given.before.status,
                 _ => false,
             };
             prop_assert!(reopens || given.result.is_err(), "{:?} in {end:?}", given.input);
@@ -102,6 +104,7 @@ proptest! {
                     prop_assert_eq!(*status, stop_reason.end());
                     ended = true;
                 }
+                Event::RolledBack { .. } => {}
                 _ => prop_assert!(!ended, "{} after the end", event.name()),
             }
         }
@@ -196,6 +199,8 @@ proptest! {
                 }
                 // The target of the loop was reached before the turn was tried again.
                 Event::Checkpointed { .. } | Event::IterationJudged { .. } => due = None,
+                // A person went back to before it.
+                Event::RolledBack { .. } => due = None,
                 Event::TurnStarted { turn, .. } => {
                     if let Some(due) = due.take() {
                         prop_assert_eq!(*turn, due.next_attempt());
@@ -223,6 +228,7 @@ proptest! {
                         prop_assert!(row <= 3 || given.after.status.is_ended());
                     }
                     Event::LoopStopped { status, .. } => last_end = Some(*status),
+                    Event::RolledBack { .. } => row = 0,
                     Event::LoopOpened { by, .. } => {
                         let ended_by_itself = matches!(last_end.take(), Some(End::Errored | End::Stalled));
                         row = if *by == Opener::Restart || ended_by_itself { 0 } else { row };
@@ -246,6 +252,8 @@ proptest! {
                     uncommitted = (!is_tried_again(&report.outcome, interrupt.as_ref())).then_some(*turn);
                 }
                 Event::Checkpointed { turn, .. } if Some(*turn) == uncommitted => uncommitted = None,
+                // What was undone is saved elsewhere.
+                Event::RolledBack { .. } => uncommitted = None,
                 Event::TurnStarted { .. } => prop_assert_eq!(uncommitted, None),
                 _ => {}
             }
@@ -423,6 +431,7 @@ fn is_wanted(given: &walk::Given) -> Option<bool> {
         | Input::Shutdown
         | Input::Stop
         | Input::Pause { .. }
+        | Input::RolledBack { .. }
         | Input::Steer { .. } => return None,
     })
 }

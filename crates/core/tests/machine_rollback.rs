@@ -43,6 +43,9 @@ fn after_going_back_the_next_iteration_starts_fresh_from_there() {
     assert!(driven.state.sessions.is_empty() && driven.state.gates.is_empty());
     let undone: Vec<bool> = driven.state.iterations.iter().map(|record| record.undone).collect();
     assert_eq!(undone, [false, true, true], "the history stays, marked");
+    driven.ok(back_to(3, "c3"));
+    assert!(driven.state.iterations.iter().all(|record| !record.undone), "and can be had back");
+    driven.ok(back_to(1, "c1"));
 
     driven.ok(open(Opener::Resume));
     assert!(matches!(effects(&driven.state)[..], [Effect::OpenWorkspace { .. }]), "{:?}", effects(&driven.state));

@@ -357,8 +357,11 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
         workspace.head_commit = Some(commit.to_owned());
         workspace.tree = tree.to_owned();
     }
-    for record in state.iterations.iter_mut().filter(|record| record.iteration > to_iteration) {
-        record.undone = true;
+    // Going to an iteration that was undone brings it back, with those it was built on.
+    let kept = |record: &&IterationRecord| record.iteration < to_iteration && !record.undone;
+    let before = state.iterations.iter().filter(kept).map(|record| record.iteration).max().unwrap_or(0);
+    for record in state.iterations.iter_mut().filter(|record| record.iteration > before) {
+        record.undone = record.iteration > to_iteration;
     }
     state.sessions.clear();
     state.counters = Counters::default();

@@ -264,6 +264,8 @@ impl LoopState {
             || self.iterations.last().is_some_and(|record| {
                 record.iteration == self.iteration
                     && !record.undone
+                    // Going back takes verdicts away that the record still tells.
+                    && self.gates.len() == self.spec.gates.len()
                     && record.gates.len() == self.spec.gates.len()
                     && record.gates.iter().all(|verdict| verdict != "skipped")
             })

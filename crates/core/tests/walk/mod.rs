@@ -15,8 +15,8 @@ use windlass_core::machine::{
     Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
 use windlass_core::spec::{
-    CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
-    TimeLimits, WorkspaceKind,
+    CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits,
+    WorkspaceKind,
 };
 use windlass_core::summary::SummariserKind;
 use windlass_core::usage::{Usage, UsageByModel};
@@ -269,6 +269,15 @@ impl Dice {
             5 => Input::Shutdown,
             6 => Input::Stop,
             7 => Input::Pause { now: self.one_in(2) },
+            8 => {
+                let to_iteration = u32::try_from(self.throw(4)).unwrap();
+                Input::RolledBack {
+                    to_iteration,
+                    commit: format!("back-to-{to_iteration}"),
+                    tree: format!("tree-{to_iteration}"),
+                    saved: None,
+                }
+            }
             _ => Input::Steer { id: format!("message-{}", self.throw(20)), text: "do it well".into() },
         }
     }
