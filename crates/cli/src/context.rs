@@ -68,13 +68,13 @@ impl Context {
 
     /// The engine, able to write.
     pub async fn engine(&self) -> Result<Arc<Engine>, Failure> {
-        let store = SqliteStore::open(&self.data().database(), Access::ReadWrite)?;
+        let store = SqliteStore::open(self.data().database(), Access::ReadWrite)?;
         self.engine_on(store)
     }
 
     /// The engine for looking only: works where nothing may be written. `None` when there is no database yet.
     pub async fn reader(&self) -> Result<Option<Arc<Engine>>, Failure> {
-        match SqliteStore::open(&self.data().database(), Access::ReadOnly) {
+        match SqliteStore::open(self.data().database(), Access::ReadOnly) {
             Ok(store) => Ok(Some(self.engine_on(store)?)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),

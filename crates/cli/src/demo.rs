@@ -54,7 +54,7 @@ pub fn agent() -> ExitCode {
     let mut prompt = String::new();
     let _ = std::io::stdin().read_to_string(&mut prompt);
     let second_turn = prompt.contains("gates failed");
-    let promise = prompt.lines().map(str::trim).filter(|line| line.starts_with("<promise>")).next_back();
+    let promise = prompt.lines().map(str::trim).rfind(|line| line.starts_with("<promise>"));
     let promise = promise.unwrap_or("<promise>COMPLETE</promise>");
     say(&json!({"type": "session", "id": "demo-session"}));
     if second_turn {

@@ -105,10 +105,17 @@ impl From<DriveError> for Failure {
         match error {
             DriveError::Store(error) => error.into(),
             DriveError::Workspace(error) => Failure { exit: Exit::Failed, ..error.into() },
-            error => {
-                let hint = match &error {
-                    DriveError::DiskFull { .. } => "free some space, then `windlass resume` the loop: nothing is lost",
-                    _ => "the loop is kept as it is: `windlass resume` goes on with it",
+            error @ (DriveError::Journal(_)
+            | DriveError::Launch(_)
+            | DriveError::Supervise(_)
+            | DriveError::DiskFull { .. }
+            | DriveError::Transcript { .. }
+            | DriveError::Lost(_)) => {
+                let full = matches!(error, DriveError::DiskFull { .. });
+                let hint = if full {
+                    "free some space, then `windlass resume` the loop: nothing is lost"
+                } else {
+                    "the loop is kept as it is: `windlass resume` goes on with it"
                 };
                 Failure::of(Exit::Failed, &error, Some(hint.to_owned()))
             }
@@ -130,7 +137,11 @@ impl From<EngineError> for Failure {
                 let hint = refusal_hint(refusal);
                 Failure::of(Exit::Usage, &error, hint.map(str::to_owned))
             }
-            error => Failure::of(Exit::Failed, &error, None),
+            error @ (EngineError::Journal(_)
+            | EngineError::Socket(_)
+            | EngineError::Data(_)
+            | EngineError::NoAnswer
+            | EngineError::Identity) => Failure::of(Exit::Failed, &error, None),
         }
     }
 }

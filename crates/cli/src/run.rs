@@ -64,7 +64,6 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             allow_dirty: args.allow_dirty,
             cwd: context.cwd.clone(),
             project_root: project.clone(),
-            ..RunOptions::default()
         },
     )?;
     let engine = context.engine().await?;

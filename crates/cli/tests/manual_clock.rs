@@ -31,7 +31,7 @@ fn clock() -> ManualClock {
 /// An engine as a process would have it.
 fn engine(world: &World, clock: &ManualClock) -> Arc<Engine> {
     let data = DataDir::at(world.data_dir());
-    let store = SqliteStore::open(&data.database(), Access::ReadWrite).unwrap();
+    let store = SqliteStore::open(data.database(), Access::ReadWrite).unwrap();
     let env = environment(world).texts();
     Arc::new(Engine::new(
         Arc::new(store),

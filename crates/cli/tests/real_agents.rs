@@ -71,7 +71,7 @@ fn promise_loop_with_gate(cli: Cli) {
     assert_eq!(status["iterations"], 2, "{}\n{}", output.shown(), driven.server.summary());
     assert_eq!(status["claims"]["refused"], 1);
     let commits = driven.world.repo().commits("windlass/work");
-    assert_eq!(commits[0].trailer("Windlass-Iteration").as_deref(), Some("2"));
+    assert_eq!(commits[0].trailer("Windlass-Iteration"), Some("2"));
     assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "scripted\n");
     // The second turn went on in the session of the first: the model was sent both prompts.
     let prompts = driven.server.work().iter().filter_map(|seen| seen.asked.as_ref()).map(|a| a.prompts.len()).max();

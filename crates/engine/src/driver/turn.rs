@@ -169,10 +169,11 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
 
 /// What the reader of a turn's output has to know about the agent session it runs in.
 fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
-    let resumed = state.turn.as_ref().filter(|running| running.key == turn).and_then(|running| match &running.session {
-        SessionUse::Resume { session } => Some(session.clone()),
-        SessionUse::Fresh | SessionUse::FreshInstead => None,
-    });
+    let resumed =
+        state.turn.as_ref().filter(|running| running.key == turn).and_then(|running| match &running.session {
+            SessionUse::Resume { session } => Some(session.clone()),
+            SessionUse::Fresh | SessionUse::FreshInstead => None,
+        });
     let usage_before = resumed.as_ref().and_then(|session| state.session_usage.get(session)).cloned();
     let chosen = || windlass_agents::chosen_session(&state.spec.agent.profile, &state.turn_id(turn));
     SessionFacts { session: resumed.or_else(chosen), usage_before: usage_before.unwrap_or_default() }
@@ -248,6 +249,18 @@ impl Reading {
         Ok(self.watcher.report(outcome, exit, duration_ms))
     }
 
+    /// Some agents wait out a rate limit in silence until they are stalled; what they said of it still holds.
+    fn interrupted(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
+        match self.transcript.outcome(exit, now) {
+            limited @ TurnOutcome::RateLimited { .. } => limited,
+            TurnOutcome::Finished
+            | TurnOutcome::Failed { .. }
+            | TurnOutcome::NotStarted { .. }
+            | TurnOutcome::Interrupted
+            | TurnOutcome::CutOff => TurnOutcome::Interrupted,
+        }
+    }
+
     fn judge(&self, record: &ExitRecord, now: Timestamp) -> Result<(TurnOutcome, Option<Exit>), DriveError> {
         let exit = match &record.ended {
             Ended::Exited { code } => Exit::Code(*code),
@@ -281,7 +294,7 @@ impl Reading {
         };
         Ok(match record.by {
             EndedBy::Itself => (self.transcript.outcome(exit, now), Some(exit)),
-            EndedBy::Stopped => (TurnOutcome::Interrupted, Some(exit)),
+            EndedBy::Stopped => (self.interrupted(exit, now), Some(exit)),
             EndedBy::EngineGone => (TurnOutcome::CutOff, Some(exit)),
         })
     }
