@@ -235,7 +235,10 @@ fn toml_of(json: &serde_json::Value) -> String {
             format!("{{ {} }}", fields.join(", "))
         }
         serde_json::Value::Array(items) => format!("[{}]", items.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
-        other => other.to_string(),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_) => json.to_string(),
     }
 }
 

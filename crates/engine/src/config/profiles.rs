@@ -81,15 +81,15 @@ pub const PROFILE_FIELDS: [ProfileField; 14] = [
         doc: "Whose language it speaks: command, claude, codex, copilot, opencode, gemini or qwen",
     },
     ProfileField {
-        name: "args",
-        kind: FieldKind::Texts,
-        doc: "Arguments on top of those that a known agent is started with",
-    },
-    ProfileField {
         name: "command",
         kind: FieldKind::Texts,
         doc: "Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin, \
               {model} for the model",
+    },
+    ProfileField {
+        name: "args",
+        kind: FieldKind::Texts,
+        doc: "Arguments on top of those that a known agent is started with",
     },
     ProfileField {
         name: "resume_args",
