@@ -196,7 +196,8 @@ impl Renderer {
                 style.accent(&format!("  message for the next turn: {}", one_line(text, 200)))
             }
             Event::RolledBack { to_iteration, commit, saved, .. } => {
-                let place = if *to_iteration == 0 { "the base".to_owned() } else { format!("iteration {to_iteration}") };
+                let place =
+                    if *to_iteration == 0 { "the base".to_owned() } else { format!("iteration {to_iteration}") };
                 let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what was undone is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
             }

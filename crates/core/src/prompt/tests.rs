@@ -2,8 +2,8 @@
 
 use super::task_context::{commit_status, files_display, summary};
 use super::*;
-use crate::machine::IterationRecord;
 use crate::ids::{Role, TurnKey};
+use crate::machine::IterationRecord;
 use crate::machine::{ChangedFile, CheckpointReport};
 
 #[test]

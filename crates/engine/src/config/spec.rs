@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::ids::is_valid_name;
 use windlass_agents::KnownAgent;
+use windlass_core::ids::is_valid_name;
 use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};

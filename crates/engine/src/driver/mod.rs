@@ -30,9 +30,7 @@ use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
 use crate::workspace::WorkspaceError;
 use performing::{Performing, Report};
-pub(crate) use workspace::{
-    handle as workspace_handle, opening as workspace_opening, request as workspace_request,
-};
+pub(crate) use workspace::{handle as workspace_handle, opening as workspace_opening, request as workspace_request};
 
 /// Why a driver gave up. The loop stays as the journal has it and can be resumed.
 #[derive(Debug, Error)]
@@ -108,7 +106,8 @@ impl Driver {
         if result.is_ok() && !self.answer_at_rest.is_empty() {
             let answer = Answer::done(&self.state);
             let answers = std::mem::take(&mut self.answer_at_rest);
-            self.append(self.nothing(), Vec::new(), answers.into_iter().map(|id| (id, answer.clone())).collect()).await?;
+            self.append(self.nothing(), Vec::new(), answers.into_iter().map(|id| (id, answer.clone())).collect())
+                .await?;
         }
         result
     }

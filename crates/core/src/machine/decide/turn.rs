@@ -10,8 +10,8 @@ use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::state::{Phase, Wish};
 use crate::spec::OnFailure;
-use crate::summary::SummariserKind;
 use crate::stop::{PauseReason, StopReason};
+use crate::summary::SummariserKind;
 use crate::usage::UsageByModel;
 
 /// So many cut-offs in a row end a loop.
