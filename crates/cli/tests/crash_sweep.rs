@@ -91,8 +91,7 @@ fn end_state(world: &World, agent: &windlass_testkit::ScriptedAgent) -> EndState
         .filter_map(|item| item["turn"]["iteration"].as_u64())
         .collect();
     let last_prompt = |iteration: usize| {
-        let turn =
-            agent.turns().into_iter().rfind(|turn| turn.id().is_some_and(|id| id.iteration == iteration));
+        let turn = agent.turns().into_iter().rfind(|turn| turn.id().is_some_and(|id| id.iteration == iteration));
         let prompt = turn.and_then(|turn| agent.prompt_bytes(turn.number)).unwrap_or_default();
         String::from_utf8_lossy(&prompt).replace(world.root().to_str().unwrap(), "WORLD")
     };

@@ -133,14 +133,14 @@ fn after(iterations: u32, session: SessionPolicy) -> Driven {
         let turn = key(iteration, 1);
         driven.end_turn(said(&format!("Made part {iteration}.\nThe rest is still to do.")));
         let file = |n| ChangedFile { path: format!("src/part_{iteration}/file_{n}.rs"), change: "added".into() };
-        let files: Vec<_> = (1..=iteration.min(8)).map(file).collect();
+        let files: Vec<_> = (1..=8).map(file).collect();
         let files_changed = files.len() as u64;
         let commit = Some(format!("{iteration:07}{}", "f".repeat(33)));
         driven.ok(Input::Checkpointed {
             turn,
             checkpoint: CheckpointReport { commit, files, files_changed, ..checkpoint_of(turn) },
         });
-        driven.judge(if iteration % 2 == 0 { Verdict::Pass } else { Verdict::Fail });
+        driven.judge(Verdict::Fail);
     }
     driven
 }
