@@ -333,14 +333,14 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
 
 /// The summary that asks nobody.
 fn facts(state: &LoopState, last: &EndedTurn, checkpoint: &CheckpointReport) -> String {
-    // The files stand beside the summary wherever it is shown; they only speak where nothing else does.
+    // The files stand beside the summary wherever it is shown; they are only named where nothing else is known.
     let silent = last.report.last_words.is_empty() && last.report.tools.is_empty();
     let files = checkpoint.files.iter().filter(|_| silent).map(|file| file.path.clone()).collect();
     summary::from_facts(&Material {
         iteration: last.key.iteration,
         task: state.spec.goal.clone(),
         files,
-        files_changed: if silent { checkpoint.files_changed } else { 0 },
+        files_changed: checkpoint.files_changed,
         last_words: last.report.last_words.clone(),
         tools: last.report.tools.clone(),
         failed_calls: last.report.failed_calls,

@@ -122,7 +122,7 @@ fn digest(older: &[&IterationRecord]) -> Option<String> {
     let named: Vec<&str> = touched.iter().take(NAMED_FILES).map(|(path, _)| *path).collect();
     let files = if named.is_empty() { "none".to_owned() } else { named.join(", ") };
     Some(format!(
-        "### Iterations {} to {}, in short\n{changed} changed files, {failed} failed. Files changed most: {files}",
+        "### Iterations {} to {}, in short\n{changed} of them changed files, {failed} failed. Files changed most: {files}",
         first.iteration, last.iteration
     ))
 }

@@ -31,11 +31,14 @@ pub fn from_facts(material: &Material) -> String {
 
 fn files(material: &Material) -> String {
     let count = material.files_changed.max(material.files.len() as u64);
-    let list = truncate_str(&files_display(&material.files, count), LONGEST_FILES);
+    let list = match material.files.as_slice() {
+        [] => String::new(),
+        files => format!(": {}", truncate_str(&files_display(files, count), LONGEST_FILES)),
+    };
     match count {
         0 => "No files changed.".to_owned(),
-        1 => format!("Changed 1 file: {list}."),
-        count => format!("Changed {count} files: {list}."),
+        1 => format!("Changed 1 file{list}."),
+        count => format!("Changed {count} files{list}."),
     }
 }
 
