@@ -213,10 +213,15 @@ async fn data(context: &Context) -> Finding {
 
 async fn project(context: &Context) -> Finding {
     match context.project().await {
-        Ok(root) => match crate::suggest::gate(&root) {
-            Some(gate) => ok("project", format!("{}, gate to try: {gate}", root.display())),
-            None => ok("project", root.display().to_string()),
-        },
+        Ok(root) => {
+            let gate = crate::suggest::gate(&root).map(|gate| format!(", gate to try: {gate}")).unwrap_or_default();
+            let protect = crate::suggest::protect(&root);
+            let protect = match protect.as_slice() {
+                [] => String::new(),
+                globs => format!(", worth protecting: --protect '{}'", globs.join("' --protect '")),
+            };
+            ok("project", format!("{}{gate}{protect}", root.display()))
+        }
         Err(failure) => {
             let fix = failure.hint.unwrap_or_else(|| "start loops inside a git repository".into());
             warning("project", failure.message, fix)

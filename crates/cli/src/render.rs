@@ -17,13 +17,14 @@ pub struct Renderer {
     style: Style,
     max_iterations: Option<u32>,
     pending: String,
+    fresh_told: bool,
 }
 
 const LONGEST_LINE: usize = 4_000;
 
 impl Renderer {
     pub fn new(style: Style) -> Self {
-        Self { style, max_iterations: None, pending: String::new() }
+        Self { style, max_iterations: None, pending: String::new(), fresh_told: false }
     }
 
     /// The lines for an item, each with its end.
@@ -135,8 +136,11 @@ impl Renderer {
             Event::TurnStarted { turn, session, .. } => {
                 let again = if turn.attempt > 1 { format!("  attempt {}", turn.attempt) } else { String::new() };
                 let fresh = match session {
-                    SessionUse::FreshInstead => "  (no session id is known: a fresh agent session)",
-                    SessionUse::Fresh | SessionUse::Resume { .. } => "",
+                    // The journal has it every time; a person wants to know it once.
+                    SessionUse::FreshInstead if !std::mem::replace(&mut self.fresh_told, true) => {
+                        "  (the agent names no session to resume: each turn is a fresh one)"
+                    }
+                    SessionUse::FreshInstead | SessionUse::Fresh | SessionUse::Resume { .. } => "",
                 };
                 style.dim(&format!("{again}{fresh}"))
             }

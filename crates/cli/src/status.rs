@@ -122,6 +122,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         Status::Ended { end: End::Completed } if state.verified => {
             style.good("✔ completed: every gate passed on the recorded commit")
         }
+        Status::Ended { end: End::Completed } if !state.spec.gates.is_empty() => {
+            style.warn("✔ completed, then taken back to an earlier checkpoint, which is not verified")
+        }
         Status::Ended { end: End::Completed } => style.warn("✔ completed: claimed, not verified (no gate was given)"),
         Status::Ended { end } => {
             let why = state.stop_reason.as_ref().map(reason).unwrap_or_default();
@@ -179,8 +182,8 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     }
     match (&workspace.branch, state.spec.workspace.kind) {
         (Some(branch), WorkspaceKind::Worktree | WorkspaceKind::Clone) => {
-            row("look", format!("git diff {}..{branch}", short(base)));
-            row("take", format!("git merge {branch}"));
+            row("look", format!("windlass diff {0}, or git diff {1}..{branch}", state.name, short(base)));
+            row("take", format!("windlass merge {0}, or git merge {branch}", state.name));
             row("files", workspace.dir.clone());
         }
         _ => row("look", format!("git diff {}..{}", short(base), short(head))),

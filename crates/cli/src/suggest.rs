@@ -1,4 +1,4 @@
-//! What a project probably checks itself with.
+//! What a project probably checks itself with, and what an agent should rather not touch.
 
 use std::path::Path;
 
@@ -23,4 +23,18 @@ pub fn gate(project: &Path) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// Globs of what the project has and an agent could change to make a gate pass.
+pub fn protect(project: &Path) -> Vec<&'static str> {
+    let candidates = [
+        ("tests", "tests/**"),
+        ("test", "test/**"),
+        ("spec", "spec/**"),
+        (".github", ".github/**"),
+        (".gitlab-ci.yml", ".gitlab-ci.yml"),
+        ("Cargo.lock", "Cargo.lock"),
+        ("package-lock.json", "package-lock.json"),
+    ];
+    candidates.into_iter().filter(|(file, _)| project.join(file).exists()).map(|(_, glob)| glob).collect()
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use windlass_core::stop::StopReason;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work;
 
@@ -48,6 +49,9 @@ async fn go_back(engine: &Arc<Engine>, held: &mut Held, args: &RollbackArgs) -> 
         }
         None => text.push_str("  it was there already: nothing is undone\n"),
     }
-    let _ = writeln!(text, "  go on    windlass resume {name}");
+    // Completed is final: only its files went back.
+    if held.state.is_open() || held.state.stop_reason != Some(StopReason::Completed) {
+        let _ = writeln!(text, "  go on    windlass resume {name}");
+    }
     Ok(text)
 }
