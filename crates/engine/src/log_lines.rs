@@ -1,6 +1,6 @@
 //! One log line for every change of a loop's state, in fixed words that people grep for.
 
-use windlass_core::machine::{Event, LoopState};
+use windlass_core::machine::{Event, LoopState, SessionUse};
 use windlass_core::stop::StopReason;
 
 /// `state` is the loop before the event.
@@ -16,8 +16,12 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
             );
             tracing::info!("Registered {agent} loop state for workspace {id}: max_iterations={max}");
         }
-        Event::TurnStarted { turn, .. } if turn.iteration > 1 => {
+        Event::TurnStarted { turn, session, .. } if turn.iteration > 1 => {
             tracing::info!("Starting {agent} loop follow-up for workspace {id} (iteration {})", turn.iteration - 1);
+            // The loop goes on with a fresh session; that it had to is an error all the same.
+            if *session == SessionUse::FreshInstead {
+                tracing::error!("Failed to get session ID from MsgStore for {agent} loop follow-up (workspace {id})");
+            }
         }
         Event::TurnEnded { turn, report } if !is_single(state) => {
             if report.claim
