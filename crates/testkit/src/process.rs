@@ -45,7 +45,9 @@ impl ProcessId {
         if self.namespace == own_namespace() {
             return Some(self.pid).filter(|&pid| it(pid));
         }
-        all_pids().into_iter().find(|&pid| it(pid) && innermost_pid(pid) == Some(self.pid))
+        // Every agent has the same small pid in its own namespace, and many start in the same tick.
+        let there = |pid| innermost_pid(pid) == Some(self.pid) && namespace_of(&pid.to_string()) == self.namespace;
+        all_pids().into_iter().find(|&pid| it(pid) && there(pid))
     }
 
     pub fn alive(&self) -> bool {
@@ -165,8 +167,12 @@ fn all_pids() -> Vec<u32> {
 }
 
 fn own_namespace() -> u64 {
+    namespace_of("self")
+}
+
+fn namespace_of(process: &str) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
+    fs::metadata(format!("/proc/{process}/ns/pid")).map_or(0, |m| m.ino())
 }
 
 /// The pid that the process knows itself by: the last of `NSpid`.
