@@ -29,11 +29,19 @@ pub fn sweep(key: &str, value: &str) -> io::Result<Vec<u32>> {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
                 continue;
             };
-            if pid != own && carries(pid, &tag) && kill_if_tagged(pid, &tag) {
-                found = true;
-                if !killed.contains(&pid) {
-                    killed.push(pid);
+            if pid == own {
+                continue;
+            }
+            match look(pid, &tag) {
+                Look::Tagged if kill_if_tagged(pid, &tag) => {
+                    found = true;
+                    if !killed.contains(&pid) {
+                        killed.push(pid);
+                    }
                 }
+                Look::Tagged | Look::Other => {}
+                // What it will turn out to be only the next scan can tell.
+                Look::InExec => found = true,
             }
         }
         empty = if found { 0 } else { empty + 1 };
@@ -50,10 +58,43 @@ pub fn sweep(_key: &str, _value: &str) -> io::Result<Vec<u32>> {
 }
 
 #[cfg(target_os = "linux")]
-fn carries(pid: u32, tag: &[u8]) -> bool {
-    // Unreadable means another user's, or gone: either way not ours. A zombie's is empty.
-    std::fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == tag))
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    Tagged,
+    Other,
+    /// Between the old program and the new one: it has no environment for a moment.
+    InExec,
+}
+
+#[cfg(target_os = "linux")]
+fn look(pid: u32, tag: &[u8]) -> Look {
+    // Unreadable means another user's, or gone: either way not ours.
+    let Ok(environ) = std::fs::read(format!("/proc/{pid}/environ")) else {
+        return Look::Other;
+    };
+    if environ.split(|byte| *byte == 0).any(|entry| entry == tag) {
+        Look::Tagged
+    } else if environ.is_empty() && in_exec(pid) {
+        Look::InExec
+    } else {
+        Look::Other
+    }
+}
+
+/// Tells a process amid `execve` from one that was started with no environment at all, from a zombie and
+/// from a kernel thread: only the first has a program and no address yet where its environment ends.
+#[cfg(target_os = "linux")]
+fn in_exec(pid: u32) -> bool {
+    /// `env_end` in `/proc/<pid>/stat`, counted after the name, which may hold anything.
+    const ENV_END_AFTER_NAME: usize = 48;
+    if std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+        return false;
+    }
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    after_name.split_ascii_whitespace().nth(ENV_END_AFTER_NAME) == Some("0")
 }
 
 #[cfg(target_os = "linux")]
@@ -66,7 +107,7 @@ fn kill_if_tagged(pid: u32, tag: &[u8]) -> bool {
     let Ok(pidfd) = pidfd_open(handle, PidfdFlags::empty()) else {
         return false;
     };
-    if !carries(pid, tag) || pidfd_send_signal(&pidfd, Signal::KILL).is_err() {
+    if look(pid, tag) != Look::Tagged || pidfd_send_signal(&pidfd, Signal::KILL).is_err() {
         return false;
     }
     // Its end is an event: wait for it, so that the next scan does not find it dying.
@@ -79,20 +120,45 @@ fn kill_if_tagged(pid: u32, tag: &[u8]) -> bool {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::os::unix::process::ExitStatusExt;
-    use std::process::Command;
+    use std::process::{Child, Command, Stdio};
+
+    /// A child that surely runs its own program: it has answered. Its environment is that program's.
+    fn running(value: Option<&str>) -> Child {
+        let mut command = Command::new("cat");
+        command.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some(value) = value {
+            command.env("WINDLASS_SWEEP_TEST", value);
+        }
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
 
     #[test]
     fn only_tagged_processes_are_killed() {
         let value = format!("sweep-test-{}", std::process::id());
-        let mut tagged = Command::new("sleep").arg("60").env("WINDLASS_SWEEP_TEST", &value).spawn().unwrap();
-        let mut longer =
-            Command::new("sleep").arg("60").env("WINDLASS_SWEEP_TEST", format!("{value}0")).spawn().unwrap();
+        let mut tagged = running(Some(&value));
+        let mut longer = running(Some(&format!("{value}0")));
         assert_eq!(sweep("WINDLASS_SWEEP_TEST", &value).unwrap(), vec![tagged.id()]);
         assert_eq!(tagged.wait().unwrap().signal(), Some(9));
         assert_eq!(longer.try_wait().unwrap(), None, "a tag is compared whole");
         assert!(sweep("WINDLASS_SWEEP_TEST", &value).unwrap().is_empty());
         longer.kill().unwrap();
         longer.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_without_an_environment_is_not_taken_for_one_in_exec() {
+        let mut bare = running(None);
+        assert_eq!(std::fs::read(format!("/proc/{}/environ", bare.id())).unwrap(), b"");
+        assert_eq!(look(bare.id(), b"KEY=value"), Look::Other);
+        assert!(!in_exec(std::process::id()));
+        bare.kill().unwrap();
+        assert_eq!(look(bare.id(), b"KEY=value"), Look::Other, "dying or a zombie");
+        bare.wait().unwrap();
+        assert_eq!(look(bare.id(), b"KEY=value"), Look::Other, "gone");
     }
 }
