@@ -156,6 +156,19 @@ pub fn chosen_session(profile: &AgentProfile, turn_id: &str) -> Option<String> {
     }
 }
 
+/// Whether one process of the agent takes turn after turn.
+pub fn keeps_alive(profile: &AgentProfile) -> bool {
+    match profile.adapter() {
+        AdapterKind::Claude => true,
+        AdapterKind::Command
+        | AdapterKind::Codex
+        | AdapterKind::Copilot
+        | AdapterKind::Opencode
+        | AdapterKind::Gemini
+        | AdapterKind::Qwen => false,
+    }
+}
+
 /// The file in which the agent leaves its usage, if it does so outside its output: for `Session::usage_file`.
 pub fn usage_file(profile: &AgentProfile, prompt_file: &Path) -> Option<PathBuf> {
     match profile.adapter() {

@@ -27,7 +27,7 @@ pub struct KnownAgent {
     pub names_cost: bool,
     pub resumes: bool,
     pub takes_mcp_servers: bool,
-    /// Several turns in one process.
+    /// Several turns in one process, as Windlass drives it.
     pub keeps_alive: bool,
 }
 
@@ -122,7 +122,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         names_cost: false,
         resumes: true,
         takes_mcp_servers: true,
-        keeps_alive: true,
+        keeps_alive: false,
     },
 ];
 
@@ -192,6 +192,7 @@ mod tests {
         for known in KNOWN_AGENTS {
             assert_eq!(profiles[known.name].adapter(), known.adapter);
             assert_eq!(profiles[known.name].loop_enabled, None);
+            assert_eq!(known.keeps_alive, crate::keeps_alive(&profiles[known.name]));
         }
         assert_eq!(KnownAgent::of(AdapterKind::Command), None);
     }

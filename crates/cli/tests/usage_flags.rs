@@ -153,7 +153,7 @@ fn a_flag_whose_feature_is_missing_is_unknown() {
         assert!(error.starts_with(&format!("unexpected argument '{flag}' found")), "{error}");
         assert!(hints.iter().any(|hint| hint == "'windlass run --help' shows what can be said"), "{hints:?}");
     }
-    for (flag, value) in [("--session", "keep_alive"), ("--sandbox", "docker"), ("--commit", "maybe")] {
+    for (flag, value) in [("--session", "keep"), ("--sandbox", "docker"), ("--commit", "maybe")] {
         let (error, hints) = refused(&["run", "goal", flag, value]);
         assert!(error.starts_with(&format!("invalid value '{value}' for '{flag} ")), "{error}");
         assert!(hints[0].starts_with("possible values: "), "{hints:?}");

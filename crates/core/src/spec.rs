@@ -52,6 +52,8 @@ pub enum SessionPolicy {
     Resume,
     /// A new session each turn, with the history in the prompt.
     Fresh,
+    /// The same agent session, in one process that lives from turn to turn.
+    KeepAlive,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

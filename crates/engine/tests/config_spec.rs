@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_core::profile::{AgentProfile, OutputFormat};
+use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
     TimeLimits, WorkspaceKind, WorkspaceSpec,
@@ -152,6 +152,17 @@ fn there_is_no_unlimited_loop() {
     assert!(resolve(tokens(), counting).is_ok());
     let also = Options { max_tokens: value::<Tokens>("9"), ..Options::default() };
     assert!(resolve(also, text_agent()).unwrap().notes.iter().any(|note| note.contains("max_tokens cannot stop it")));
+}
+
+#[test]
+fn keep_alive_needs_an_agent_that_takes_turn_after_turn() {
+    let keep = || Options { session: Some(SessionPolicy::KeepAlive), ..Options::default() };
+    let error = resolve(keep(), text_agent()).unwrap_err();
+    assert_eq!(error.to_string(), "the agent 'mine' cannot be kept alive from turn to turn");
+    assert!(error.hint().starts_with("use resume or fresh instead of keep_alive (--session)"), "{}", error.hint());
+    assert!(error.hint().contains("claude"), "{}", error.hint());
+    let claude = AgentProfile { adapter: Some(AdapterKind::Claude), ..text_agent() };
+    assert_eq!(resolve(keep(), claude).unwrap().spec.session, SessionPolicy::KeepAlive);
 }
 
 #[test]

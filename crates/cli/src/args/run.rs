@@ -53,8 +53,8 @@ pub struct RunArgs {
     /// The model, where the agent's command has {model} [default: the agent's]
     #[arg(long, value_parser = not_blank, help_heading = "Agent")]
     model: Option<String>,
-    /// Go on in the agent's session, or start a fresh one each turn [default: by recipe]
-    #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh"]), help_heading = "Agent")]
+    /// Go on in the agent's session, start a fresh one each turn, or keep one process for all turns [default: by recipe]
+    #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh", "keep_alive"]), help_heading = "Agent")]
     session: Option<SessionPolicy>,
     /// Who writes what is remembered of an iteration [default: deterministic]
     #[arg(

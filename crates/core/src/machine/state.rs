@@ -349,7 +349,7 @@ impl LoopState {
         }
         match self.spec.session {
             SessionPolicy::Fresh => SessionUse::Fresh,
-            SessionPolicy::Resume => match known {
+            SessionPolicy::Resume | SessionPolicy::KeepAlive => match known {
                 Some(id) => SessionUse::Resume { session: id.clone() },
                 None if self.iteration <= 1 => SessionUse::Fresh,
                 None => SessionUse::FreshInstead,

@@ -384,7 +384,7 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
         Just(OnFailure::Continue),
         (0_u32..3).prop_map(|times| OnFailure::Retry { times })
     ];
-    let session = prop_oneof![Just(SessionPolicy::Resume), Just(SessionPolicy::Fresh)];
+    let session = prop_oneof![Just(SessionPolicy::Resume), Just(SessionPolicy::Fresh), Just(SessionPolicy::KeepAlive)];
     let on_limit = prop_oneof![3 => Just(OnLimit::Stop), 1 => Just(OnLimit::Pause)];
     let on_claim = GateSpec { when: GateWhen::Claim, clean: true, ..gate("cargo bench") };
     let gates = prop::sample::subsequence(vec![gate("cargo test"), on_claim, gate("cargo fmt --check")], 0..=3);

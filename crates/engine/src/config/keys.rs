@@ -197,7 +197,7 @@ settings! {
     }
     session: SessionPolicy {
         env: "WINDLASS_SESSION", flag: Some("--session"), default: "by recipe",
-        doc: "Whether turns go on in the agent's session (resume) or each starts a new one (fresh)",
+        doc: "Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive)",
     }
     commit: CommitPolicy {
         env: "WINDLASS_COMMIT", flag: Some("--commit"), default: "by recipe",

@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_agents::KnownAgent;
+use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_core::ids::is_valid_name;
 use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Done, GateSpec, Limits, LoopSpec, TimeLimits, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, ContextSpec, Done, GateSpec, Limits, LoopSpec, SessionPolicy, TimeLimits, WorkspaceKind, WorkspaceSpec,
 };
 
 use super::amounts::Millis;
@@ -93,8 +93,8 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     let language = settings.language.value.clone().unwrap_or_default();
     let spec = LoopSpec {
         goal: run.goal.clone(),
+        session: session_policy(settings, &recipe, &agent)?,
         agent,
-        session: settings.session.value.unwrap_or(recipe.session),
         commit: settings.commit.value.unwrap_or(recipe.commit),
         done,
         gates: gates.get().iter().map(gate).collect(),
@@ -175,6 +175,18 @@ fn from_dir(mut words: Vec<String>, dir: &Path) -> Vec<String> {
         *program = absolute.to_owned();
     }
     words
+}
+
+fn session_policy(settings: &Settings, recipe: &Recipe, agent: &AgentChoice) -> Result<SessionPolicy, UsageError> {
+    let policy = settings.session.value.unwrap_or(recipe.session);
+    if policy == SessionPolicy::KeepAlive && !windlass_agents::keeps_alive(&agent.profile) {
+        return Err(UsageError::NotKeptAlive {
+            agent: agent.name.clone(),
+            origin: settings.session.origin.clone(),
+            known: KNOWN_AGENTS.iter().filter(|known| known.keeps_alive).map(|known| known.name).collect(),
+        });
+    }
+    Ok(policy)
 }
 
 const MODEL: &str = "{model}";

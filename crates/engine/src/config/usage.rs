@@ -32,6 +32,8 @@ pub enum UsageError {
     ModelUnused { agent: String },
     #[error("the command of the agent '{agent}' needs a model, and none is chosen")]
     NoModel { agent: String },
+    #[error("the agent '{agent}' cannot be kept alive from turn to turn")]
+    NotKeptAlive { agent: String, origin: Origin, known: Vec<&'static str> },
     #[error("the completion promise of the agent '{agent}' cannot be used: {error}")]
     Promise { agent: String, error: ValueError },
     #[error("0 iterations mean no limit, and nothing else bounds the loop")]
@@ -95,6 +97,10 @@ impl UsageError {
             UsageError::NoModel { agent } => {
                 format!("name one with --model, or set model in [agents.{agent}]")
             }
+            UsageError::NotKeptAlive { origin, known, .. } => format!(
+                "use resume or fresh instead of keep_alive ({origin}), or an agent that can: {}",
+                known.join(", ")
+            ),
             UsageError::Promise { agent, error } => match &error.hint {
                 Some(hint) => format!("{hint} (completion_promise in [agents.{agent}])"),
                 None => format!("correct completion_promise in [agents.{agent}]"),

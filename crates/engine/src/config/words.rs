@@ -46,9 +46,10 @@ macro_rules! words {
     };
 }
 
-words!(SessionPolicy, "resume or fresh", "\"fresh\"", "session policy", [
+words!(SessionPolicy, "resume, fresh or keep_alive", "\"fresh\"", "session policy", [
     "resume" => SessionPolicy::Resume,
     "fresh" => SessionPolicy::Fresh,
+    "keep_alive" => SessionPolicy::KeepAlive,
 ]);
 words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
     "engine" => CommitPolicy::Engine,
@@ -72,12 +73,6 @@ words!(Protocol, "openai or anthropic", "\"openai\"", "protocol", [
 
 fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
     let text = text.escape_debug().to_string();
-    if what == "session policy" && text == "keep_alive" {
-        return ValueError::new(
-            "keep_alive needs an agent that takes one turn after the other, and a command agent does not",
-            "use resume or fresh",
-        );
-    }
     let hint = match nearest(&text, known.iter().copied()) {
         Some(word) => format!("did you mean '{word}'? it is one of: {}", known.join(", ")),
         None => format!("use {expected}"),
