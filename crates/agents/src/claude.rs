@@ -2,9 +2,8 @@
 //!
 //! `subtype` stays "success" on API errors, so `is_error` decides. Costs are the agent's own.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use windlass_core::agent::ErrorKind;
-use windlass_core::command::CommandSpec;
 use windlass_core::usage::{Usage, UsageByModel, total};
 
 use crate::fault::Fault;
@@ -13,19 +12,21 @@ use crate::messages;
 use crate::meter::{Meter, minus};
 use crate::reset::{self, Reset};
 use crate::words::{Words, session_id};
-use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "claude");
     words.add(["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]).model("--model");
     match request.session {
         Some(session) => words.add(["--resume", session]),
         None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
     };
-    words.option("--append-system-prompt", facts.system_prompt.as_deref());
-    // Nobody is there to answer a question.
-    let denied = if facts.allow_push { "AskUserQuestion" } else { "AskUserQuestion,Bash(git push:*)" };
-    words.add(["--disallowedTools", denied]).extra();
+    inject(&mut words, facts, injected);
+    words.extra().config_dir("CLAUDE_CONFIG_DIR");
     words.env("DISABLE_AUTOUPDATER", "1");
     if facts.as_root {
         // Otherwise it refuses to skip permissions.
@@ -34,6 +35,30 @@ pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<C
     // A Windlass that was itself started by claude must not make its agents believe they are nested.
     words.unset("CLAUDECODE").unset("CLAUDE_CODE_ENTRYPOINT").unset("CLAUDE_CODE_SSE_PORT");
     words.finish()
+}
+
+fn inject(words: &mut Words<'_>, facts: &LaunchFacts, injected: &Injected) {
+    words.option("--append-system-prompt", injected.system_prompt.as_deref());
+    if !injected.mcp_servers.is_empty() {
+        // Tools of servers are hidden behind a search unless their server says otherwise.
+        let servers = injected.servers_json(&json!({ "type": "stdio", "alwaysLoad": true }));
+        let file = words.file("agent_mcp.json", servers.to_string());
+        words.add(["--mcp-config", &file]);
+    }
+    if !injected.settings.is_empty() {
+        let file = words.file("agent_settings.json", json!(injected.settings).to_string());
+        words.add(["--settings", &file]);
+    }
+    // Nobody is there to answer a question.
+    let mut denied = vec!["AskUserQuestion"];
+    if !facts.allow_push {
+        denied.push("Bash(git push:*)");
+    }
+    if injected.read_only {
+        denied.extend(["Edit", "Write", "NotebookEdit"]);
+    }
+    denied.extend(injected.denied_tools.iter().map(String::as_str));
+    words.add(["--disallowedTools", &denied.join(",")]);
 }
 
 #[derive(Debug)]

@@ -4,7 +4,6 @@
 //! the whole thread.
 
 use serde_json::{Value, json};
-use windlass_core::command::CommandSpec;
 use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{Usage, UsageByModel, total};
 
@@ -13,25 +12,73 @@ use crate::jsonl::{Dialect, Turn, count, text};
 use crate::meter::minus;
 use crate::prices::price;
 use crate::words::Words;
-use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, SessionFacts, TurnRequest};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(request: &TurnRequest<'_>, injected: &Injected) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "codex");
     words.add(["exec"]);
     if request.session.is_some() {
         words.add(["resume"]);
     }
-    words.add(["--json", "--dangerously-bypass-approvals-and-sandbox", "--skip-git-repo-check"]).model("--model");
-    if let Some(prompt) = &facts.system_prompt {
-        // A value is TOML, and a JSON string is a TOML string.
-        words.add(["-c", &format!("developer_instructions={}", json!(prompt))]);
+    words.add(["--json", "--skip-git-repo-check"]);
+    if injected.read_only {
+        // As settings, because `exec resume` has no flag for the sandbox.
+        words.add(["-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\""]);
+    } else {
+        words.add(["--dangerously-bypass-approvals-and-sandbox"]);
     }
-    words.extra();
+    words.model("--model");
+    for setting in settings(injected) {
+        words.add(["-c", &setting]);
+    }
+    words.extra().config_dir("CODEX_HOME");
     if let Some(session) = request.session {
         words.add([session]);
     }
     // The prompt comes on standard input.
     words.add(["-"]).finish()
+}
+
+/// Settings as `-c` takes them: a dotted path, and a value in TOML.
+fn settings(injected: &Injected) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(prompt) = &injected.system_prompt {
+        lines.push(format!("developer_instructions={}", toml_value(&json!(prompt))));
+    }
+    for (name, server) in &injected.mcp_servers {
+        let server = json!(server);
+        for (key, value) in server.as_object().into_iter().flatten() {
+            lines.push(format!("mcp_servers.{name}.{key}={}", toml_value(value)));
+        }
+    }
+    for (key, value) in &injected.settings {
+        dotted(key, value, &mut lines);
+    }
+    lines
+}
+
+/// One line for each value, so that the rest of a table of the user's stays. The path is cut at every dot, so a table
+/// with a dot in a key goes whole.
+fn dotted(path: &str, value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(table) if !table.is_empty() && table.keys().all(|key| !key.contains('.')) => {
+            for (key, value) in table {
+                dotted(&format!("{path}.{key}"), value, lines);
+            }
+        }
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            lines.push(format!("{path}={}", toml_value(value)))
+        }
+    }
+}
+
+fn toml_value(value: &Value) -> String {
+    let mut text = String::new();
+    match serde::Serialize::serialize(value, toml::ser::ValueSerializer::new(&mut text)) {
+        Ok(_) => text,
+        // Only what TOML cannot say, such as null.
+        Err(_) => value.to_string(),
+    }
 }
 
 #[derive(Debug)]

@@ -3,8 +3,7 @@
 //! Its session id comes only in its last line, so one is chosen for it; its usage comes in a file of its own, summed
 //! over the session.
 
-use serde_json::Value;
-use windlass_core::command::CommandSpec;
+use serde_json::{Value, json};
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::fault::Fault;
@@ -12,9 +11,13 @@ use crate::jsonl::{Dialect, Turn, count, status, text, time};
 use crate::meter::minus;
 use crate::prices::price;
 use crate::words::{Words, session_id};
-use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest, usage_file_beside};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest, usage_file_beside};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "copilot");
     words.add(["--output-format", "json", "--allow-all", "--no-ask-user", "--no-auto-update", "--no-color"]);
     words.model("--model");
@@ -29,11 +32,34 @@ pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<C
         // Its built-in server for GitHub can push without a shell.
         words.add(["--deny-tool=shell(git push)", "--disable-builtin-mcps"]);
     }
+    inject(&mut words, injected);
     let usage = usage_file_beside(&request.prompt_file);
-    words.add(["--usage-output-file", &usage.to_string_lossy()]).extra();
+    words.add(["--usage-output-file", &usage.to_string_lossy()]).extra().config_dir("COPILOT_HOME");
     words.env("COPILOT_AUTO_UPDATE", "false");
     words.finish()
 }
+
+fn inject(words: &mut Words<'_>, injected: &Injected) {
+    if !injected.mcp_servers.is_empty() {
+        let servers = injected.servers_json(&json!({ "type": "local", "tools": ["*"] }));
+        let file = words.file("agent_mcp.json", servers.to_string());
+        words.add(["--additional-mcp-config", &format!("@{file}")]);
+    }
+    let read_only = injected.read_only.then_some("write");
+    for tool in read_only.into_iter().chain(injected.denied_tools.iter().map(String::as_str)) {
+        words.add([&format!("--deny-tool={tool}")]);
+    }
+    if let Some(prompt) = &injected.system_prompt {
+        words.file("agent_instructions/AGENTS.md", format!("{prompt}\n"));
+        let dir = words.request.prompt_file.with_file_name("agent_instructions");
+        let dirs = [words.said(INSTRUCTIONS), Some(&dir.to_string_lossy())];
+        let dirs: Vec<&str> = dirs.into_iter().flatten().collect();
+        let dirs = dirs.join(",");
+        words.set(INSTRUCTIONS, &dirs);
+    }
+}
+
+const INSTRUCTIONS: &str = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS";
 
 #[derive(Debug)]
 pub(crate) struct Copilot {

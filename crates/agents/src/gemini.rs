@@ -3,28 +3,69 @@
 //! It exits with 0 after a cut stream and after a signal, so only its `result` line counts; a failure's exit code is
 //! the HTTP status modulo 256.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use windlass_core::agent::ErrorKind;
-use windlass_core::command::CommandSpec;
+use windlass_core::profile::merge_tables;
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, text, time};
 use crate::prices::price;
 use crate::words::{Words, session_id};
-use crate::{LaunchError, LaunchFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, TurnRequest};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "gemini");
     words.add(["--output-format", "stream-json", "--approval-mode", "yolo", "--skip-trust"]).model("--model");
     match request.session {
         Some(session) => words.add(["--resume", session]),
         None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
     };
-    words.extra();
+    inject(&mut words, injected)?;
+    words.extra().config_dir("GEMINI_CLI_HOME");
     // Or it starts itself a second time, and a signal reaches only the first.
     words.env("GEMINI_CLI_NO_RELAUNCH", "true").env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     words.finish()
+}
+
+/// All but its model comes from settings files. The one of the system is above those of the user and the project, and
+/// where it is can be said.
+fn inject(words: &mut Words<'_>, injected: &Injected) -> Result<(), LaunchError> {
+    let mut settings = injected.settings.clone();
+    if let Value::Object(servers) = injected.servers_json(&Value::Null)
+        && !injected.mcp_servers.is_empty()
+    {
+        merge_tables(&mut settings, &servers);
+    }
+    let read_only: &[&str] = if injected.read_only { &["write_file", "replace"] } else { &[] };
+    let denied = read_only.iter().copied().chain(injected.denied_tools.iter().map(String::as_str));
+    add_to_list(&mut settings, "tools", "exclude", denied);
+    if let Some(prompt) = &injected.system_prompt {
+        words.file("agent_instructions/GEMINI.md", format!("{prompt}\n"));
+        let dir = words.request.prompt_file.with_file_name("agent_instructions");
+        words.add(["--include-directories", &dir.to_string_lossy()]);
+        let load = json!({ "context": { "loadMemoryFromIncludeDirectories": true } });
+        merge_tables(&mut settings, load.as_object().unwrap_or(&Map::new()));
+    }
+    if !settings.is_empty() {
+        let file = words.file("agent_settings.json", Value::Object(settings).to_string());
+        words.set_alone("GEMINI_CLI_SYSTEM_SETTINGS_PATH", &file)?;
+    }
+    Ok(())
+}
+
+/// Adds texts to a list in a table of the settings.
+fn add_to_list<'a>(settings: &mut Map<String, Value>, table: &str, key: &str, texts: impl Iterator<Item = &'a str>) {
+    let before = settings.get(table).and_then(|table| table.get(key)).and_then(Value::as_array);
+    let all: Vec<Value> = before.into_iter().flatten().cloned().chain(texts.map(Value::from)).collect();
+    if !all.is_empty() {
+        let over = Map::from_iter([(table.to_owned(), json!({ key: all }))]);
+        merge_tables(settings, &over);
+    }
 }
 
 #[derive(Debug)]

@@ -9,6 +9,7 @@ mod command;
 mod copilot;
 mod fault;
 mod gemini;
+mod injected;
 mod jsonl;
 mod lines;
 mod messages;
@@ -29,13 +30,15 @@ use jiff::Timestamp;
 use thiserror::Error;
 use windlass_core::agent::{AgentEvent, TurnOutcome};
 use windlass_core::command::CommandSpec;
-use windlass_core::profile::{AdapterKind, AgentProfile};
+use windlass_core::profile::{AdapterKind, AgentProfile, McpServer};
 use windlass_core::spec::AgentChoice;
 use windlass_core::usage::UsageByModel;
 
 use jsonl::JsonSession;
+use serde_json::{Map, Value};
 
 pub use command::check_patterns;
+pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
 pub use prices::{price, prices_as_of};
 pub use probe::{KNOWN_AGENTS, KnownAgent, built_in_profiles, version_in};
 
@@ -63,10 +66,26 @@ pub struct LaunchFacts {
     pub turn_id: String,
     /// The agent will run as root.
     pub as_root: bool,
-    /// Put behind the agent's own system prompt, where it can be.
+    /// Put behind the agent's own system prompt and that of its profile.
     pub system_prompt: Option<String>,
+    /// MCP servers, by name, beside those of the profile.
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Tools denied on top of those of the profile, in the agent's own notation.
+    pub denied_tools: Vec<String>,
+    /// A turn that only looks: the agent is told to change no file, where it has a way to be told. It is advice.
+    pub read_only: bool,
+    /// Settings of the agent, in its own format, on top of those of the profile.
+    pub settings: Map<String, Value>,
     /// Leave out the agent's own rule against `git push`, which is only advice to it anyway.
     pub allow_push: bool,
+}
+
+/// What to start, and what to write before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub command: CommandSpec,
+    /// Beside the prompt; the files and their directories are for the owner only.
+    pub files: Vec<PrivateFile>,
 }
 
 /// What a reader of a turn's output has to know about the agent session it ran in.
@@ -87,6 +106,14 @@ pub enum LaunchError {
     PromptTooLong { agent: String, bytes: usize },
     #[error("the prompt holds a NUL character, which no argument can carry")]
     PromptHasNul,
+    #[error("the agent `{agent}` has no way to be given `{key}`")]
+    NoWay { agent: String, key: &'static str },
+    #[error("`{agent}` would have two MCP servers with the name `{server}`: one of its profile and one of Windlass")]
+    ServerTwice { agent: String, server: String },
+    #[error("`{agent}` needs the environment variable {variable} for what the loop gives it, but it is set already")]
+    VariableTaken { agent: String, variable: &'static str },
+    #[error("the environment variable {variable} of `{agent}` is not a JSON object, so nothing can be added to it")]
+    VariableNotJson { agent: String, variable: &'static str },
 }
 
 impl LaunchError {
@@ -96,6 +123,12 @@ impl LaunchError {
             LaunchError::PromptTooLong { .. } | LaunchError::PromptHasNul => {
                 "use {prompt_file} in its command, or leave {prompt} out so that the prompt comes on stdin"
             }
+            LaunchError::NoWay { .. } => "leave it out of the profile, or choose an agent that takes it",
+            LaunchError::ServerTwice { .. } => "give the server in the profile another name",
+            LaunchError::VariableTaken { .. } => {
+                "unset the variable, and put what its file says into `settings` of the profile"
+            }
+            LaunchError::VariableNotJson { .. } => "correct the variable, or unset it",
         }
     }
 }
@@ -129,20 +162,21 @@ pub trait Session: Send + fmt::Debug {
 }
 
 /// What to start for a turn, with nothing else known.
-pub fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
+pub fn launch(request: &TurnRequest<'_>) -> Result<Launch, LaunchError> {
     launch_with(request, &LaunchFacts::default())
 }
 
 /// What to start for a turn.
-pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Launch, LaunchError> {
+    let injected = Injected::of(request.agent, facts)?;
     match request.agent.profile.adapter() {
-        AdapterKind::Command => command::launch(request),
-        AdapterKind::Claude => claude::launch(request, facts),
-        AdapterKind::Codex => codex::launch(request, facts),
-        AdapterKind::Copilot => copilot::launch(request, facts),
-        AdapterKind::Opencode => opencode::launch(request, facts),
-        AdapterKind::Gemini => gemini::launch(request, facts),
-        AdapterKind::Qwen => qwen::launch(request, facts),
+        AdapterKind::Command => command::launch(request).map(|command| Launch { command, files: Vec::new() }),
+        AdapterKind::Claude => claude::launch(request, facts, &injected),
+        AdapterKind::Codex => codex::launch(request, &injected),
+        AdapterKind::Copilot => copilot::launch(request, facts, &injected),
+        AdapterKind::Opencode => opencode::launch(request, facts, &injected),
+        AdapterKind::Gemini => gemini::launch(request, facts, &injected),
+        AdapterKind::Qwen => qwen::launch(request, facts, &injected),
     }
 }
 

@@ -3,10 +3,9 @@
 //! It has no closing line: the turn is over when a step ended for another reason than calling tools. The model is
 //! never named, so usage counts for the one of the profile.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use windlass_core::agent::ErrorKind;
-use windlass_core::command::CommandSpec;
-use windlass_core::profile::AgentProfile;
+use windlass_core::profile::{AgentProfile, McpServer, merge_tables};
 use windlass_core::usage::Usage;
 
 use crate::fault::Fault;
@@ -14,9 +13,13 @@ use crate::jsonl::{Dialect, Turn, count, status, text, time};
 use crate::prices::price;
 use crate::reset;
 use crate::words::Words;
-use crate::{LaunchError, LaunchFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, TurnRequest};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "opencode");
     words.add(["run", "--format", "json", "--auto"]).model("--model");
     match request.session {
@@ -24,11 +27,73 @@ pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<C
         // A title saves the call that would invent one.
         None => words.add(["--title", "windlass"]),
     };
-    words.extra();
+    words.extra().config_dir("OPENCODE_CONFIG_DIR");
     words.env("OPENCODE_DISABLE_AUTOUPDATE", "1");
-    let shell = if facts.allow_push { json!("allow") } else { json!({"*": "allow", "git push*": "deny"}) };
-    words.env("OPENCODE_PERMISSION", &json!({"bash": shell, "edit": "allow", "question": "deny"}).to_string());
+    permissions(&mut words, facts, injected)?;
+    config(&mut words, injected)?;
     words.finish()
+}
+
+const PERMISSION: &str = "OPENCODE_PERMISSION";
+const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// What the user has said of permissions stays; only denials are put on top of it.
+fn permissions(words: &mut Words<'_>, facts: &LaunchFacts, injected: &Injected) -> Result<(), LaunchError> {
+    let mut denied = Map::new();
+    if injected.read_only {
+        denied.insert("edit".to_owned(), json!("deny"));
+    }
+    for tool in &injected.denied_tools {
+        // `bash(git push*)` denies some of a tool, `webfetch` all of it.
+        let (tool, rule) = match tool.strip_suffix(')').and_then(|tool| tool.split_once('(')) {
+            Some((tool, pattern)) => (tool, json!({ pattern: "deny" })),
+            None => (tool.as_str(), json!("deny")),
+        };
+        merge_tables(&mut denied, &Map::from_iter([(tool.to_owned(), rule)]));
+    }
+    let mut all = if words.said(PERMISSION).is_some() {
+        if denied.is_empty() {
+            return Ok(());
+        }
+        words.said_json(PERMISSION)?
+    } else {
+        let shell = if facts.allow_push { json!({"*": "allow"}) } else { json!({"*": "allow", "git push*": "deny"}) };
+        Map::from_iter([
+            ("bash".to_owned(), shell),
+            ("edit".to_owned(), json!("allow")),
+            ("question".to_owned(), json!("deny")),
+        ])
+    };
+    merge_tables(&mut all, &denied);
+    words.set(PERMISSION, &Value::Object(all).to_string());
+    Ok(())
+}
+
+fn config(words: &mut Words<'_>, injected: &Injected) -> Result<(), LaunchError> {
+    let mut config = injected.settings.clone();
+    let server = |server: &McpServer| {
+        let command: Vec<&String> = std::iter::once(&server.command).chain(&server.args).collect();
+        json!({ "type": "local", "command": command, "environment": server.env, "enabled": true })
+    };
+    let servers: Map<_, _> = injected.mcp_servers.iter().map(|(name, one)| (name.clone(), server(one))).collect();
+    if !servers.is_empty() {
+        merge_tables(&mut config, &Map::from_iter([("mcp".to_owned(), Value::Object(servers))]));
+    }
+    let mut all = Map::new();
+    if !config.is_empty() || injected.system_prompt.is_some() {
+        all = words.said_json(CONFIG)?;
+        merge_tables(&mut all, &config);
+    }
+    if let Some(prompt) = &injected.system_prompt {
+        let file = words.file("agent_instructions.md", format!("{prompt}\n"));
+        let before = all.get("instructions").and_then(Value::as_array).cloned().unwrap_or_default();
+        let instructions = before.into_iter().chain([json!(file)]).collect();
+        all.insert("instructions".to_owned(), Value::Array(instructions));
+    }
+    if !all.is_empty() {
+        words.set(CONFIG, &Value::Object(all).to_string());
+    }
+    Ok(())
 }
 
 #[derive(Debug)]

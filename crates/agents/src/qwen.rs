@@ -2,8 +2,7 @@
 //!
 //! The figures of its result are those of the whole session and name no model.
 
-use serde_json::Value;
-use windlass_core::command::CommandSpec;
+use serde_json::{Value, json};
 use windlass_core::usage::{Usage, UsageByModel, total};
 
 use crate::fault::Fault;
@@ -12,20 +11,35 @@ use crate::messages;
 use crate::meter::{Meter, minus};
 use crate::prices::price;
 use crate::words::{Words, session_id};
-use crate::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "qwen");
     words.add(["--output-format", "stream-json", "--approval-mode", "yolo"]).model("--model");
     match request.session {
         Some(session) => words.add(["--resume", session]),
         None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
     };
-    words.option("--append-system-prompt", facts.system_prompt.as_deref());
-    if !facts.allow_push {
-        words.add(["--exclude-tools", "run_shell_command(git push)"]);
+    words.option("--append-system-prompt", injected.system_prompt.as_deref());
+    if !injected.mcp_servers.is_empty() {
+        let file = words.file("agent_mcp.json", injected.servers_json(&Value::Null).to_string());
+        words.add(["--mcp-config", &file]);
     }
-    words.extra();
+    let push = (!facts.allow_push).then_some("run_shell_command(git push)");
+    let read_only: &[&str] = if injected.read_only { &["edit", "write_file", "notebook_edit"] } else { &[] };
+    let denied = push.into_iter().chain(read_only.iter().copied());
+    for tool in denied.chain(injected.denied_tools.iter().map(String::as_str)) {
+        words.add(["--exclude-tools", tool]);
+    }
+    if !injected.settings.is_empty() {
+        let file = words.file("agent_settings.json", json!(injected.settings).to_string());
+        words.set_alone("QWEN_CODE_SYSTEM_SETTINGS_PATH", &file)?;
+    }
+    words.extra().config_dir("QWEN_HOME");
     words.env("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1");
     words.finish()
 }

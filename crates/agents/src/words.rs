@@ -3,9 +3,12 @@
 //! Program and first words come from the profile, then the adapter's own, then the profile's `args`. The prompt comes
 //! on standard input, which has no limit: an argument holds 128 KiB.
 
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
 use windlass_core::command::{CommandSpec, Stdin};
 
-use crate::{LaunchError, TurnRequest};
+use crate::{Launch, LaunchError, PrivateFile, TurnRequest};
 
 /// The kernel takes no longer argument.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -14,20 +17,24 @@ const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 pub(crate) struct Words<'a> {
     pub request: &'a TurnRequest<'a>,
     spec: CommandSpec,
+    files: Vec<PrivateFile>,
 }
 
 impl<'a> Words<'a> {
     /// `program` is started if the profile names none.
     pub(crate) fn new(request: &'a TurnRequest<'a>, program: &str) -> Self {
-        let mut command = request.agent.profile.command.iter();
+        let profile = &request.agent.profile;
+        let mut command = profile.command.iter();
+        let mut env = request.env.clone();
+        env.extend(profile.env.clone());
         let spec = CommandSpec {
             program: command.next().filter(|first| !first.is_empty()).map_or(program, String::as_str).to_owned(),
             args: command.cloned().collect(),
-            env: request.env.clone(),
+            env,
             cwd: request.cwd.clone(),
             stdin: Stdin::File { path: request.prompt_file.clone() },
         };
-        Self { request, spec }
+        Self { request, spec, files: Vec::new() }
     }
 
     pub(crate) fn add<const N: usize>(&mut self, words: [&str; N]) -> &mut Self {
@@ -60,14 +67,58 @@ impl<'a> Words<'a> {
         self
     }
 
+    /// Sets a variable whatever it was before.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
+        self.spec.env.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The directory of the agent's own configuration, if the profile names one, in the variable that says it.
+    pub(crate) fn config_dir(&mut self, variable: &str) -> &mut Self {
+        let Some(dir) = &self.request.agent.profile.config_dir else { return self };
+        let home = self.spec.env.get("HOME");
+        let dir = match (dir.strip_prefix("~/"), home) {
+            (Some(below), Some(home)) => format!("{home}/{below}"),
+            _ => dir.clone(),
+        };
+        self.set(variable, &dir)
+    }
+
+    /// What a variable holds for this agent, if anybody has set it.
+    pub(crate) fn said(&self, name: &str) -> Option<&str> {
+        self.spec.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// A variable that cannot be shared with what the user put there.
+    pub(crate) fn set_alone(&mut self, name: &'static str, value: &str) -> Result<&mut Self, LaunchError> {
+        if self.said(name).is_some() {
+            return Err(LaunchError::VariableTaken { agent: self.request.agent.name.clone(), variable: name });
+        }
+        Ok(self.set(name, value))
+    }
+
+    /// The JSON object that the user has in a variable; an empty one if there is none.
+    pub(crate) fn said_json(&self, name: &'static str) -> Result<Map<String, Value>, LaunchError> {
+        let Some(said) = self.said(name) else { return Ok(Map::new()) };
+        serde_json::from_str(said)
+            .map_err(|_| LaunchError::VariableNotJson { agent: self.request.agent.name.clone(), variable: name })
+    }
+
+    /// A private file beside the prompt, to be written before the start; its path.
+    pub(crate) fn file(&mut self, name: &str, content: String) -> String {
+        let path: PathBuf = self.request.prompt_file.with_file_name(name);
+        let shown = path.to_string_lossy().into_owned();
+        self.files.push(PrivateFile { path, content });
+        shown
+    }
+
     pub(crate) fn unset(&mut self, name: &str) -> &mut Self {
         self.spec.env.remove(name);
         self
     }
 
-    pub(crate) fn finish(&mut self) -> Result<CommandSpec, LaunchError> {
+    pub(crate) fn finish(&mut self) -> Result<Launch, LaunchError> {
         let mut spec = self.spec.clone();
-        spec.env.extend(self.request.agent.profile.env.clone());
         let own = self.request.own_program.to_string_lossy();
         for word in std::iter::once(&mut spec.program).chain(&mut spec.args) {
             if word == "{self}" {
@@ -81,7 +132,7 @@ impl<'a> Words<'a> {
                 return Err(LaunchError::PromptHasNul);
             }
         }
-        Ok(spec)
+        Ok(Launch { command: spec, files: self.files.clone() })
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use insta::assert_snapshot;
 use windlass_agents::{
-    LaunchError, LaunchFacts, TurnRequest, built_in_profiles, chosen_session, launch, launch_with, usage_file,
+    Launch, LaunchError, LaunchFacts, TurnRequest, built_in_profiles, chosen_session, launch, launch_with, usage_file,
 };
-use windlass_core::command::{CommandSpec, Stdin};
+use windlass_core::command::Stdin;
 use windlass_core::profile::AgentProfile;
 use windlass_core::spec::AgentChoice;
 
@@ -33,11 +33,13 @@ fn facts() -> LaunchFacts {
     LaunchFacts { turn_id: "loop/1-coder-1".into(), ..LaunchFacts::default() }
 }
 
-fn shown(spec: &CommandSpec) -> String {
+fn shown(launch: &Launch) -> String {
+    let spec = &launch.command;
     assert_eq!(spec.stdin, Stdin::File { path: "/turn/prompt.md".into() }, "the prompt comes on standard input");
     let env = spec.env.iter().map(|(name, value)| format!("{name}={value}"));
     env.chain([spec.program.clone()])
         .chain(spec.args.iter().map(|arg| format!("  {arg}")))
+        .chain(launch.files.iter().map(|file| format!("{}: {}", file.path.display(), file.content.trim_end())))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -76,7 +78,7 @@ fn what_the_user_has_set_stays() {
     request.env = BTreeMap::from([("DISABLE_AUTOUPDATER".into(), "0".into()), ("CLAUDECODE".into(), "1".into())]);
     let spec = launch_with(&request, &LaunchFacts { as_root: true, ..facts() }).unwrap();
     let env = BTreeMap::from([("DISABLE_AUTOUPDATER".into(), "0".into()), ("IS_SANDBOX".into(), "own".into())]);
-    assert_eq!(spec.env, env);
+    assert_eq!(spec.command.env, env);
 }
 
 #[test]
@@ -84,10 +86,10 @@ fn without_a_turn_id_the_agent_chooses_its_session() {
     for agent in ["claude", "copilot", "gemini", "qwen"] {
         let agent = choice(agent, |_| {});
         let spec = launch(&request(&agent, None)).unwrap();
-        assert!(!spec.args.iter().any(|arg| arg.starts_with("--session-id")), "{:?}", spec.args);
+        assert!(!spec.command.args.iter().any(|arg| arg.starts_with("--session-id")), "{:?}", spec.command.args);
         let id = chosen_session(&agent.profile, "loop/1-coder-1").unwrap();
         let spec = launch_with(&request(&agent, None), &facts()).unwrap();
-        assert!(spec.args.iter().any(|arg| arg.ends_with(&id)), "{:?}", spec.args);
+        assert!(spec.command.args.iter().any(|arg| arg.ends_with(&id)), "{:?}", spec.command.args);
     }
     assert_eq!(chosen_session(&choice("codex", |_| {}).profile, "loop/1-coder-1"), None);
 }
@@ -98,7 +100,7 @@ fn the_usage_file_is_the_one_named_on_the_command_line() {
     let request = request(&agent, None);
     let file = usage_file(&agent.profile, &request.prompt_file).unwrap();
     let spec = launch(&request).unwrap();
-    assert!(spec.args.contains(&file.to_string_lossy().into_owned()));
+    assert!(spec.command.args.contains(&file.to_string_lossy().into_owned()));
     assert_eq!(usage_file(&choice("claude", |_| {}).profile, &request.prompt_file), None);
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// Default number of iterations of a profile that says none.
 pub const DEFAULT_ITERATIONS: u32 = 5;
@@ -45,6 +46,24 @@ pub struct AgentProfile {
     pub answer_pattern: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Put behind the agent's own system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// MCP servers for the loop's sessions, by name, beside those that the agent has of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Tools that the agent is told not to use, in its own notation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// Settings of the agent itself, in its own format, for the loop's sessions only.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub settings: Map<String, Value>,
+    /// The directory of the agent's own configuration and login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_dir: Option<String>,
+    /// Prices by model; they go before the built-in list.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, ModelPrice>,
     /// Whether starting this agent means looping: unset means no, except for `windlass run`, which is that wish.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_enabled: Option<bool>,
@@ -54,6 +73,46 @@ pub struct AgentProfile {
     /// The exact, case-sensitive text that signals completion; empty means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_promise: Option<String>,
+}
+
+/// A program that offers tools to an agent over its standard input and output.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpServer {
+    pub command: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+}
+
+/// US dollars per million tokens of one model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    pub input: f64,
+    pub output: f64,
+    /// As `output` if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<f64>,
+    /// As `input` if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<f64>,
+    /// As `input` if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<f64>,
+}
+
+/// Puts one table on top of another, key by key; a table on a table goes on inside.
+pub fn merge_tables(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (key, value) in over {
+        match (base.get_mut(key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => merge_tables(below, above),
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// The adapters there are: each knows one agent's command line and format.
@@ -112,20 +171,29 @@ impl AgentProfile {
         fn pick_list(base: &[String], over: &[String]) -> Vec<String> {
             if over.is_empty() { base.to_vec() } else { over.to_vec() }
         }
-        let mut env = self.env.clone();
-        env.extend(over.env.clone());
+        fn pick_map<V: Clone>(base: &BTreeMap<String, V>, over: &BTreeMap<String, V>) -> BTreeMap<String, V> {
+            base.iter().chain(over).map(|(key, value)| (key.clone(), value.clone())).collect()
+        }
+        let mut settings = self.settings.clone();
+        merge_tables(&mut settings, &over.settings);
         AgentProfile {
             display_name: pick(&self.display_name, &over.display_name),
             adapter: pick(&self.adapter, &over.adapter),
             command: pick_list(&self.command, &over.command),
             args: pick_list(&self.args, &over.args),
             resume_args: pick_list(&self.resume_args, &over.resume_args),
-            env,
+            env: pick_map(&self.env, &over.env),
             output: pick(&self.output, &over.output),
             session_pattern: pick(&self.session_pattern, &over.session_pattern),
             usage_pattern: pick(&self.usage_pattern, &over.usage_pattern),
             answer_pattern: pick(&self.answer_pattern, &over.answer_pattern),
             model: pick(&self.model, &over.model),
+            system_prompt: pick(&self.system_prompt, &over.system_prompt),
+            mcp_servers: pick_map(&self.mcp_servers, &over.mcp_servers),
+            denied_tools: pick_list(&self.denied_tools, &over.denied_tools),
+            settings,
+            config_dir: pick(&self.config_dir, &over.config_dir),
+            prices: pick_map(&self.prices, &over.prices),
             loop_enabled: pick(&self.loop_enabled, &over.loop_enabled),
             max_iterations: pick(&self.max_iterations, &over.max_iterations),
             completion_promise: pick(&self.completion_promise, &over.completion_promise),
@@ -155,6 +223,30 @@ mod tests {
         assert_eq!(with(Some("")).promise(), None);
         assert_eq!(with(None).promise(), None);
         assert_eq!(with(Some("DONE")).promise(), Some("DONE"));
+    }
+
+    #[test]
+    fn a_profile_on_top_adds_to_tables_and_replaces_the_rest() {
+        let profile = |json: serde_json::Value| serde_json::from_value::<AgentProfile>(json).unwrap();
+        let base = profile(serde_json::json!({
+            "system_prompt": "below", "denied_tools": ["a"], "config_dir": "/below",
+            "mcp_servers": { "one": { "command": "1" }, "two": { "command": "2" } },
+            "settings": { "a": { "b": 1, "c": 2 }, "d": [1] },
+            "prices": { "m": { "input": 1.0, "output": 2.0 } },
+        }));
+        let over = profile(serde_json::json!({
+            "system_prompt": "above", "denied_tools": ["b"],
+            "mcp_servers": { "two": { "command": "22", "args": ["x"] } },
+            "settings": { "a": { "c": 3 }, "d": [2] },
+            "prices": { "n": { "input": 3.0, "output": 4.0 } },
+        }));
+        let both = profile(serde_json::json!({
+            "system_prompt": "above", "denied_tools": ["b"], "config_dir": "/below",
+            "mcp_servers": { "one": { "command": "1" }, "two": { "command": "22", "args": ["x"] } },
+            "settings": { "a": { "b": 1, "c": 3 }, "d": [2] },
+            "prices": { "m": { "input": 1.0, "output": 2.0 }, "n": { "input": 3.0, "output": 4.0 } },
+        }));
+        assert_eq!(base.overlaid(&over), both);
     }
 
     #[test]

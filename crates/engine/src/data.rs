@@ -1,9 +1,10 @@
 //! Where Windlass keeps its things. Everything is readable by the owner only.
 
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use windlass_agents::PrivateFile;
 use windlass_core::ids::{LoopId, TurnKey};
 
 /// The data directory.
@@ -107,4 +108,21 @@ impl TurnFiles {
 /// Makes a directory, and those above it, for the owner only.
 pub fn private_dir(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Writes files that only their owner may read; they may hold keys.
+pub fn private_files(files: &[PrivateFile]) -> io::Result<()> {
+    for file in files {
+        if let Some(dir) = file.path.parent() {
+            private_dir(dir)?;
+        }
+        let mut open = std::fs::OpenOptions::new();
+        open.write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&file.path)?
+            .write_all(file.content.as_bytes())?;
+    }
+    Ok(())
 }

@@ -16,7 +16,7 @@ use windlass_supervise::{ContainmentRequest, Ended, ProcessEvent, ShimSpec};
 
 use super::performing::Context;
 use super::{DriveError, transcript_error, workspace};
-use crate::data::TurnFiles;
+use crate::data::{TurnFiles, private_files};
 use crate::summariser::{self, Material, TurnHistory, Written};
 use crate::tokens;
 use crate::transcript::{TranscriptReader, TurnWatcher};
@@ -99,7 +99,7 @@ async fn ask(
     written.map_err(|source| transcript_error(&files.dir, source))?;
     let spec = match shim(&engine, state, turn, files, &scratch, prompt) {
         Ok(spec) => spec,
-        Err(error) => return Ok((Err(error.to_string()), UsageByModel::new())),
+        Err(why) => return Ok((Err(why), UsageByModel::new())),
     };
     let limit = SignedDuration::from_millis(LONGEST_TURN_MS);
     let deadline = engine.clock.now().checked_add(limit).unwrap_or(Timestamp::MAX);
@@ -156,7 +156,7 @@ fn shim(
     files: &TurnFiles,
     scratch: &Path,
     prompt: &str,
-) -> Result<ShimSpec, windlass_agents::LaunchError> {
+) -> Result<ShimSpec, String> {
     let mut agent = state.spec.agent.clone();
     if let Some(model) = &state.spec.summariser.commit_message_model {
         agent.profile.model = Some(model.clone());
@@ -175,8 +175,10 @@ fn shim(
         as_root: rustix::process::geteuid().is_root(),
         ..LaunchFacts::default()
     };
+    let launch = windlass_agents::launch_with(&request, &facts).map_err(|error| error.to_string())?;
+    private_files(&launch.files).map_err(|error| error.to_string())?;
     Ok(ShimSpec {
-        command: windlass_agents::launch_with(&request, &facts)?,
+        command: launch.command,
         stdout: files.stdout(),
         stderr: files.stderr(),
         times: None,

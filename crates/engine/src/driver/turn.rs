@@ -14,7 +14,7 @@ use windlass_supervise::{
 
 use super::performing::Context;
 use super::{DriveError, transcript_error};
-use crate::data::{TurnFiles, private_dir};
+use crate::data::{TurnFiles, private_dir, private_files};
 use crate::engine::Engine;
 use crate::faults;
 use crate::transcript::{TranscriptReader, TurnWatcher};
@@ -75,9 +75,10 @@ fn start(
         as_root: rustix::process::geteuid().is_root(),
         ..LaunchFacts::default()
     };
-    let command = windlass_agents::launch_with(&request, &facts).map_err(StartFailure::Launch)?;
+    let launch = windlass_agents::launch_with(&request, &facts).map_err(StartFailure::Launch)?;
+    private_files(&launch.files).map_err(|source| StartFailure::Files(transcript_error(&files.dir, source)))?;
     Ok(ShimSpec {
-        command,
+        command: launch.command,
         stdout: files.stdout(),
         stderr: files.stderr(),
         times: Some(files.times()),
