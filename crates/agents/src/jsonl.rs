@@ -233,7 +233,7 @@ impl<D: Dialect> Session for JsonSession<D> {
 
     fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
         let known = &self.known;
-        if known.closed == Some(false) && exit == Exit::Code(0) {
+        if known.closed == Some(false) && exit.is_clean() {
             return TurnOutcome::Finished;
         }
         let mut fault = match &known.fault {
@@ -279,7 +279,7 @@ impl<D: Dialect> JsonSession<D> {
             Exit::Code(0) => Fault::new(ErrorKind::Other, with("the agent printed nothing (exit code 0)".to_owned())),
             // Before the first line of its own format the agent has done no work: what it says is about its start.
             Exit::Code(_) if !known.understood => Fault::new(kind_of(None, &[], stderr), with(exit.to_string())),
-            Exit::Code(_) => {
+            Exit::Code(_) | Exit::Waits => {
                 Fault::new(ErrorKind::Other, with(format!("the agent's output ends without a result ({exit})")))
             }
         }

@@ -138,6 +138,19 @@ impl LaunchError {
 pub enum Exit {
     Code(i32),
     Signal(i32),
+    /// It did not: it ended its turn and waits for the next.
+    Waits,
+}
+
+impl Exit {
+    /// Whether nothing speaks against what the agent itself said of the turn.
+    pub(crate) fn is_clean(self) -> bool {
+        match self {
+            Exit::Code(code) => code == 0,
+            Exit::Signal(_) => false,
+            Exit::Waits => true,
+        }
+    }
 }
 
 impl fmt::Display for Exit {
@@ -145,6 +158,7 @@ impl fmt::Display for Exit {
         match self {
             Exit::Code(code) => write!(f, "exit code {code}"),
             Exit::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Exit::Waits => f.write_str("still running"),
         }
     }
 }

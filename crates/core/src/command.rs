@@ -25,4 +25,6 @@ pub enum Stdin {
     Null,
     /// The content of a file, then end of file.
     File { path: PathBuf },
+    /// A pipe that stays open and is written to while the child runs.
+    Pipe,
 }

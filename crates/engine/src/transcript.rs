@@ -227,7 +227,7 @@ impl TurnWatcher {
     pub fn report(self, outcome: TurnOutcome, exit: Option<Exit>, duration_ms: u64) -> TurnReport {
         let exit_code = match exit {
             Some(Exit::Code(code)) => Some(code),
-            Some(Exit::Signal(_)) | None => None,
+            Some(Exit::Signal(_) | Exit::Waits) | None => None,
         };
         TurnReport {
             outcome,

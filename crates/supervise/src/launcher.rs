@@ -4,6 +4,7 @@
 //! [`ProcessEvent::Lost`]. Memory per running tree is a few hundred bytes whatever the tree prints,
 //! because output goes to files and only offsets come here.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdout, Command};
 
 use crate::record::{Ended, ExitRecord, SpawnFailure};
-use crate::spec::{Containment, ShimSpec};
-use crate::wire::{self, Status};
+use crate::spec::{Containment, ShimSpec, TurnPaths};
+use crate::wire::{self, Order, Status};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -80,7 +81,7 @@ impl Launcher {
         control.write_all(&length.to_le_bytes()).await.map_err(StartError::Send)?;
         control.write_all(&json).await.map_err(StartError::Send)?;
         let control = control.into_owned_fd().map_err(StartError::Send)?;
-        Ok(Running { control, status, child, unread: Vec::new(), end: End::Open })
+        Ok(Running { control, status, child, unread: Vec::new(), end: End::Open, input: Feeding::default() })
     }
 }
 
@@ -95,6 +96,10 @@ pub enum ProcessEvent {
     Output { stdout: u64, stderr: u64 },
     /// The main process ended. Others may still run and write.
     Exited(Ended),
+    /// The turn's record is on disk; the process lives on. Only after [`Running::end_turn`].
+    TurnOver(ExitRecord),
+    /// Output goes to the new turn's files now. Only after [`Running::begin_turn`].
+    TurnBegun,
     /// Everything has ended and is written.
     Closed(ExitRecord),
     /// The shim died or stopped making sense. What became of the work is unknown.
@@ -109,6 +114,16 @@ pub struct Running {
     child: Child,
     unread: Vec<u8>,
     end: End,
+    input: Feeding,
+}
+
+/// Input on its way to the main process. The shim is never sent more than it may hold.
+#[derive(Debug, Default)]
+struct Feeding {
+    unsent: VecDeque<u8>,
+    /// Sent, and not yet taken by the process.
+    under_way: usize,
+    closing: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,18 +141,68 @@ impl Running {
 
     /// Asks the tree to end: TERM, and KILL after the grace. Harmless if it has ended.
     pub fn stop(&self) {
-        self.command(wire::STOP);
+        self.order(&Order::Stop);
     }
 
     /// Ends the tree at once. Harmless if it has ended.
     pub fn kill(&self) {
-        self.command(wire::KILL);
+        self.order(&Order::Kill);
     }
 
-    fn command(&self, command: u8) {
-        // One byte into an empty pipe does not block. It fails only if the shim is gone, and then the
-        // tree is too: the end comes out of `next`.
-        let _ = rustix::io::write(&self.control, &[command]);
+    /// Writes to the main process's standard input, if that is a pipe: as far as there is room now, the rest
+    /// while [`Running::next`] is awaited.
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.input.unsent.extend(bytes);
+        self.feed();
+    }
+
+    /// The end of standard input, after what was sent.
+    pub fn close_input(&mut self) {
+        self.input.closing = true;
+        self.feed();
+    }
+
+    /// Says that the turn is over while the process lives. Answered by `TurnOver`; or, if the process was
+    /// ending already, by its end.
+    pub fn end_turn(&self) {
+        self.order(&Order::EndTurn);
+    }
+
+    /// The next turn of the same process. Answered by `TurnBegun`; or, if the process has ended meanwhile,
+    /// by its end, and then nothing was written for this turn.
+    pub fn begin_turn(&self, paths: &TurnPaths) {
+        self.order(&Order::BeginTurn(paths.clone()));
+    }
+
+    fn feed(&mut self) {
+        loop {
+            let room = wire::MAX_INPUT.saturating_sub(self.input.under_way);
+            let size = room.min(self.input.unsent.len());
+            if size == 0 {
+                break;
+            }
+            let bytes: Vec<u8> = self.input.unsent.drain(..size).collect();
+            self.input.under_way += size;
+            self.order(&Order::Input(bytes));
+        }
+        if self.input.closing && self.input.unsent.is_empty() {
+            self.input.closing = false;
+            self.order(&Order::CloseInput);
+        }
+    }
+
+    fn order(&self, order: &Order) {
+        // Orders are short and the shim reads them at once, so this does not block. It fails only if the shim
+        // is gone, and then the tree is too: the end comes out of `next`.
+        let bytes = order.encode();
+        let mut left = &bytes[..];
+        while !left.is_empty() {
+            match rustix::io::write(&self.control, left) {
+                Ok(written) => left = &left[written..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
     }
 
     /// The next event; `None` after the last. Cancel-safe.
@@ -153,7 +218,10 @@ impl Running {
                 End::Open => {}
             }
             match Status::decode(&mut self.unread) {
-                Ok(Some(status)) => return Some(self.tell(status)),
+                Ok(Some(status)) => match self.tell(status) {
+                    Some(event) => return Some(event),
+                    None => continue,
+                },
                 Ok(None) => {}
                 Err(error) => {
                     self.kill();
@@ -185,8 +253,9 @@ impl Running {
         }
     }
 
-    fn tell(&mut self, status: Status) -> ProcessEvent {
-        match status {
+    /// What the engine hears of it, if anything.
+    fn tell(&mut self, status: Status) -> Option<ProcessEvent> {
+        Some(match status {
             Status::Started(started) => ProcessEvent::Started { pid: started.pid, containment: started.containment },
             Status::SpawnFailed(failure) => ProcessEvent::SpawnFailed(failure),
             Status::Output { stdout, stderr } => ProcessEvent::Output { stdout, stderr },
@@ -195,6 +264,14 @@ impl Running {
                 self.end = End::Told;
                 ProcessEvent::Closed(record)
             }
-        }
+            Status::TurnOver(record) => ProcessEvent::TurnOver(record),
+            Status::TurnBegun => ProcessEvent::TurnBegun,
+            Status::InputTaken { bytes } => {
+                let taken = usize::try_from(bytes).unwrap_or(usize::MAX);
+                self.input.under_way = self.input.under_way.saturating_sub(taken);
+                self.feed();
+                return None;
+            }
+        })
     }
 }

@@ -19,6 +19,11 @@
 //! the leader of a process group. [`probe`] tells which rungs work here. Delegated cgroups would be
 //! a rung between the first two; they add nothing where a PID namespace works, so there is none.
 //!
+//! A process may live through several turns. Its standard input is then a pipe that the engine feeds
+//! through the shim. When the engine says that a turn is over, the shim writes that turn's record first
+//! and answers then; until the next turn begins it reads no output, so what comes late waits in the pipe
+//! and belongs to the next turn.
+//!
 //! The invariant: whoever dies first (agent, reaper, shim or engine), the tree is ended, and a stream
 //! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
 
@@ -41,5 +46,5 @@ pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
 };
-pub use spec::{Containment, ContainmentRequest, ShimSpec};
+pub use spec::{Containment, ContainmentRequest, ShimSpec, TurnPaths};
 pub use sweep::sweep;

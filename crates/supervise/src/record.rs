@@ -37,6 +37,8 @@ pub enum Ended {
         signal: i32,
     },
     SpawnFailed(SpawnFailure),
+    /// It did not: the turn is over, and the process lives on for the next.
+    TurnOver,
     /// The transcript could not be written, so the tree was ended.
     WriteFailed {
         out_of_space: bool,

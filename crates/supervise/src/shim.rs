@@ -8,26 +8,30 @@
 //! * The end of descriptor 0 is the end of the engine, and so of the tree.
 
 mod exec;
+mod input;
 mod reaper;
 mod session;
 mod status;
 mod transcript;
 mod tree;
+mod turns;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags};
 use windlass_core::command::Stdin;
 
 use self::exec::Prepared;
+use self::input::Input;
 use self::session::{Inputs, Outputs, Session};
 use self::status::StatusPipe;
 use self::transcript::{Times, Transcript};
 use self::tree::Tree;
 use crate::record::{PendingRecord, SpawnFailure, SpawnFailureKind};
-use crate::spec::ShimSpec;
+use crate::spec::{ShimSpec, TurnPaths};
 use crate::{sys, wire};
 
 /// Runs the shim and exits. Call it first thing in `main`, before any runtime or thread starts.
@@ -76,7 +80,7 @@ fn read_spec() -> io::Result<ShimSpec> {
 
 fn run(spec: ShimSpec) {
     let status = StatusPipe::new(rustix::stdio::stdout());
-    let outputs = match open_outputs(&spec) {
+    let outputs = match open_outputs(&spec.turn(), spec.cap_bytes) {
         Ok(outputs) => outputs,
         Err(failure) => return session::refuse(status, None, failure),
     };
@@ -86,7 +90,7 @@ fn run(spec: ShimSpec) {
     }
     match start(&spec) {
         Ok((tree, inputs)) => {
-            Session::new(spec.command, spec.grace_ms, tree, inputs, outputs, status).run();
+            Session::new(spec, tree, inputs, outputs, status).run();
         }
         Err(failure) => session::refuse(status, Some(outputs), failure),
     }
@@ -98,44 +102,48 @@ fn engine_is_gone() -> bool {
     rustix::event::poll(&mut events, Some(&now)).is_ok() && !events[0].revents().is_empty()
 }
 
-fn open_outputs(spec: &ShimSpec) -> Result<Outputs, SpawnFailure> {
-    let unwritable = |path: &std::path::Path, error: io::Error| {
+fn open_outputs(turn: &TurnPaths, cap_bytes: Option<u64>) -> Result<Outputs, SpawnFailure> {
+    let unwritable = |path: &Path, error: io::Error| {
         failure(SpawnFailureKind::OutputUnwritable, &format!("cannot write {}", path.display()), &error)
     };
-    let stdout = Transcript::open(&spec.stdout, spec.cap_bytes).map_err(|error| unwritable(&spec.stdout, error))?;
-    let stderr = Transcript::open(&spec.stderr, spec.cap_bytes).map_err(|error| unwritable(&spec.stderr, error))?;
-    let times = match &spec.times {
+    let stdout = Transcript::open(&turn.stdout, cap_bytes).map_err(|error| unwritable(&turn.stdout, error))?;
+    let stderr = Transcript::open(&turn.stderr, cap_bytes).map_err(|error| unwritable(&turn.stderr, error))?;
+    let times = match &turn.times {
         Some(path) => Some(Times::open(path).map_err(|error| unwritable(path, error))?),
         None => None,
     };
-    let record = PendingRecord::reserve(&spec.exit_record).map_err(|error| unwritable(&spec.exit_record, error))?;
-    Ok(Outputs { stdout, stderr, times, record: Some(record) })
+    let record = PendingRecord::reserve(&turn.exit_record).map_err(|error| unwritable(&turn.exit_record, error))?;
+    let beside = turn.exit_record.parent().unwrap_or(Path::new("")).to_owned();
+    Ok(Outputs { stdout, stderr, times, record: Some(record), beside })
 }
 
 fn start(spec: &ShimSpec) -> Result<(Tree, Inputs), SpawnFailure> {
     let prepared = Prepared::new(&spec.command)?;
-    let stdin = open_stdin(&spec.command.stdin)?;
+    let (stdin, their_stdin) = open_stdin(&spec.command.stdin)?;
     let (stdout, their_stdout) = pipe()?;
     let (stderr, their_stderr) = pipe()?;
     let (report, their_report) = pipe()?;
-    let stdio = [stdin.as_raw_fd(), their_stdout.as_raw_fd(), their_stderr.as_raw_fd()];
+    let stdio = [their_stdin.as_raw_fd(), their_stdout.as_raw_fd(), their_stderr.as_raw_fd()];
     let tree = Tree::start(spec.containment, &prepared, stdio, their_report.as_fd())?;
-    // Read ends only: the flag belongs to the open end, so the agent's own stay blocking.
-    for pipe in [&stdout, &stderr] {
+    // Our ends only: the flag belongs to the open end, so the agent's own stay blocking.
+    for pipe in [&stdout, &stderr].into_iter().chain(&stdin) {
         let _ = rustix::io::ioctl_fionbio(pipe, true);
     }
-    Ok((tree, Inputs { stdout: Some(stdout), stderr: Some(stderr), report: Some(report) }))
+    Ok((tree, Inputs { stdin: Input::new(stdin), stdout: Some(stdout), stderr: Some(stderr), report: Some(report) }))
 }
 
-fn open_stdin(stdin: &Stdin) -> Result<File, SpawnFailure> {
+/// Our end, where there is one, and the child's.
+fn open_stdin(stdin: &Stdin) -> Result<(Option<OwnedFd>, OwnedFd), SpawnFailure> {
     let path = match stdin {
-        Stdin::Null => std::path::Path::new("/dev/null"),
+        Stdin::Null => Path::new("/dev/null"),
         Stdin::File { path } => path,
+        Stdin::Pipe => return pipe().map(|(theirs, ours)| (Some(ours), theirs)),
     };
-    File::open(path).map_err(|error| {
+    let file = File::open(path).map_err(|error| {
         let what = format!("cannot read {} for standard input", path.display());
         failure(SpawnFailureKind::StdinUnreadable, &what, &error)
-    })
+    })?;
+    Ok((None, file.into()))
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnFailure> {

@@ -32,6 +32,25 @@ impl ShimSpec {
     pub const DEFAULT_GRACE_MS: u64 = 2_000;
     /// A tree is gone within three seconds of a stop, whatever was configured.
     pub const MAX_GRACE_MS: u64 = 2_500;
+
+    /// Where the first turn goes.
+    pub(crate) fn turn(&self) -> TurnPaths {
+        TurnPaths {
+            stdout: self.stdout.clone(),
+            stderr: self.stderr.clone(),
+            times: self.times.clone(),
+            exit_record: self.exit_record.clone(),
+        }
+    }
+}
+
+/// Where one turn goes of a process that lives through several; the fields mean what those of [`ShimSpec`] do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnPaths {
+    pub stdout: PathBuf,
+    pub stderr: PathBuf,
+    pub times: Option<PathBuf>,
+    pub exit_record: PathBuf,
 }
 
 /// Which rung of the ladder to use.

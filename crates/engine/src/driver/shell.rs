@@ -68,7 +68,13 @@ pub(super) async fn run(
                 Some(ProcessEvent::Closed(record)) => break Some(record),
                 Some(ProcessEvent::Lost { .. }) | None => break None,
                 Some(ProcessEvent::Output { .. }) => context.line.tell(),
-                Some(ProcessEvent::Started { .. } | ProcessEvent::SpawnFailed(_) | ProcessEvent::Exited(_)) => {}
+                Some(
+                    ProcessEvent::Started { .. }
+                    | ProcessEvent::SpawnFailed(_)
+                    | ProcessEvent::Exited(_)
+                    | ProcessEvent::TurnOver(_)
+                    | ProcessEvent::TurnBegun,
+                ) => {}
             },
             () = context.ended(), if !ending => {
                 ending = true;
@@ -101,6 +107,7 @@ fn judge(record: Option<&ExitRecord>, timed_out: bool) -> Result<(Verdict, Optio
         Ended::Exited { code } => (Verdict::Fail, Some(*code)),
         Ended::Signaled { .. } => (Verdict::Fail, None),
         Ended::SpawnFailed(_) => (Verdict::NotStarted, None),
+        Ended::TurnOver => return Err(DriveError::Lost("a gate was taken for a turn".into())),
         Ended::WriteFailed { out_of_space: true, message } => {
             return Err(DriveError::DiskFull { path: message.clone() });
         }

@@ -137,6 +137,7 @@ async fn ask(
     let exit = record.as_ref().and_then(|record| match &record.ended {
         Ended::Exited { code } => Some(windlass_agents::Exit::Code(*code)),
         Ended::Signaled { signal } => Some(windlass_agents::Exit::Signal(*signal)),
+        Ended::TurnOver => Some(windlass_agents::Exit::Waits),
         Ended::SpawnFailed(_) | Ended::WriteFailed { .. } => None,
     });
     let outcome = exit.map(|exit| transcript.outcome(exit, engine.clock.now()));

@@ -123,7 +123,13 @@ async fn follow(
                     tracing::warn!(loop_id = %state.id, %turn, %why, "the turn's supervisor is gone");
                     break None;
                 }
-                Some(ProcessEvent::Started { .. } | ProcessEvent::SpawnFailed(_) | ProcessEvent::Exited(_)) => {}
+                Some(
+                    ProcessEvent::Started { .. }
+                    | ProcessEvent::SpawnFailed(_)
+                    | ProcessEvent::Exited(_)
+                    | ProcessEvent::TurnOver(_)
+                    | ProcessEvent::TurnBegun,
+                ) => {}
                 None => break None,
             },
             () = context.ended(), if !ending => {
@@ -266,6 +272,7 @@ impl Reading {
         let exit = match &record.ended {
             Ended::Exited { code } => Exit::Code(*code),
             Ended::Signaled { signal } => Exit::Signal(*signal),
+            Ended::TurnOver => Exit::Waits,
             Ended::SpawnFailed(failure) => {
                 match record.by {
                     EndedBy::Itself => {}

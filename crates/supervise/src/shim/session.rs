@@ -4,30 +4,32 @@
 //! engine's end. What ended the main process is decided once, by whichever came first.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read};
 use rustix::time::Timespec;
-use windlass_core::command::CommandSpec;
 
 use super::exec::{self, Report};
+use super::input::Input;
 use super::reaper::Message;
 use super::status::StatusPipe;
 use super::transcript::{Times, Transcript};
 use super::tree::Tree;
 use crate::record::{Ended, EndedBy, ExitRecord, PendingRecord, SpawnFailure};
 use crate::spec::ShimSpec;
-use crate::wire::{self, Started, Status};
+use crate::wire::{Order, Started, Status};
 
 /// As much as a pipe holds by default, so one read empties it.
 const CHUNK: usize = 64 << 10;
 /// What is left when the main process has exited gets this long to end by itself.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
-/// The ends of pipes that the tree writes to, until each is at its end.
+/// The ends of pipes that the tree reads from and writes to, until each is at its end.
 #[derive(Debug)]
 pub(super) struct Inputs {
+    pub(super) stdin: Input,
     pub(super) stdout: Option<OwnedFd>,
     pub(super) stderr: Option<OwnedFd>,
     pub(super) report: Option<OwnedFd>,
@@ -39,53 +41,54 @@ pub(super) struct Outputs {
     pub(super) stderr: Transcript,
     pub(super) times: Option<Times>,
     pub(super) record: Option<PendingRecord>,
+    /// The directory of the record.
+    pub(super) beside: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stream {
+pub(super) enum Stream {
     Stdout,
     Stderr,
 }
 
 #[derive(Debug)]
 pub(super) struct Session {
-    command: CommandSpec,
+    pub(super) spec: ShimSpec,
     grace: Duration,
-    tree: Tree,
+    pub(super) tree: Tree,
     inputs: Inputs,
-    outputs: Outputs,
-    status: StatusPipe,
+    pub(super) outputs: Outputs,
+    pub(super) status: StatusPipe,
+    /// Between two turns of a process that lives through several: nothing is read from it.
+    pub(super) idle: bool,
     /// Until the engine is gone.
     control: Option<BorrowedFd<'static>>,
+    /// The beginning of an order whose rest is to come.
+    orders: Vec<u8>,
     report: Vec<u8>,
     started: bool,
-    stop_asked: bool,
+    pub(super) stop_asked: bool,
     kill_at: Option<Instant>,
     by: EndedBy,
     /// How the main process ended, as the system says.
-    main_ended: Option<Ended>,
+    pub(super) main_ended: Option<Ended>,
     /// What has to be said instead of that.
-    failure: Option<Ended>,
+    pub(super) failure: Option<Ended>,
     leftovers: u32,
     buffer: Vec<u8>,
 }
 
 impl Session {
-    pub(super) fn new(
-        command: CommandSpec,
-        grace_ms: u64,
-        tree: Tree,
-        inputs: Inputs,
-        outputs: Outputs,
-        status: StatusPipe,
-    ) -> Self {
+    pub(super) fn new(spec: ShimSpec, tree: Tree, inputs: Inputs, outputs: Outputs, status: StatusPipe) -> Self {
         Self {
-            command,
-            grace: Duration::from_millis(grace_ms.min(ShimSpec::MAX_GRACE_MS)),
+            grace: Duration::from_millis(spec.grace_ms.min(ShimSpec::MAX_GRACE_MS)),
+            spec,
             tree,
             inputs,
             outputs,
             status,
+            idle: false,
+            orders: Vec::new(),
             control: Some(rustix::stdio::stdin()),
             report: Vec::new(),
             started: false,
@@ -120,8 +123,11 @@ impl Session {
                 let _ = self.take_output(stream);
             }
         }
+        if ready.stdin {
+            self.give_input();
+        }
         if ready.control {
-            self.take_command();
+            self.take_orders();
         }
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
             self.tree.kill();
@@ -143,10 +149,11 @@ impl Session {
     fn wait(&self) -> Ready {
         let sources = [
             (self.control, PollFlags::IN),
-            (self.inputs.stdout.as_ref().map(AsFd::as_fd), PollFlags::IN),
-            (self.inputs.stderr.as_ref().map(AsFd::as_fd), PollFlags::IN),
+            (self.readable(&self.inputs.stdout), PollFlags::IN),
+            (self.readable(&self.inputs.stderr), PollFlags::IN),
             (self.inputs.report.as_ref().map(AsFd::as_fd), PollFlags::IN),
             (Some(self.tree.events()), PollFlags::IN),
+            (self.inputs.stdin.waiting(), PollFlags::OUT),
             (self.status.is_waiting().then(|| self.status.pipe()), PollFlags::OUT),
         ];
         // What is at its end would be ready for ever. Its place is filled, and then not looked at.
@@ -164,7 +171,18 @@ impl Session {
             return Ready::default();
         }
         let ready = |at: usize| sources[at].0.is_some() && !events[at].revents().is_empty();
-        Ready { control: ready(0), stdout: ready(1), stderr: ready(2), report: ready(3), tree: ready(4) }
+        Ready {
+            control: ready(0),
+            stdout: ready(1),
+            stderr: ready(2),
+            report: ready(3),
+            tree: ready(4),
+            stdin: ready(5),
+        }
+    }
+
+    fn readable<'a>(&self, pipe: &'a Option<OwnedFd>) -> Option<BorrowedFd<'a>> {
+        pipe.as_ref().filter(|_| !self.idle).map(AsFd::as_fd)
     }
 
     fn take_report(&mut self) {
@@ -175,7 +193,7 @@ impl Session {
             Err(Errno::INTR) => return,
             Ok(_) | Err(_) => self.inputs.report = None,
         }
-        match exec::understand(&self.report, &self.command) {
+        match exec::understand(&self.report, &self.spec.command) {
             Report::Runs { pid } => {
                 self.started = true;
                 let containment = self.tree.containment;
@@ -197,29 +215,63 @@ impl Session {
         }
     }
 
-    fn take_command(&mut self) {
+    fn take_orders(&mut self) {
         let Some(control) = self.control else { return };
-        let mut command = [0];
-        let asked = match read(control, &mut command) {
-            Ok(1) => EndedBy::Stopped,
+        match read(control, &mut self.buffer) {
+            Ok(got @ 1..) => self.orders.extend_from_slice(&self.buffer[..got]),
             Err(Errno::INTR | Errno::AGAIN) => return,
-            Ok(_) | Err(_) => EndedBy::EngineGone,
-        };
+            Ok(_) | Err(_) => {
+                self.control = None;
+                return self.end_for(EndedBy::EngineGone);
+            }
+        }
+        loop {
+            match Order::decode(&mut self.orders) {
+                Ok(Some(order)) => self.obey(order),
+                Ok(None) => return,
+                // What is not understood is taken for the safe order.
+                Err(_) => {
+                    self.orders.clear();
+                    self.obey(Order::Kill);
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Stop => self.stop(),
+            Order::Kill => self.end_for(EndedBy::Stopped),
+            Order::Input(bytes) => {
+                self.inputs.stdin.add(&bytes);
+                self.give_input();
+            }
+            Order::CloseInput => self.inputs.stdin.close(),
+            Order::EndTurn => self.end_turn(),
+            Order::BeginTurn(paths) => self.begin_turn(paths),
+        }
+    }
+
+    fn blame(&mut self, whom: EndedBy) {
         if self.main_ended.is_none() && self.by != EndedBy::Stopped {
-            self.by = asked;
+            self.by = whom;
         }
-        if asked == EndedBy::EngineGone {
-            self.control = None;
-            return self.tree.kill();
-        }
-        match command[0] {
-            wire::STOP => self.stop(),
-            // `KILL`; and what is not understood is taken for it, as the safe one.
-            _ => self.tree.kill(),
+    }
+
+    fn end_for(&mut self, whom: EndedBy) {
+        self.blame(whom);
+        self.tree.kill();
+    }
+
+    fn give_input(&mut self) {
+        let bytes = self.inputs.stdin.give();
+        if bytes > 0 {
+            self.status.tell(&Status::InputTaken { bytes });
         }
     }
 
     fn stop(&mut self) {
+        self.blame(EndedBy::Stopped);
         // If the main process is gone, what is left is being ended already.
         if self.stop_asked || self.main_ended.is_some() {
             return;
@@ -296,13 +348,8 @@ impl Session {
 
     /// What the tree had written when it ended. Someone outside it may hold the pipe too (a descriptor
     /// can be passed on), so neither its end nor its emptiness is waited for.
-    fn drain(&mut self, stream: Stream) {
-        let pipe = match stream {
-            Stream::Stdout => &self.inputs.stdout,
-            Stream::Stderr => &self.inputs.stderr,
-        };
-        let Some(pipe) = pipe else { return };
-        let mut budget = rustix::io::ioctl_fionread(pipe).unwrap_or(0);
+    pub(super) fn drain(&mut self, stream: Stream) {
+        let mut budget = self.waiting_output(stream);
         while budget > 0 {
             match self.take_output(stream) {
                 Ok(0) | Err(Errno::AGAIN) => return,
@@ -313,21 +360,21 @@ impl Session {
         }
     }
 
+    pub(super) fn waiting_output(&self, stream: Stream) -> u64 {
+        let pipe = match stream {
+            Stream::Stdout => &self.inputs.stdout,
+            Stream::Stderr => &self.inputs.stderr,
+        };
+        pipe.as_ref().map_or(0, |pipe| rustix::io::ioctl_fionread(pipe).unwrap_or(0))
+    }
+
     fn close(mut self) {
         self.tree.wait_until_gone();
         self.finish_report();
-        self.drain(Stream::Stdout);
-        self.drain(Stream::Stderr);
-        if !matches!(self.failure, Some(Ended::WriteFailed { .. })) {
-            if let Err(error) = self.outputs.stdout.close() {
-                self.output_failed(Stream::Stdout, &error);
-            }
-            if let Err(error) = self.outputs.stderr.close() {
-                self.output_failed(Stream::Stderr, &error);
-            }
+        if self.idle {
+            self.keep_what_came_late();
         }
-        let (stdout, stderr) = (self.outputs.stdout.offset(), self.outputs.stderr.offset());
-        self.status.output(stdout, stderr);
+        let (stdout, stderr) = self.complete_outputs();
         let main_ended = self.main_ended.take().unwrap_or_else(|| {
             // Killed together with its reaper, so there was nobody left to see it.
             let ended = Ended::Signaled { signal: libc::SIGKILL };
@@ -345,9 +392,29 @@ impl Session {
             leftovers: self.leftovers,
             not_recorded: None,
         };
-        write_record(self.outputs.record.take(), &mut record);
+        // Between turns there is none to record: each has its own.
+        if !self.idle {
+            write_record(self.outputs.record.take(), &mut record);
+        }
         self.status.tell(&Status::Closed(record));
         self.status.finish(self.control);
+    }
+
+    /// Writes what there is to write, and says how long the transcripts are.
+    pub(super) fn complete_outputs(&mut self) -> (u64, u64) {
+        self.drain(Stream::Stdout);
+        self.drain(Stream::Stderr);
+        if !matches!(self.failure, Some(Ended::WriteFailed { .. })) {
+            if let Err(error) = self.outputs.stdout.close() {
+                self.output_failed(Stream::Stdout, &error);
+            }
+            if let Err(error) = self.outputs.stderr.close() {
+                self.output_failed(Stream::Stderr, &error);
+            }
+        }
+        let (stdout, stderr) = (self.outputs.stdout.offset(), self.outputs.stderr.offset());
+        self.status.output(stdout, stderr);
+        (stdout, stderr)
     }
 }
 
@@ -358,6 +425,7 @@ struct Ready {
     stderr: bool,
     report: bool,
     tree: bool,
+    stdin: bool,
 }
 
 impl Ready {
@@ -388,7 +456,7 @@ pub(super) fn refuse(mut status: StatusPipe, outputs: Option<Outputs>, failure: 
     status.finish(Some(rustix::stdio::stdin()));
 }
 
-fn write_record(pending: Option<PendingRecord>, record: &mut ExitRecord) {
+pub(super) fn write_record(pending: Option<PendingRecord>, record: &mut ExitRecord) {
     let written = match pending {
         Some(pending) => pending.commit(record).map_err(|error| error.to_string()),
         None => Err("it could not be opened".to_owned()),

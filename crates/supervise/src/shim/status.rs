@@ -47,6 +47,13 @@ impl StatusPipe {
         self.current = (stdout, stderr);
     }
 
+    /// The transcripts are others now, and this long.
+    pub(super) fn start_at(&mut self, stdout: u64, stderr: u64) {
+        self.queue_output();
+        self.told = (stdout, stderr);
+        self.current = self.told;
+    }
+
     /// Until when there is something to tell, if there is.
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.current == self.told || self.is_waiting() || self.broken {

@@ -71,8 +71,9 @@ impl Transcript {
     /// Writes what was kept back.
     pub(super) fn close(&mut self) -> io::Result<()> {
         let tail = std::mem::take(&mut self.tail);
-        if self.left_out > 0 {
-            let marker = format!("\n[... {} bytes left out ...]\n", self.left_out);
+        let left_out = std::mem::take(&mut self.left_out);
+        if left_out > 0 {
+            let marker = format!("\n[... {left_out} bytes left out ...]\n");
             self.write(marker.as_bytes())?;
         }
         let (first, second) = tail.as_slices();

@@ -76,6 +76,17 @@ pub(crate) fn main(args: &[String]) -> ! {
         }
         "double" => drop(quiet(parameter).spawn().unwrap()),
         "zoo" => zoo(parameter),
+        "talker" => talk(),
+        "deaf" => {
+            say(b"ready\n");
+            std::thread::sleep(LIFE);
+        }
+        "closes-stdin" => {
+            // SAFETY: nobody uses the descriptor any more.
+            unsafe { libc::close(0) };
+            say(b"ready\n");
+            std::thread::sleep(LIFE);
+        }
         role => panic!("no agent {role}"),
     }
     std::process::exit(0)
@@ -113,6 +124,25 @@ fn zoo(token: &str) {
     say(b"ready\n");
     std::thread::sleep(LIFE);
     drop((same_group, escapee));
+}
+
+/// Answers each line of its input; some lines mean more.
+fn talk() {
+    let lives_until = Instant::now() + LIFE;
+    for line in std::io::stdin().lines() {
+        let line = line.unwrap();
+        match line.as_str() {
+            "die" => {
+                std::io::stderr().write_all(b"dying\n").unwrap();
+                std::process::exit(3);
+            }
+            _ => say(format!("{} {line}\n", std::process::id()).as_bytes()),
+        }
+        if Instant::now() > lives_until {
+            return;
+        }
+    }
+    say(b"<end>");
 }
 
 fn quiet(token: &str) -> Command {

@@ -8,6 +8,7 @@ mod crashes;
 mod endings;
 mod engine;
 mod output;
+mod turns;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,12 +31,13 @@ fn main() -> ExitCode {
         Some("shim") => windlass_supervise::shim::main(),
         Some("agent") => agents::main(&args[2..]),
         Some("engine") => engine::main(&args[2]),
+        Some("engine-with-turns") => turns::engine(&args[2]),
         Some(_) | None => run_cases(&args[1..]),
     }
 }
 
 fn run_cases(args: &[String]) -> ExitCode {
-    let all = [basics::CASES, output::CASES, endings::CASES, crashes::CASES].concat();
+    let all = [basics::CASES, output::CASES, endings::CASES, crashes::CASES, turns::CASES].concat();
     let wanted = |name: &str| {
         let mut filters = args.iter().filter(|arg| !arg.starts_with('-')).peekable();
         filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))
