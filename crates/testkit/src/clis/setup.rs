@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Cli;
 use super::places::{cache_dir, node};
@@ -158,8 +158,8 @@ fn opencode(setup: &mut CliSetup, url: &str) {
 }
 
 /// The settings that gemini and qwen share.
-fn settings(auth: &str) -> String {
-    let settings = json!({
+fn settings(auth: &str) -> Value {
+    json!({
         "security": { "auth": { "selectedType": auth }, "folderTrust": { "enabled": false } },
         "general": { "disableAutoUpdate": true, "disableUpdateNag": true, "enableAutoUpdate": false,
             "enableAutoUpdateNotification": false, "maxAttempts": 3 },
@@ -167,15 +167,14 @@ fn settings(auth: &str) -> String {
         "telemetry": { "enabled": false },
         // A sub-agent of qwen that takes notes after a turn, with prompts of its own.
         "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false },
-    });
-    settings.to_string()
+    })
 }
 
 fn gemini(setup: &mut CliSetup, home: &Path, url: &str) {
     setup.set("GOOGLE_GEMINI_BASE_URL", url);
     setup.set("GEMINI_API_KEY", KEY);
     setup.set_all(&[("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")]);
-    setup.files.insert(home.join(".gemini/settings.json"), settings("gemini-api-key"));
+    setup.files.insert(home.join(".gemini/settings.json"), settings("gemini-api-key").to_string());
 }
 
 fn copilot(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
@@ -197,5 +196,8 @@ fn qwen(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
     setup.set("OPENAI_API_KEY", KEY);
     setup.set("OPENAI_MODEL", model);
     setup.set("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1");
-    setup.files.insert(home.join(".qwen/settings.json"), settings("openai"));
+    let mut settings = settings("openai");
+    // By itself it asks ten times, a minute apart.
+    settings["model"] = json!({ "generationConfig": { "maxRetries": 2, "retryInitialDelayMs": 500 } });
+    setup.files.insert(home.join(".qwen/settings.json"), settings.to_string());
 }

@@ -3,7 +3,7 @@
 //! Invariant: only what no transcript can tell is remembered here: failures so far per step, and turns started.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::asked::Asked;
 use super::failure::Failure;
@@ -38,12 +38,12 @@ pub(super) struct Played {
 
 #[derive(Debug)]
 pub(super) struct Player {
-    script: Script,
     memory: Mutex<Memory>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Memory {
+    script: Arc<Script>,
     /// By turn and step.
     failed: BTreeMap<(usize, usize), u32>,
     started: usize,
@@ -53,22 +53,35 @@ struct Memory {
     ended: bool,
 }
 
+impl Memory {
+    fn of(script: Script) -> Memory {
+        let script = Arc::new(script);
+        Memory { script, failed: BTreeMap::new(), started: 0, prompts: Vec::new(), ended: false }
+    }
+}
+
 impl Player {
     pub(super) fn new(script: Script) -> Player {
-        Player { script, memory: Mutex::default() }
+        Player { memory: Mutex::new(Memory::of(script)) }
+    }
+
+    /// From here on another script is played, with nothing remembered.
+    pub(super) fn change(&self, script: Script) {
+        *self.lock() = Memory::of(script);
     }
 
     pub(super) fn play(&self, asked: &Asked, gates: &Gates) -> Played {
+        let script = Arc::clone(&self.lock().script);
         if asked.tools.is_empty() {
             let usage = Usage { input: 100, cached: 0, output: 5, thinking: 0 };
-            let answer = match &self.script.apart_fail {
+            let answer = match &script.apart_fail {
                 Some(failure) => Answer::ApartFail(failure.clone()),
-                None => Answer::Apart(Reply::text(&self.script.apart, usage)),
+                None => Answer::Apart(Reply::text(&script.apart, usage)),
             };
             return Played { turn: 0, step: 0, answer };
         }
-        let number = self.number(asked);
-        let pick = self.script.pick(asked.prompt(), number, asked.step);
+        let number = self.number(script.select, asked);
+        let pick = script.pick(asked.prompt(), number, asked.step);
         let (turn, step) = (pick.turn, pick.step);
         let Some(play) = pick.play else {
             let reply = Reply::text("The script has no more steps.", Usage::default());
@@ -93,8 +106,8 @@ impl Player {
         }
     }
 
-    fn number(&self, asked: &Asked) -> usize {
-        match self.script.select {
+    fn number(&self, select: Select, asked: &Asked) -> usize {
+        match select {
             Select::Prompts => asked.prompts.len(),
             Select::Starts => {
                 let mut memory = self.lock();

@@ -90,6 +90,16 @@ impl ModelServer {
         ModelServer::start(Script::from_toml(script).unwrap_or_else(|e: ScriptError| panic!("bad script: {e}")))
     }
 
+    /// Every request from here on is answered by this script; an answer that is half out stays as it is.
+    ///
+    /// # Panics
+    /// If the script has a mistake.
+    #[track_caller]
+    pub fn change_script(&self, script: &str) {
+        let script = Script::from_toml(script).unwrap_or_else(|e: ScriptError| panic!("bad script: {e}"));
+        self.shared.player.change(script);
+    }
+
     /// Starts it on a port (0 for a free one), with gates that open by a file of their name in a directory.
     ///
     /// # Errors
