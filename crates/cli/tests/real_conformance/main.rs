@@ -1,0 +1,90 @@
+//! What holds for whole loops with the real agent CLIs when things go wrong, against the scripted model on loopback.
+//! A CLI that is not installed is skipped, loudly; `cargo run -p windlass-testkit --bin agent-clis -- install`
+//! installs all of them. What is declared here is the table in `docs/conformance.md`:
+//! `UPDATE=1 cargo test -p windlass --test real_conformance the_table` writes it again.
+
+mod driven;
+mod endings;
+#[path = "../support/mod.rs"]
+mod support;
+mod table;
+mod working;
+
+use table::Case;
+use table::Verdict::{Differs, Works};
+use windlass_testkit::clis::Cli;
+
+/// Each case becomes a test for each CLI that is named, and a row of the table.
+macro_rules! conformance {
+    ($($module:ident::$case:ident $title:literal { $($test:ident: $cli:ident $verdict:expr,)* })*) => {
+        $(mod $case {
+            use super::*;
+            $(#[test] fn $test() { $module::$case(Cli::$cli); })*
+        })*
+        const CASES: &[Case] = &[$(
+            Case { name: stringify!($case), title: $title, runs: &[$((Cli::$cli, $verdict)),*] },
+        )*];
+    };
+}
+
+conformance! {
+    working::promise_loop "A claim that comes too early is refused by a gate; the same session goes on and completes" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Differs("Copilot writes its session late: one that dies in its first seconds is unknown afterwards. The turn then begins again at the checkpoint, in a fresh session, which is said."),
+        qwen: Qwen Works,
+    }
+    endings::terminated_in_a_tool "SIGTERM to Windlass while the agent runs `sleep 600`; no process is left, exit code 143, `resume` completes in the same session" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    endings::ctrl_c_in_a_tool "Ctrl-C (SIGINT to the group) while the agent runs `sleep 600`; no process is left, exit code 130" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    endings::paused_and_resumed "`pause`, then `resume` in another process: the agent's session goes on" {
+        claude: Claude Works,
+        codex: Codex Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+    }
+}
+
+#[test]
+fn the_table_in_the_documentation_is_what_is_declared_here() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
+    let document = std::fs::read_to_string(&path).expect("docs/conformance.md is there");
+    let wanted = table::put_into(&document, CASES);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, wanted).expect("docs/conformance.md can be written");
+        return;
+    }
+    let how = "UPDATE=1 cargo test -p windlass --test real_conformance the_table";
+    assert!(document == wanted, "docs/conformance.md is not what the tests declare; write it again with {how}");
+}
