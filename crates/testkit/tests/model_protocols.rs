@@ -235,3 +235,15 @@ fn mistakes_in_scripts_are_named() {
     assert!(bad("{ fail = \"auth\", say = \"x\" }").contains("it always fails"));
     assert!(bad("{ fail = \"auht\" }").contains("auht"));
 }
+
+#[test]
+fn a_changed_script_answers_from_its_beginning() {
+    let server = ModelServer::with_toml("[[turn]]\nsteps = [{ fail = \"overloaded\", times = 1, say = \"old\" }]");
+    for api in APIS {
+        server.change_script("[[turn]]\nsteps = [{ fail = \"overloaded\", times = 1, say = \"new\" }]");
+        let failed = post(&server, api, &api.request(&["x"], 0, true));
+        assert!(failed.status >= 500, "{api:?}: what the last script had failed is forgotten");
+        let body = post(&server, api, &api.request(&["x"], 0, true)).body;
+        assert_eq!(api.text(&body), "new", "{api:?}");
+    }
+}
