@@ -9,6 +9,8 @@ pub mod commit_message;
 pub mod duration;
 pub mod ids;
 pub mod machine;
+mod markdown;
+pub mod plan;
 pub mod profile;
 pub mod promise;
 pub mod prompt;
