@@ -125,12 +125,12 @@ impl ClaimDetector {
 
 /// The prompt's lines without quote marks, indentation and blank ones, and which line follows which.
 #[derive(Debug)]
-struct PromptLines {
+pub(crate) struct PromptLines {
     followers: HashMap<String, Vec<String>>,
 }
 
 impl PromptLines {
-    fn of(prompt: &str) -> Self {
+    pub fn of(prompt: &str) -> Self {
         let lines: Vec<&str> = prompt.lines().map(bare).filter(|line| !line.is_empty()).collect();
         let mut followers: HashMap<String, Vec<String>> = HashMap::new();
         for (index, line) in lines.iter().enumerate() {
@@ -140,11 +140,11 @@ impl PromptLines {
         Self { followers }
     }
 
-    fn has(&self, line: &str) -> bool {
+    pub fn has(&self, line: &str) -> bool {
         self.followers.contains_key(line)
     }
 
-    fn follows(&self, before: &str, line: &str) -> bool {
+    pub fn follows(&self, before: &str, line: &str) -> bool {
         self.followers.get(before).is_some_and(|next| next.iter().any(|known| known == line))
     }
 }
@@ -152,7 +152,7 @@ impl PromptLines {
 const QUOTES: [char; 7] = ['"', '\'', '`', '“', '”', '‘', '’'];
 
 /// The line without indentation, quote prefixes (`> `, `| `) and quotation marks around it.
-fn bare(line: &str) -> &str {
+pub(crate) fn bare(line: &str) -> &str {
     line.trim_start_matches(|c: char| c.is_whitespace() || c == '>' || c == '|')
         .trim()
         .trim_start_matches(QUOTES)

@@ -1,0 +1,28 @@
+//! What reviewers and coders write for the machine to read: verdicts, the review block, the coder's blocks, reports.
+//!
+//! Readers never guess in the coder's favour: what is unclear is no acceptance, and what is only quoted, shown as code
+//! or repeated from the prompt is not said at all.
+
+mod block;
+mod echo;
+mod verdict;
+
+pub use block::{
+    Acceptance, AcceptanceVerdict, Audit, AuditVerdict, BlockError, PlanAdjustment, ReportedFinding, read_acceptance,
+    read_audit,
+};
+pub use verdict::Verdict;
+
+use serde::{Deserialize, Serialize};
+
+/// What became of a section, in the auditor's or coder's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SectionSummary {
+    #[serde(deserialize_with = "block::one_or_more")]
+    pub done: Vec<String>,
+    #[serde(default, deserialize_with = "block::one_or_more")]
+    pub deviations: Vec<String>,
+    #[serde(default, deserialize_with = "block::one_or_more")]
+    pub follow_ups: Vec<String>,
+}
