@@ -1,3 +1,5 @@
+//! Findings written, resolved, written again and refused.
+
 use proptest::prelude::*;
 
 use super::*;

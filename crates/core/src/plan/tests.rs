@@ -1,3 +1,5 @@
+//! Plans of every shape: what is kept, what is said, what may change.
+
 use proptest::prelude::*;
 
 use super::*;
