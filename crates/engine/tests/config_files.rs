@@ -259,6 +259,88 @@ fn the_table_of_profile_fields_is_the_profile() {
 }
 
 #[test]
+fn what_a_loop_gives_its_agent_is_read_in_every_form_of_toml() {
+    let inline = r#"
+        [agents.claude]
+        mcp_servers = { probe = { command = "probe", args = ["-x"], env = { K = "v" } } }
+        settings = { a = { b = [1, 2.5, true], when = 2026-01-02 }, list = [{ c = "d" }] }
+        prices = { "my/model" = { input = 1, output = 2.5, cache_read = 0.1 } }
+        denied_tools = ["WebFetch"]
+        config_dir = "~/other"
+        system_prompt = "Be kind."
+    "#;
+    let tables = r#"
+        [agents.claude]
+        denied_tools = ["WebFetch"]
+        config_dir = "~/other"
+        system_prompt = "Be kind."
+        [agents.claude.mcp_servers.probe]
+        command = "probe"
+        args = ["-x"]
+        env.K = "v"
+        [agents.claude.settings.a]
+        b = [1, 2.5, true]
+        when = 2026-01-02
+        [[agents.claude.settings.list]]
+        c = "d"
+        [agents.claude.prices."my/model"]
+        input = 1
+        output = 2.5
+        cache_read = 0.1
+    "#;
+    let read = |text: &str| Home::new(text).load().unwrap().agents["claude"].profile.clone();
+    let profile = read(inline);
+    assert_eq!(read(tables), profile);
+    assert_eq!(profile.mcp_servers["probe"].env["K"], "v");
+    let settings = serde_json::json!({ "a": { "b": [1, 2.5, true], "when": "2026-01-02" }, "list": [{ "c": "d" }] });
+    assert_eq!(serde_json::Value::Object(profile.settings), settings);
+    let price = profile.prices["my/model"];
+    assert_eq!((price.input, price.output, price.cache_read, price.cache_write), (1.0, 2.5, Some(0.1), None));
+    assert_eq!(profile.config_dir.as_deref(), Some("~/other"));
+}
+
+#[test]
+fn a_mistake_deep_in_a_profile_names_the_key_and_what_it_should_be() {
+    let cases = [
+        ("mcp_servers.p.comand = \"x\"", "unknown key 'agents.a.mcp_servers.p.comand'", "did you mean 'command'?"),
+        ("mcp_servers.p.args = [\"x\"]", "'agents.a.mcp_servers.p': it has no command", "for example: { NAME = {"),
+        ("mcp_servers.p.command = 3", "'agents.a.mcp_servers.p.command' must be a text, not a whole number", "text"),
+        ("mcp_servers.p.command = \" \"", "'agents.a.mcp_servers.p.command': the text is blank", "write a text"),
+        ("mcp_servers.p = \"x\"", "'agents.a.mcp_servers.p' must be a table, not a text", "for example"),
+        ("mcp_servers = [\"x\"]", "'agents.a.mcp_servers' must be a table of MCP servers, not a list", "NAME"),
+        ("mcp_servers.\"a b\".command = \"x\"", "'a b' cannot be the name of an MCP server", "letters"),
+        ("mcp_servers.windlass.command = \"x\"", "Windlass itself offers", "another name"),
+        ("prices.m.inptu = 1", "unknown key 'agents.a.prices.m.inptu'", "did you mean 'input'?"),
+        ("prices.m = { input = 1 }", "'agents.a.prices.m': it has no output", "for example"),
+        ("prices.m = { input = -1, output = 1 }", "-1 US dollars are no price", "zero or more"),
+        ("prices.m = { input = nan, output = 1 }", "NaN US dollars are no price", "zero or more"),
+        ("prices.m = { input = \"1\", output = 1 }", "must be a number of US dollars, not a text", "2.5"),
+        ("settings = \"x\"", "'agents.a.settings' must be a table, not a text", "key"),
+        ("denied_tools = \"x\"", "'agents.a.denied_tools' must be a list of texts, not a text", "argument"),
+        ("config_dir = \"\"", "'agents.a.config_dir': the text is blank", "write a text"),
+        ("system_prmpt = \"x\"", "unknown key 'agents.a.system_prmpt'", "did you mean 'system_prompt'?"),
+    ];
+    for (line, problem, hint) in cases {
+        let (error, said) = refused(format!("[agents.a]\n{line}\n"));
+        assert!(error.starts_with("config.toml:2:"), "{line}: {error}");
+        assert!(error.contains(problem), "{line}: {error}");
+        assert!(said.contains(hint), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_projects_file_is_found_as_in_the_users() {
+    let home = Home::new("");
+    let root = home.dir.path().join("project");
+    fs::create_dir_all(root.join(".windlass")).unwrap();
+    fs::write(root.join(".windlass/config.toml"), "[agents.a]\nmax_iteration = 3\n").unwrap();
+    let paths = Paths { data: home.dir.path().join("data"), user_config: home.file(), user_config_named: true };
+    let error = load(&paths, Some(&root), &Environment::default(), Options::default()).unwrap_err();
+    assert!(error.to_string().ends_with(".windlass/config.toml:2:1: unknown key 'agents.a.max_iteration'"), "{error}");
+    assert_eq!(error.hint().unwrap(), "did you mean 'max_iterations'?");
+}
+
+#[test]
 fn profiles_can_be_written_in_every_form_of_toml() {
     for text in [
         "[agents.mine]\ncommand = [\"a\", \"b\"]\noutput = \"jsonl\"\nenv = { K = \"v\" }\n",

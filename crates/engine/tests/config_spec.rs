@@ -455,3 +455,33 @@ fn every_usage_error_has_a_way_out() {
         assert!(!error.to_string().ends_with('.'));
     }
 }
+
+#[test]
+fn what_an_agent_cannot_be_given_is_refused_before_the_loop_is_made() {
+    let table = |json: serde_json::Value| json.as_object().cloned().unwrap();
+    let of =
+        |adapter| AgentProfile { adapter: Some(adapter), command: vec!["agent".into()], ..AgentProfile::default() };
+    let cases = [
+        (AgentProfile { system_prompt: Some("x".into()), ..of(AdapterKind::Command) }, "system_prompt"),
+        (AgentProfile { config_dir: Some("x".into()), ..of(AdapterKind::Command) }, "config_dir"),
+        (AgentProfile { denied_tools: vec!["x".into()], ..of(AdapterKind::Codex) }, "denied_tools"),
+        (AgentProfile { settings: table(serde_json::json!({ "a": 1 })), ..of(AdapterKind::Copilot) }, "settings"),
+    ];
+    for (profile, key) in cases {
+        let error = resolve(Options::default(), profile).unwrap_err();
+        assert_eq!(error, UsageError::NotTaken { agent: "mine".into(), key });
+        assert!(error.hint().contains(&format!("leave {key} out of [agents.mine]")), "{}", error.hint());
+    }
+    let claude = AgentProfile { settings: table(serde_json::json!({ "a": 1 })), ..of(AdapterKind::Claude) };
+    assert!(resolve(Options::default(), claude).is_ok());
+}
+
+#[test]
+fn a_directory_of_the_agents_configuration_is_meant_from_the_project() {
+    for (written, meant) in [("logins/a", "/repo/logins/a"), ("/abs", "/abs"), ("~/b", "~/b")] {
+        let profile =
+            AgentProfile { adapter: Some(AdapterKind::Claude), config_dir: Some(written.into()), ..text_agent() };
+        let spec = resolve(Options::default(), profile).unwrap().spec;
+        assert_eq!(spec.agent.profile.config_dir.as_deref(), Some(meant));
+    }
+}

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde_json::{Map, Value as Json, json};
-use toml_edit::{Item, Value as Toml};
+use serde_json::Value as Json;
+use toml_edit::Item;
 use windlass_core::profile::{AgentProfile, OutputFormat};
 
 use super::error::ConfigError;
-use super::file::{Source, entries, span_of, unknown, wrong_type};
-use super::nearest::nearest;
+use super::fields::{self, PROFILE_FIELDS};
+use super::file::{Source, entries, span_of, wrong_type};
 use super::origin::{Layer, Origin, Shown};
-use super::value::{ValueError, texts};
+use super::value::ValueError;
 
 /// An agent, with where each of its fields came from; a field without one is built in.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,106 +26,6 @@ pub(super) struct FileProfile {
     profile: AgentProfile,
     origins: BTreeMap<&'static str, Origin>,
 }
-
-/// One field of a profile, as people know it.
-#[derive(Debug, Clone, Copy)]
-pub struct ProfileField {
-    pub name: &'static str,
-    pub kind: FieldKind,
-    pub doc: &'static str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldKind {
-    Text,
-    Texts,
-    TextMap,
-    Switch,
-    Count,
-    Output,
-    Adapter,
-}
-
-impl FieldKind {
-    fn expected(self) -> &'static str {
-        match self {
-            FieldKind::Text => "a text",
-            FieldKind::Texts => "a list of texts",
-            FieldKind::TextMap => "a table of texts",
-            FieldKind::Switch => "true or false",
-            FieldKind::Count => "a whole number",
-            FieldKind::Output => "text or jsonl",
-            FieldKind::Adapter => "the name of an adapter",
-        }
-    }
-
-    fn example(self) -> &'static str {
-        match self {
-            FieldKind::Text => "\"text\"",
-            FieldKind::Texts => "[\"program\", \"argument\"]",
-            FieldKind::TextMap => "{ NAME = \"value\" }",
-            FieldKind::Switch => "true",
-            FieldKind::Count => "5",
-            FieldKind::Output => "\"jsonl\"",
-            FieldKind::Adapter => "\"claude\"",
-        }
-    }
-}
-
-/// Every field of a profile.
-pub const PROFILE_FIELDS: [ProfileField; 14] = [
-    ProfileField { name: "display_name", kind: FieldKind::Text, doc: "How people call it" },
-    ProfileField {
-        name: "adapter",
-        kind: FieldKind::Adapter,
-        doc: "Whose language it speaks: command, claude, codex, copilot, opencode, gemini or qwen",
-    },
-    ProfileField {
-        name: "command",
-        kind: FieldKind::Texts,
-        doc: "Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin, \
-              {model} for the model",
-    },
-    ProfileField {
-        name: "args",
-        kind: FieldKind::Texts,
-        doc: "Arguments on top of those that a known agent is started with",
-    },
-    ProfileField {
-        name: "resume_args",
-        kind: FieldKind::Texts,
-        doc: "Arguments added to go on in a session; {session} stands for its id",
-    },
-    ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables on top of your own" },
-    ProfileField {
-        name: "output",
-        kind: FieldKind::Output,
-        doc: "How standard output is read: as text, or as one event a line (jsonl)",
-    },
-    ProfileField {
-        name: "session_pattern",
-        kind: FieldKind::Text,
-        doc: "Regular expression whose first group is the session's id, for text output",
-    },
-    ProfileField {
-        name: "usage_pattern",
-        kind: FieldKind::Text,
-        doc: "Regular expression with the named groups input, output and cost, for text output",
-    },
-    ProfileField {
-        name: "answer_pattern",
-        kind: FieldKind::Text,
-        doc: "Regular expression whose first group is the answer, for text output: a promise counts only there",
-    },
-    ProfileField { name: "model", kind: FieldKind::Text, doc: "The model, where the command has {model}" },
-    ProfileField { name: "loop_enabled", kind: FieldKind::Switch, doc: "Enable automatic loop until task completion" },
-    ProfileField { name: "max_iterations", kind: FieldKind::Count, doc: "Maximum number of loop iterations" },
-    ProfileField {
-        name: "completion_promise",
-        kind: FieldKind::Text,
-        doc: "Exact string that signals task completion, e.g. <promise>COMPLETE</promise>",
-    },
-];
 
 /// The agents that are part of the program. `{self}` stands for its path and is filled in when it is started.
 pub fn built_in_agents() -> BTreeMap<String, AgentProfile> {
@@ -182,27 +82,14 @@ pub(super) fn read(
     let mut agents = BTreeMap::new();
     for (key, item) in entries(table) {
         let path = format!("agents.{}", key.get());
-        let Some(fields) = item.as_table_like() else {
+        let Some(table) = item.as_table_like() else {
             let place = source.place_of(span_of(key, item));
             return Err(wrong_type(place, &path, "a table", "{ command = [\"program\"] }", item));
         };
-        let mut json = Map::new();
         let mut origins = BTreeMap::new();
-        for (key, item) in entries(fields) {
-            let known = PROFILE_FIELDS.iter().map(|field| field.name).collect();
-            let Some(field) = PROFILE_FIELDS.iter().find(|field| field.name == key.get()) else {
-                return Err(unknown(source.place_of(key.span()), &path, key.get(), known));
-            };
-            let full = format!("{path}.{}", field.name);
-            let place = source.place_of(span_of(key, item));
-            let value = match value_of(field.kind, item) {
-                None => return Err(wrong_type(place, &full, field.kind.expected(), field.kind.example(), item)),
-                Some(Err(error)) => return Err(ConfigError::Value { place, key: full, error }),
-                Some(Ok(value)) => value,
-            };
-            json.insert(field.name.to_owned(), value);
-            origins.insert(field.name, origin(source.path.to_owned(), source.line_of(key.span())));
-        }
+        let json = fields::read_fields(source, &path, &PROFILE_FIELDS, table, |field, line| {
+            origins.insert(field, origin(source.path.to_owned(), line));
+        })?;
         let profile = serde_json::from_value(Json::Object(json)).map_err(|error| ConfigError::Value {
             place: source.place_of(key.span()),
             key: path,
@@ -211,43 +98,4 @@ pub(super) fn read(
         agents.insert(key.get().to_owned(), FileProfile { profile, origins });
     }
     Ok(agents)
-}
-
-/// The value of a field; `None` if it is of another type altogether.
-fn value_of(kind: FieldKind, item: &Item) -> Option<Result<Json, ValueError>> {
-    Some(match kind {
-        FieldKind::Text => Ok(json!(item.as_str()?)),
-        FieldKind::Switch => Ok(json!(item.as_bool()?)),
-        // Out of range is clamped, not refused; so is a number that does not even fit.
-        FieldKind::Count => Ok(json!(u32::try_from(item.as_integer()?.max(0)).unwrap_or(u32::MAX))),
-        FieldKind::Texts => texts(item.as_array()?).map(|texts| json!(texts)),
-        FieldKind::TextMap => text_map(entries(item.as_table_like()?)),
-        FieldKind::Output => one_of(item.as_str()?, "output", &["text", "jsonl"]),
-        FieldKind::Adapter => {
-            let known = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen"];
-            one_of(item.as_str()?, "adapter", &known)
-        }
-    })
-}
-
-fn one_of(word: &str, what: &str, known: &[&str]) -> Result<Json, ValueError> {
-    if known.contains(&word) {
-        return Ok(json!(word));
-    }
-    let hint = match nearest(word, known.iter().copied()) {
-        Some(near) => format!("did you mean '{near}'?"),
-        None => format!("use {}", known.join(", ")),
-    };
-    Err(ValueError::new(format!("'{}' is not a known {what}", word.escape_debug()), hint))
-}
-
-fn text_map(entries: Vec<(&toml_edit::Key, &Item)>) -> Result<Json, ValueError> {
-    let mut map = Map::new();
-    for (key, item) in entries {
-        let Some(Toml::String(text)) = item.as_value() else {
-            return Err(ValueError::new(format!("'{}' is not a text", key.get()), "put it into quotes"));
-        };
-        map.insert(key.get().to_owned(), json!(text.value()));
-    }
-    Ok(Json::Object(map))
 }

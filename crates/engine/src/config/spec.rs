@@ -135,6 +135,9 @@ fn choose_agent(settings: &Settings, run: &RunOptions, notes: &mut Vec<String>) 
         let problem = text.rsplit("error: ").next().unwrap_or(&text).trim().to_owned();
         UsageError::Pattern { agent: choice.name.clone(), key, problem }
     })?;
+    if let Some(key) = windlass_agents::not_taken(&choice.profile) {
+        return Err(UsageError::NotTaken { agent: choice.name, key });
+    }
     fill_model(settings, &mut choice, notes)?;
     Ok(choice)
 }
@@ -161,6 +164,11 @@ fn known_agent(settings: &Settings, run: &RunOptions) -> Result<AgentChoice, Usa
         return Err(UsageError::NoCommand { name });
     }
     profile.command = from_dir(profile.command, &run.project_root);
+    // A relative directory is meant from where it was written, too; the one of the home is told when it is known.
+    profile.config_dir = profile.config_dir.map(|dir| match dir.starts_with("~/") {
+        true => dir,
+        false => run.project_root.join(dir).to_string_lossy().into_owned(),
+    });
     Ok(AgentChoice { name, profile })
 }
 

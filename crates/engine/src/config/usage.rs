@@ -28,6 +28,8 @@ pub enum UsageError {
     EmptyCommand,
     #[error("{key} of the agent '{agent}' is not a regular expression: {problem}")]
     Pattern { agent: String, key: &'static str, problem: String },
+    #[error("the agent '{agent}' cannot be given '{key}' for one loop alone")]
+    NotTaken { agent: String, key: &'static str },
     #[error("the agent '{agent}' takes no model: its command has no place for one")]
     ModelUnused { agent: String },
     #[error("the command of the agent '{agent}' needs a model, and none is chosen")]
@@ -91,6 +93,10 @@ impl UsageError {
             UsageError::Pattern { agent, key, .. } => {
                 format!("correct {key} in [agents.{agent}], or leave it out")
             }
+            UsageError::NotTaken { agent, key } => format!(
+                "leave {key} out of [agents.{agent}] and put it into the agent's own configuration, or choose an agent \
+                 that takes it"
+            ),
             UsageError::ModelUnused { .. } => {
                 "put {model} where the model belongs in its command, or leave --model out".into()
             }

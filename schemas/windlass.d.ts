@@ -1,0 +1,151 @@
+// Made from the definitions in the program by `windlass config schema typescript`.
+
+export interface WindlassSettings {
+  /** The agent that works: the name of a profile. Default: the first installed one. */
+  agent?: string;
+  /** Agents by name. One of a built-in name changes that one field by field. */
+  agents?: Record<string, AgentProfile>;
+  /** Run the gates on the base before the first turn, so that what fails already, or flips, is known as such. Default: true. */
+  baseline?: boolean;
+  /** The branch that a loop works on; {name} stands for the loop's name. Default: windlass/{name}. */
+  branch?: string;
+  /** How many US dollars a loop may spend in all. Default: no limit. */
+  budget_usd?: number;
+  /** Who commits the work: the engine, the agent, or nobody (off). Default: by recipe. */
+  commit?: "engine" | "agent" | "off";
+  /** The model that writes the commits' messages, if another one. Default: the summariser's. */
+  commit_message_model?: string;
+  /** The exact text with which the agent claims to be done; empty for none, so that only a limit ends the loop. Default: <promise>COMPLETE</promise>. */
+  completion_promise?: string;
+  /** How long the part of a prompt may be that tells a fresh session what was done before, in tokens. Default: 8000. */
+  context_tokens?: number;
+  /** Files of your checkout that git does not have and the work needs, such as .env; copied, never committed. Default: none. */
+  copy?: Array<string>;
+  /** How long a loop may take in all, also in the middle of a turn. Default: no limit. */
+  duration?: string;
+  /** The word that ends the prompt of a turn that goes on in the agent's session. Default: the word for 'continue' in the language. */
+  follow_up?: string;
+  /** How long one gate may take. Default: 10m. */
+  gate_timeout?: string;
+  /** Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a table: { command, timeout, when = "turn" or "claim", clean = true for a pristine checkout }. Default: none. */
+  gates?: Array<string | { clean?: boolean; command: string; timeout?: string; when?: "turn" | "claim" }>;
+  /** Whether the summariser is asked for summaries; if not, only for the commits' messages. Default: true. */
+  generate_summary?: boolean;
+  /** Work in the checkout itself instead of a workspace of the loop's own. Default: false. */
+  in_place?: boolean;
+  /** The language of the follow-up word, such as en or zh-Hant. Default: the locale's. */
+  language?: string;
+  /** How many times the agent runs at most, the first run included; 0 for as often as another limit allows. Default: by recipe. */
+  max_iterations?: number;
+  /** How many background loops run at once; the rest wait in line. Default: 8. */
+  max_running?: number;
+  /** How many tokens a loop may use in all. Default: no limit. */
+  max_tokens?: number;
+  /** The model that the agent is told to use, where its command has {model}. Default: the agent's default. */
+  model?: string;
+  /** The file with the plan, for the recipe refine; it is read once, when the loop begins. Default: the newest one in plan_dirs. */
+  plan?: string;
+  /** Folders whose newest *.md file is the plan when none is named. Default: .windlass/plans and .claude/plans. */
+  plan_dirs?: Array<string>;
+  /** Paths of the repository that the agent may not change: what it changes there is put back and reported. Default: none. */
+  protect?: Array<string>;
+  /** The recipe: named defaults for how a loop goes. Default: promise. */
+  recipe?: string;
+  /** How many days after its merge a loop's workspace is kept from 'windlass clean'. Default: 14. */
+  retention_days?: number;
+  /** What the agent is kept away from; no sandbox is built in yet, so auto means off, and says so. Default: auto. */
+  sandbox?: "auto" | "off";
+  /** Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive). Default: by recipe. */
+  session?: "resume" | "fresh" | "keep_alive";
+  /** Commands that make a new workspace ready, run in it by your shell before anything else. Default: none. */
+  setup?: Array<string>;
+  /** How long an agent may be silent before its turn counts as stalled. Default: by recipe. */
+  stall_timeout?: string;
+  /** Who writes what is remembered of an iteration: nobody (deterministic), the agent, or a model (endpoint). Default: deterministic. */
+  summariser?: "deterministic" | "agent" | "endpoint";
+  /** The environment variable that holds the endpoint's key; the key itself is never stored. Default: none. */
+  summariser_key_env?: string;
+  /** The model that the endpoint is asked for. Default: none. */
+  summariser_model?: string;
+  /** What the endpoint speaks: openai (most local servers do) or anthropic. Default: openai. */
+  summariser_protocol?: "openai" | "anthropic";
+  /** How long one question to the endpoint may take. Default: 1m. */
+  summariser_timeout?: string;
+  /** The endpoint's base address, such as https://api.openai.com/v1 or that of a local server. Default: none. */
+  summariser_url?: string;
+  /** How long a summary may be, in tokens. Default: 500. */
+  summary_max_tokens?: number;
+  /** How long one turn of the agent may take. Default: by recipe. */
+  turn_timeout?: string;
+}
+
+export interface AgentProfile {
+  /** Whose language it speaks: command, claude, codex, copilot, opencode, gemini or qwen */
+  adapter?: "command" | "claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen";
+  /** Regular expression whose first group is the answer, for text output: a promise counts only there */
+  answer_pattern?: string;
+  /** Arguments on top of those that a known agent is started with */
+  args?: Array<string>;
+  /** Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin, {model} for the model */
+  command?: Array<string>;
+  completion_promise?: CopilotLoopConfig["completion_promise"];
+  /** The directory of the agent's own configuration, where it also keeps its login; ~/ is your home */
+  config_dir?: string;
+  /** Tools that the agent is told not to use, in its own notation, such as WebFetch or Bash(rm:*) */
+  denied_tools?: Array<string>;
+  /** How people call it */
+  display_name?: string;
+  /** Environment variables on top of your own */
+  env?: Record<string, string>;
+  loop_enabled?: CopilotLoopConfig["loop_enabled"];
+  max_iterations?: CopilotLoopConfig["max_iterations"];
+  /** MCP servers for the loop's sessions, by name, beside the agent's own */
+  mcp_servers?: Record<string, McpServer>;
+  /** The model, where the command has {model} */
+  model?: string;
+  /** How standard output is read: as text, or as one event a line (jsonl) */
+  output?: "text" | "jsonl";
+  /** Prices by model, in US dollars per million tokens; they go before the built-in list */
+  prices?: Record<string, ModelPrice>;
+  /** Arguments added to go on in a session; {session} stands for its id */
+  resume_args?: Array<string>;
+  /** Regular expression whose first group is the session's id, for text output */
+  session_pattern?: string;
+  /** Settings of the agent itself, in its own format, for the loop's sessions only */
+  settings?: Record<string, unknown>;
+  /** Put behind the agent's own system prompt in the loop's sessions */
+  system_prompt?: string;
+  /** Regular expression with the named groups input, output and cost, for text output */
+  usage_pattern?: string;
+}
+
+export interface CopilotLoopConfig {
+  /** Exact string that signals task completion, e.g. <promise>COMPLETE</promise> */
+  completion_promise?: string | null;
+  /** Enable automatic loop until task completion */
+  loop_enabled?: boolean | null;
+  /** Maximum number of loop iterations */
+  max_iterations?: number | null;
+}
+
+export interface McpServer {
+  /** Its arguments */
+  args?: Array<string>;
+  /** The program; it talks over its stdin and stdout */
+  command: string;
+  /** Environment variables for it */
+  env?: Record<string, string>;
+}
+
+export interface ModelPrice {
+  /** The same for cached input; as input if unset */
+  cache_read?: number;
+  /** The same for filling the cache; as input if unset */
+  cache_write?: number;
+  /** US dollars per million tokens of input */
+  input: number;
+  /** The same for output */
+  output: number;
+  /** The same for reasoning; as output if unset */
+  reasoning?: number;
+}
