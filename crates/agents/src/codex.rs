@@ -28,6 +28,9 @@ pub(crate) fn launch(request: &TurnRequest<'_>, injected: &Injected) -> Result<L
         words.add(["--dangerously-bypass-approvals-and-sandbox"]);
     }
     words.model("--model");
+    // It takes the directory for trusted anyway, but would write that down in the user's configuration.
+    let trusted = json!({ request.cwd.to_string_lossy(): { "trust_level": "trusted" } });
+    words.add(["-c", &format!("projects={}", toml_value(&trusted))]);
     for setting in settings(injected) {
         words.add(["-c", &setting]);
     }
@@ -46,7 +49,9 @@ fn settings(injected: &Injected) -> Vec<String> {
         lines.push(format!("developer_instructions={}", toml_value(&json!(prompt))));
     }
     for (name, server) in &injected.mcp_servers {
-        let server = json!(server);
+        let mut server = json!(server);
+        // Or a turn without full access refuses to call it: nobody is there to approve.
+        server["default_tools_approval_mode"] = json!("approve");
         for (key, value) in server.as_object().into_iter().flatten() {
             lines.push(format!("mcp_servers.{name}.{key}={}", toml_value(value)));
         }

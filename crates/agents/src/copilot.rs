@@ -50,7 +50,9 @@ fn inject(words: &mut Words<'_>, injected: &Injected) {
         words.add([&format!("--deny-tool={tool}")]);
     }
     if let Some(prompt) = &injected.system_prompt {
-        words.file("agent_instructions/AGENTS.md", format!("{prompt}\n"));
+        // Of such a directory it reads only files of this name, and only those that say where they hold.
+        let content = format!("---\napplyTo: \"**\"\n---\n\n{prompt}\n");
+        words.file("agent_instructions/loop.instructions.md", content);
         let dir = words.request.prompt_file.with_file_name("agent_instructions");
         let dirs = [words.said(INSTRUCTIONS), Some(&dir.to_string_lossy())];
         let dirs: Vec<&str> = dirs.into_iter().flatten().collect();

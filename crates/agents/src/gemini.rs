@@ -3,9 +3,8 @@
 //! It exits with 0 after a cut stream and after a signal, so only its `result` line counts; a failure's exit code is
 //! the HTTP status modulo 256.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use windlass_core::agent::ErrorKind;
-use windlass_core::profile::merge_tables;
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::fault::Fault;
@@ -25,47 +24,34 @@ pub(crate) fn launch(
         Some(session) => words.add(["--resume", session]),
         None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
     };
-    inject(&mut words, injected)?;
+    inject(&mut words, injected);
     words.extra().config_dir("GEMINI_CLI_HOME");
     // Or it starts itself a second time, and a signal reaches only the first.
     words.env("GEMINI_CLI_NO_RELAUNCH", "true").env("GEMINI_CLI_TRUST_WORKSPACE", "true");
     words.finish()
 }
 
-/// All but its model comes from settings files. The one of the system is above those of the user and the project, and
-/// where it is can be said.
-fn inject(words: &mut Words<'_>, injected: &Injected) -> Result<(), LaunchError> {
-    let mut settings = injected.settings.clone();
-    if let Value::Object(servers) = injected.servers_json(&Value::Null)
-        && !injected.mcp_servers.is_empty()
-    {
-        merge_tables(&mut settings, &servers);
-    }
+/// It has no place for settings or servers of one session: what it calls settings of the system must belong to root.
+fn inject(words: &mut Words<'_>, injected: &Injected) {
     let read_only: &[&str] = if injected.read_only { &["write_file", "replace"] } else { &[] };
     let denied = read_only.iter().copied().chain(injected.denied_tools.iter().map(String::as_str));
-    add_to_list(&mut settings, "tools", "exclude", denied);
-    if let Some(prompt) = &injected.system_prompt {
-        words.file("agent_instructions/GEMINI.md", format!("{prompt}\n"));
-        let dir = words.request.prompt_file.with_file_name("agent_instructions");
-        words.add(["--include-directories", &dir.to_string_lossy()]);
-        let load = json!({ "context": { "loadMemoryFromIncludeDirectories": true } });
-        merge_tables(&mut settings, load.as_object().unwrap_or(&Map::new()));
+    let rules: String = denied.map(rule).collect();
+    if !rules.is_empty() {
+        let file = words.file("agent_policy.toml", rules);
+        words.add(["--policy", &file]);
     }
-    if !settings.is_empty() {
-        let file = words.file("agent_settings.json", Value::Object(settings).to_string());
-        words.set_alone("GEMINI_CLI_SYSTEM_SETTINGS_PATH", &file)?;
-    }
-    Ok(())
+    // Put behind the prompt that comes on standard input.
+    words.option("--prompt", injected.system_prompt.as_deref());
 }
 
-/// Adds texts to a list in a table of the settings.
-fn add_to_list<'a>(settings: &mut Map<String, Value>, table: &str, key: &str, texts: impl Iterator<Item = &'a str>) {
-    let before = settings.get(table).and_then(|table| table.get(key)).and_then(Value::as_array);
-    let all: Vec<Value> = before.into_iter().flatten().cloned().chain(texts.map(Value::from)).collect();
-    if !all.is_empty() {
-        let over = Map::from_iter([(table.to_owned(), json!({ key: all }))]);
-        merge_tables(settings, &over);
-    }
+/// `run_shell_command(git push)` denies some of a tool, `web_fetch` all of it.
+fn rule(tool: &str) -> String {
+    let (tool, prefix) = match tool.strip_suffix(')').and_then(|tool| tool.split_once('(')) {
+        Some((tool, prefix)) => (tool, format!("commandPrefix = {}\n", toml::Value::from(prefix))),
+        None => (tool, String::new()),
+    };
+    let tool = toml::Value::from(tool);
+    format!("[[rule]]\ntoolName = {tool}\n{prefix}decision = \"deny\"\npriority = 999\n")
 }
 
 #[derive(Debug)]

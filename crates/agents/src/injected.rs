@@ -97,7 +97,9 @@ pub fn takes(adapter: AdapterKind, key: &str) -> bool {
         AdapterKind::Codex => key != "denied_tools",
         // Its settings are one file, which also holds its login.
         AdapterKind::Copilot => key != "settings",
-        AdapterKind::Claude | AdapterKind::Opencode | AdapterKind::Gemini | AdapterKind::Qwen => true,
+        // It takes settings only from the user's files, the workspace's, and those that belong to root.
+        AdapterKind::Gemini => !matches!(key, "mcp_servers" | "settings"),
+        AdapterKind::Claude | AdapterKind::Opencode | AdapterKind::Qwen => true,
     }
 }
 

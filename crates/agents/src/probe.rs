@@ -31,6 +31,14 @@ pub struct KnownAgent {
     pub keeps_alive: bool,
 }
 
+/// How an installed version lies to those that Windlass was tried with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionFit {
+    Older,
+    Tried,
+    Newer,
+}
+
 /// All known agents, by name.
 pub const KNOWN_AGENTS: &[KnownAgent] = &[
     KnownAgent {
@@ -90,7 +98,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         streams_usage: false,
         names_cost: false,
         resumes: true,
-        takes_mcp_servers: true,
+        takes_mcp_servers: false,
         keeps_alive: false,
     },
     KnownAgent {
@@ -131,13 +139,19 @@ impl KnownAgent {
         KNOWN_AGENTS.iter().find(|known| known.adapter == adapter)
     }
 
-    /// Whether what the program printed for its version is one it was tried with; `None` if there is no version in it.
-    pub fn is_known_good(&self, printed: &str) -> Option<bool> {
+    /// How what the program printed for its version lies to those it was tried with; `None` if there is none in it.
+    pub fn fit(&self, printed: &str) -> Option<VersionFit> {
         let version = version_in(printed)?;
         let numbers = |text: &str| -> Vec<u64> { text.split('.').filter_map(|part| part.parse().ok()).collect() };
         let (from, below) = (numbers(self.known_good.0), numbers(self.known_good.1));
         let version = numbers(version);
-        Some(from <= version && version < below)
+        Some(if version < from {
+            VersionFit::Older
+        } else if version < below {
+            VersionFit::Tried
+        } else {
+            VersionFit::Newer
+        })
     }
 }
 
@@ -179,10 +193,19 @@ mod tests {
     #[test]
     fn ranges_compare_numbers_and_not_letters() {
         let claude = KnownAgent::of(AdapterKind::Claude).unwrap();
-        assert_eq!(claude.is_known_good("2.1.325 (Claude Code)"), Some(true));
-        assert_eq!(claude.is_known_good("2.10.0"), Some(false));
-        assert_eq!(claude.is_known_good("1.9.9"), Some(false));
-        assert_eq!(claude.is_known_good("garbage"), None);
+        assert_eq!(claude.fit("2.1.325 (Claude Code)"), Some(VersionFit::Tried));
+        assert_eq!(claude.fit("2.1.999"), Some(VersionFit::Tried));
+        assert_eq!(claude.fit("2.2.0"), Some(VersionFit::Newer));
+        assert_eq!(claude.fit("2.10.0"), Some(VersionFit::Newer));
+        assert_eq!(claude.fit("2.1.99"), Some(VersionFit::Older));
+        assert_eq!(claude.fit("garbage"), None);
+    }
+
+    #[test]
+    fn what_is_said_of_servers_is_what_the_adapters_do() {
+        for known in KNOWN_AGENTS {
+            assert_eq!(known.takes_mcp_servers, crate::takes(known.adapter, "mcp_servers"), "{}", known.name);
+        }
     }
 
     #[test]

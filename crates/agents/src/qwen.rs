@@ -26,7 +26,9 @@ pub(crate) fn launch(
     };
     words.option("--append-system-prompt", injected.system_prompt.as_deref());
     if !injected.mcp_servers.is_empty() {
-        let file = words.file("agent_mcp.json", injected.servers_json(&Value::Null).to_string());
+        // Tools of servers are hidden behind a search unless their server says otherwise.
+        let servers = injected.servers_json(&json!({ "alwaysLoadTools": true }));
+        let file = words.file("agent_mcp.json", servers.to_string());
         words.add(["--mcp-config", &file]);
     }
     let push = (!facts.allow_push).then_some("run_shell_command(git push)");

@@ -100,7 +100,11 @@ fn s4_24_what_the_profile_says_is_the_same_as_what_the_engine_says() {
     for agent in AGENTS {
         let adapter = choice(agent, |_| {}).profile.adapter();
         let facts = LaunchFacts {
-            mcp_servers: BTreeMap::from([("probe".into(), server())]),
+            mcp_servers: if takes(adapter, "mcp_servers") {
+                BTreeMap::from([("probe".into(), server())])
+            } else {
+                BTreeMap::new()
+            },
             system_prompt: Some("Be kind.".into()),
             denied_tools: if takes(adapter, "denied_tools") { vec!["one".into()] } else { Vec::new() },
             settings: if takes(adapter, "settings") { table(json!({ "a": 1 })) } else { Map::new() },
@@ -155,6 +159,8 @@ fn two_servers_of_one_name_are_an_error() {
 fn what_an_agent_has_no_way_for_is_said_and_not_dropped() {
     let refused = |agent: &str, change: fn(&mut AgentProfile)| not_taken(&choice(agent, change).profile);
     assert_eq!(refused("codex", |profile| profile.denied_tools = vec!["x".into()]), Some("denied_tools"));
+    let serves = |profile: &mut AgentProfile| profile.mcp_servers = BTreeMap::from([("probe".into(), server())]);
+    assert_eq!(refused("gemini", serves), Some("mcp_servers"));
     assert_eq!(refused("copilot", |profile| profile.settings = table(json!({ "a": 1 }))), Some("settings"));
     let command = AgentProfile { config_dir: Some("/x".into()), ..AgentProfile::of_command(vec!["sh".into()]) };
     assert_eq!(not_taken(&command), Some("config_dir"));
@@ -219,7 +225,7 @@ fn what_the_user_has_in_a_variable_is_added_to_and_never_replaced() {
         let error = start(&opencode, &[("OPENCODE_CONFIG_CONTENT", broken)], &facts).unwrap_err();
         assert!(matches!(error, LaunchError::VariableNotJson { .. }), "{error}");
     }
-    let gemini = choice("gemini", |_| {});
-    let error = start(&gemini, &[("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/mine.json")], &facts).unwrap_err();
+    let qwen = choice("qwen", |profile| profile.settings = table(json!({ "a": 1 })));
+    let error = start(&qwen, &[("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/mine.json")], &facts).unwrap_err();
     assert!(matches!(error, LaunchError::VariableTaken { .. }), "{error}");
 }

@@ -13,13 +13,24 @@ use crate::{HUNG, watch};
 /// # Panics
 /// If it has not been built: cargo builds binaries of a dependency only when asked.
 pub fn scripted_agent() -> PathBuf {
-    const NAME: &str = "windlass-scripted-agent";
+    built("windlass-scripted-agent")
+}
+
+/// The MCP server with one tool, `tell_the_word`: `windlass-mcp-probe WORD`, with `PROBE_KEY` in its environment.
+///
+/// # Panics
+/// If it has not been built.
+pub fn mcp_probe() -> PathBuf {
+    built("windlass-mcp-probe")
+}
+
+fn built(program: &str) -> PathBuf {
     let exe = std::env::current_exe().expect("path of the test executable");
-    let name = format!("{NAME}{}", std::env::consts::EXE_SUFFIX);
+    let name = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let found = exe.ancestors().skip(1).take(3).map(|dir| dir.join(&name)).find(|p| p.is_file());
     found.unwrap_or_else(|| {
         let release = if exe.components().any(|c| c.as_os_str() == "release") { " --release" } else { "" };
-        panic!("{NAME} is not built beside {}; run: cargo build -p windlass-testkit{release}", exe.display())
+        panic!("{program} is not built beside {}; run: cargo build -p windlass-testkit{release}", exe.display())
     })
 }
 

@@ -30,7 +30,7 @@ pub mod script;
 pub mod watch;
 mod world;
 
-pub use agent::{ScriptedAgent, scripted_agent};
+pub use agent::{ScriptedAgent, mcp_probe, scripted_agent};
 pub use neutral::{ErrorKind, NeutralEvent};
 pub use output::Output;
 pub use process::{Process, ProcessId, alive, processes_with_env, wait_dead};
