@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "this crate is the one that talks to the terminal")]
 
+mod agent_report;
 pub mod args;
 mod context;
 mod control;
@@ -96,13 +97,13 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Rollback(args) => work::rollback(&context, args).await,
         Command::Merge(args) => work::merge(&context, args).await,
         Command::Clean(args) => work::clean(&context, args).await,
-        Command::Agents(args) => machine_report::agents(&context, args).await,
+        Command::Agents(args) => agent_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(&context, report).await,
             ConfigCommand::Path(report) => machine_report::config_path(&context, report).await,
-            ConfigCommand::Schema => {
-                run::print(&format!("{}\n", windlass_engine::config::schema()));
+            ConfigCommand::Schema(args) => {
+                machine_report::config_schema(args);
                 Ok(Exit::Completed)
             }
         },

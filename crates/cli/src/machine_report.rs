@@ -1,142 +1,19 @@
-//! `agents`, `doctor` and `config`: what this machine has and what is set.
+//! `doctor` and `config`: what this machine has and what is set.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
+use std::path::Path;
 
 use serde_json::json;
-use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_engine::config::Options;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 
-use crate::args::ReportArgs;
+use crate::agent_report;
+use crate::args::{AgentsArgs, ReportArgs, SchemaArgs, SchemaOf};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style::{Style, one_line};
-
-/// An agent as this machine has it.
-#[derive(Debug, serde::Serialize)]
-struct AgentReport {
-    name: String,
-    display_name: String,
-    program: String,
-    installed: bool,
-    path: Option<PathBuf>,
-    version: Option<String>,
-    /// What logs it in.
-    login: Option<&'static str>,
-    problem: Option<String>,
-}
-
-pub async fn agents(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
-    let reports = agent_reports(context).await?;
-    if args.json {
-        print(&format!("{}\n", json!(reports)));
-        return Ok(Exit::Completed);
-    }
-    let style = Style::for_stdout();
-    let mut text = String::new();
-    for agent in &reports {
-        let mark = if agent.installed { style.good("✓") } else { style.bad("✗") };
-        let detail = match (&agent.version, &agent.problem) {
-            (Some(version), Some(problem)) => format!("{version}  {}", style.warn(problem)),
-            (Some(version), None) => version.clone(),
-            (None, Some(problem)) => style.dim(problem),
-            (None, None) => "installed".to_owned(),
-        };
-        let _ = writeln!(text, "{mark} {:<12} {}  {detail}", agent.name, style.dim(&agent.program));
-    }
-    text.push_str(&style.dim("any other program: windlass run … --agent-command \"PROGRAM ARGUMENTS\"\n"));
-    print(&text);
-    Ok(Exit::Completed)
-}
-
-async fn agent_reports(context: &Context) -> Result<Vec<AgentReport>, Failure> {
-    let project = context.project_if_any().await;
-    let settings = context.settings(project.as_deref(), Options::default())?;
-    let mut reports = Vec::new();
-    for (name, agent) in &settings.agents {
-        let profile = &agent.profile;
-        let known = KnownAgent::of(profile.adapter());
-        let program = profile.command.first().cloned().unwrap_or_default();
-        let display_name = profile.display_name.clone().unwrap_or_else(|| name.clone());
-        let mut report = AgentReport {
-            name: name.clone(),
-            display_name,
-            program: program.clone(),
-            installed: false,
-            path: None,
-            version: None,
-            login: known.map(|known| known.login),
-            problem: None,
-        };
-        if program == "{self}" {
-            report.installed = true;
-            report.program = "built in".to_owned();
-            report.version = Some(env!("CARGO_PKG_VERSION").to_owned());
-        } else {
-            match find_program(context, project.as_deref(), &program) {
-                Some(path) => {
-                    report.installed = true;
-                    report.version = version_of(&path).await;
-                    report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
-                    report.path = Some(path);
-                }
-                None if program.is_empty() => report.problem = Some("its profile has no command".into()),
-                None => {
-                    let get = known.map_or(String::new(), |known| format!("; npm install -g {}", known.npm_package));
-                    report.problem = Some(format!("{program} is not on the PATH{get}"));
-                }
-            }
-        }
-        reports.push(report);
-    }
-    Ok(reports)
-}
-
-/// A version that Windlass was not tried with, said so.
-fn untried(known: &KnownAgent, version: Option<&str>) -> Option<String> {
-    let (from, below) = known.known_good;
-    match known.is_known_good(version?) {
-        Some(true) | None => None,
-        Some(false) => Some(format!("not tried with Windlass, which knows {from} up to {below}")),
-    }
-}
-
-/// The first known agent that is installed, which is what `run` takes when none is named.
-pub fn first_installed(context: &Context) -> Option<String> {
-    let found = KNOWN_AGENTS.iter().find(|known| find_program(context, None, known.name).is_some());
-    found.map(|known| known.name.to_owned())
-}
-
-fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let runs = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        let path = project.unwrap_or(&context.cwd).join(program);
-        return Some(path).filter(runs);
-    }
-    let path = context.env.texts().get("PATH").cloned().unwrap_or_default();
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(runs)
-}
-
-/// What `--version` says, if it says it soon.
-async fn version_of(program: &Path) -> Option<String> {
-    let asking = tokio::process::Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(Duration::from_secs(10), asking).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| one_line(text.trim(), 60)).filter(|text| !text.is_empty())
-}
+use crate::style::Style;
 
 /// One thing that was looked at.
 #[derive(Debug, serde::Serialize)]
@@ -148,12 +25,12 @@ struct Finding {
     fix: Option<String>,
 }
 
-pub async fn doctor(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
+pub async fn doctor(context: &Context, args: &AgentsArgs) -> Result<Exit, Failure> {
     let mut findings = vec![git(context).await, data(context).await];
     findings.push(project(context).await);
     findings.push(settings(context).await);
     findings.extend(containment());
-    findings.push(agents_found(context).await?);
+    findings.extend(agents_found(context, args).await);
     let broken = findings.iter().any(|finding| finding.state == "problem");
     if args.json {
         print(&format!("{}\n", json!({ "ok": !broken, "findings": findings })));
@@ -257,22 +134,38 @@ fn containment() -> Vec<Finding> {
         .collect()
 }
 
-async fn agents_found(context: &Context) -> Result<Finding, Failure> {
-    let reports = match agent_reports(context).await {
+async fn agents_found(context: &Context, args: &AgentsArgs) -> Vec<Finding> {
+    let reports = match agent_report::look(context, args.calls()).await {
         Ok(reports) => reports,
-        Err(failure) => return Ok(problem("agents", failure.message, failure.hint)),
+        Err(failure) => return vec![problem("agents", failure.message, failure.hint)],
     };
-    let found: Vec<&str> = reports.iter().filter(|agent| agent.installed).map(|agent| agent.name.as_str()).collect();
-    let others = found.iter().any(|name| *name != "demo");
-    Ok(if others {
-        ok("agents", found.join(", "))
-    } else {
-        warning(
+    let found: Vec<_> = reports.iter().filter(|agent| agent.installed).collect();
+    let others: Vec<_> = found.iter().filter(|agent| !agent.built_in).collect();
+    if others.is_empty() {
+        return vec![warning(
             "agents",
             "only the built-in demo agent is set up",
-            "name one with --agent-command, or give it a profile in the settings",
-        )
-    })
+            "install one, name one with --agent-command, or give it a profile in the settings",
+        )];
+    }
+    let names: Vec<&str> = found.iter().map(|agent| agent.name.as_str()).collect();
+    let mut findings = vec![ok("agents", names.join(", "))];
+    for agent in &others {
+        if let Some(problem) = &agent.problem {
+            let fix = "nothing, if it works; else install a version that was tried";
+            findings.push(warning("agents", format!("{}: {problem}", agent.name), fix));
+        }
+        if let Some(answer) = agent.answer() {
+            findings.push(match answer.fix {
+                None => ok("call", format!("{}: {}", agent.name, answer.text)),
+                Some(fix) => warning("call", format!("{}: {}", agent.name, answer.text), fix),
+            });
+        }
+    }
+    if args.call && !others.iter().any(|agent| agent.answers()) {
+        findings.push(problem("agents", "no agent answers", Some("see the fixes above".into())));
+    }
+    findings
 }
 
 pub async fn config_show(context: &Context, args: &ReportArgs) -> Result<Exit, Failure> {
@@ -324,4 +217,15 @@ pub async fn config_path(context: &Context, args: &ReportArgs) -> Result<Exit, F
     let _ = writeln!(text, "data     {}{}", data.display(), there(data));
     print(&text);
     Ok(Exit::Completed)
+}
+
+pub fn config_schema(args: &SchemaArgs) {
+    use windlass_engine::config;
+    let text = match args.of {
+        SchemaOf::Settings => config::schema(),
+        SchemaOf::Profile => config::profile_schema(),
+        SchemaOf::Loop => config::loop_schema(),
+        SchemaOf::Typescript => config::typescript(),
+    };
+    print(&format!("{}\n", text.trim_end()));
 }

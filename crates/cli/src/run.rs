@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use windlass_core::ids::{LoopId, slug};
 use windlass_core::machine::{Input, Opener, Raise};
-use windlass_core::stop::Status;
+use windlass_core::stop::{Status, StopReason};
 use windlass_engine::config::{RunOptions, read_plan, resolve_spec};
 use windlass_engine::engine::{Engine, Held, NewLoop};
 use windlass_engine::feed::News;
@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{self, Follower};
 use crate::style::Style;
-use crate::{loops, machine_report, status, suggest};
+use crate::{agent_report, loops, status, suggest};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             goal,
             name: name.clone(),
             agent_command: args.agent_command.clone(),
-            installed_agent: machine_report::first_installed(context),
+            installed_agent: agent_report::first_installed(context),
             no_loop: args.no_loop,
             iter: args.iter.clone(),
             time: args.time.clone(),
@@ -180,6 +180,11 @@ async fn go(
     let word = if interrupted { "interrupted" } else { state.status.name() };
     if !watching.json && heard {
         print(&status::summary(&state, word, Style::for_stdout()));
+        if let Some(StopReason::AgentFailed { .. }) = &state.stop_reason {
+            for hint in agent_report::after_failure(context, &state.spec.agent).await {
+                print(&status::row("hint", &hint, Style::for_stdout()));
+            }
+        }
     }
     Ok(match told {
         Some(signal) if interrupted => Exit::Signal(signal),

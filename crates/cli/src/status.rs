@@ -115,6 +115,11 @@ pub fn usage(usage: &Usage) -> Option<String> {
     ))
 }
 
+/// A line of the summary.
+pub fn row(label: &str, value: &str, style: Style) -> String {
+    format!("  {} {value}\n", style.dim(&format!("{label:<8}")))
+}
+
 /// How it ended, with the way to the work. `word` is the status as readers see it.
 pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     let mut text = String::new();
@@ -134,9 +139,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         Status::Queued | Status::Running | Status::Waiting { .. } => style.warn(&format!("■ {word}: {}", doing(state))),
     };
     let _ = writeln!(text, "{headline}");
-    let mut row = |label: &str, value: String| {
-        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<8}")));
-    };
+    let mut row = |label: &str, value: String| text.push_str(&self::row(label, &value, style));
     if state.status.is_ended()
         && let Some(line) = loop_log::result_line(state)
     {

@@ -23,7 +23,9 @@ pub use loops::{ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs
 pub use reference::reference;
 pub use refusal::Refusal;
 pub use run::RunArgs;
-pub use setup::{CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs};
+pub use setup::{
+    AgentsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs, SchemaArgs, SchemaOf,
+};
 pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
 
 /// Runs coding agents in a loop until the work is verified done.
@@ -71,14 +73,16 @@ Examples:
     #[command(after_help = "\
 Examples:
   windlass agents
+  windlass agents --call         one tiny call each: is it logged in?
   windlass agents --json")]
-    Agents(ReportArgs),
+    Agents(AgentsArgs),
     /// Check everything a loop needs on this machine, and say how to fix what is missing
     #[command(after_help = "\
 Examples:
   windlass doctor
+  windlass doctor --call         also prove that each agent is logged in
   windlass doctor --json")]
-    Doctor(ReportArgs),
+    Doctor(AgentsArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     /// Drive a loop in the background

@@ -1,7 +1,12 @@
 //! Commands about this machine and its settings, and those that Windlass starts itself.
 
-use clap::{Args, Subcommand};
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use windlass_engine::config::Millis;
+
+use super::values::setting;
 
 /// Watch a complete loop on a throw-away repository; nothing to install, nothing spent
 #[derive(Debug, Clone, Args)]
@@ -20,6 +25,27 @@ pub struct ReportArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A report on agents, which may also be asked.
+#[derive(Debug, Clone, Args)]
+pub struct AgentsArgs {
+    /// Prove that each installed agent is logged in and answers, by one tiny call each, which its provider may charge
+    #[arg(long)]
+    pub call: bool,
+    /// How long one call may take
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, default_value = "2m", requires = "call")]
+    pub call_timeout: Millis,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AgentsArgs {
+    /// How long each call may take, if any is asked for.
+    pub fn calls(&self) -> Option<Duration> {
+        self.call.then(|| Duration::from_millis(self.call_timeout.get()))
+    }
 }
 
 /// Show the settings, where they come from, and what they can be
@@ -48,11 +74,31 @@ Examples:
   windlass config path
   windlass config path --json")]
     Path(ReportArgs),
-    /// The JSON Schema of a settings file
+    /// The JSON Schema of a settings file, of a profile alone, or all of it as TypeScript types
     #[command(after_help = "\
 Examples:
-  windlass config schema > windlass.schema.json")]
-    Schema,
+  windlass config schema > windlass.schema.json
+  windlass config schema typescript > windlass.d.ts")]
+    Schema(SchemaArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct SchemaArgs {
+    /// What it describes
+    #[arg(value_enum, default_value = "settings")]
+    pub of: SchemaOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaOf {
+    /// A settings file
+    Settings,
+    /// One table of [agents]
+    Profile,
+    /// The fields of a profile that make the agent loop
+    Loop,
+    /// All of them, as TypeScript types
+    Typescript,
 }
 
 /// Print completions for a shell

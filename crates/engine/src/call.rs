@@ -1,0 +1,190 @@
+//! One tiny call of an agent outside any loop: whether it is logged in and answers.
+//!
+//! The agent runs as in a turn: the same adapter, the same supervisor, in a directory of its own that is gone
+//! afterwards. Whoever calls has to know that the provider may charge for it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use windlass_agents::{Exit, LaunchFacts, SessionFacts, TurnRequest};
+use windlass_core::agent::{ErrorKind, TurnOutcome};
+use windlass_core::spec::AgentChoice;
+use windlass_supervise::{
+    ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, ProcessEvent, ShimSpec, SpawnFailureKind,
+};
+
+use crate::data::{TurnFiles, private_dir, private_files};
+use crate::transcript::TranscriptReader;
+
+const PROMPT: &str = "Reply with OK. Use no tools.\n";
+/// So much of what the agent said on standard error is worth showing.
+const LAST_LINES: usize = 5;
+
+/// Who is called, and how.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub agent: AgentChoice,
+    pub launcher: Launcher,
+    /// The environment to start from.
+    pub env: BTreeMap<String, String>,
+    pub own_program: PathBuf,
+    pub timeout: Duration,
+}
+
+/// What became of the call.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Called {
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// The end of what the agent said on standard error, if it did not answer.
+    pub stderr: Vec<String>,
+    pub took_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Answer {
+    Ok,
+    NotLoggedIn { message: String },
+    RateLimited { until: Option<Timestamp>, message: String },
+    ModelNotFound { message: String },
+    TimedOut { after_ms: u64 },
+    NotStarted { message: String },
+    Failed { message: String },
+}
+
+/// Asks the agent.
+pub async fn ask(call: &Call) -> Called {
+    let began = std::time::Instant::now();
+    let place = std::env::temp_dir().join(format!("windlass-call-{}", uuid::Uuid::now_v7().simple()));
+    let files = TurnFiles { dir: place.clone() };
+    let answer = match start(call, &files) {
+        Ok(spec) => follow(call, &files, &spec).await,
+        Err(message) => Answer::NotStarted { message },
+    };
+    let stderr = if answer == Answer::Ok { Vec::new() } else { last_lines(&files.stderr()) };
+    if let Err(error) = std::fs::remove_dir_all(&place) {
+        tracing::warn!(%error, place = %place.display(), "the directory of a call stays");
+    }
+    Called { answer, stderr, took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX) }
+}
+
+fn start(call: &Call, files: &TurnFiles) -> Result<ShimSpec, String> {
+    let cwd = files.dir.join("empty");
+    let written = private_dir(&cwd).and_then(|()| std::fs::write(files.prompt(), PROMPT));
+    written.map_err(|error| format!("cannot write to {}: {error}", files.dir.display()))?;
+    let request = TurnRequest {
+        agent: &call.agent,
+        prompt: PROMPT,
+        prompt_file: files.prompt(),
+        session: None,
+        cwd,
+        env: call.env.clone(),
+        own_program: call.own_program.clone(),
+    };
+    let facts = LaunchFacts { as_root: rustix::process::geteuid().is_root(), ..LaunchFacts::default() };
+    let launch =
+        windlass_agents::launch_with(&request, &facts).map_err(|error| format!("{error} ({})", error.hint()))?;
+    private_files(&launch.files).map_err(|error| format!("cannot write to {}: {error}", files.dir.display()))?;
+    Ok(ShimSpec {
+        command: launch.command,
+        stdout: files.stdout(),
+        stderr: files.stderr(),
+        times: None,
+        exit_record: files.exit_record(),
+        cap_bytes: None,
+        grace_ms: ShimSpec::DEFAULT_GRACE_MS,
+        containment: ContainmentRequest::Auto,
+    })
+}
+
+async fn follow(call: &Call, files: &TurnFiles, spec: &ShimSpec) -> Answer {
+    let mut running = match call.launcher.start(spec).await {
+        Ok(running) => running,
+        Err(error) => return Answer::NotStarted { message: error.to_string() },
+    };
+    let deadline = tokio::time::sleep(call.timeout);
+    tokio::pin!(deadline);
+    let mut ending = false;
+    let record = loop {
+        tokio::select! {
+            event = running.next() => match event {
+                Some(ProcessEvent::Closed(record)) => break Some(record),
+                Some(ProcessEvent::Lost { .. }) | None => break None,
+                Some(
+                    ProcessEvent::Started { .. }
+                    | ProcessEvent::SpawnFailed(_)
+                    | ProcessEvent::Output { .. }
+                    | ProcessEvent::Exited(_),
+                ) => {}
+            },
+            () = &mut deadline, if !ending => { ending = true; running.stop(); }
+        }
+    };
+    match record {
+        None => Answer::Failed { message: "the supervisor of the call is gone".to_owned() },
+        Some(record) => judge(call, files, &record),
+    }
+}
+
+fn judge(call: &Call, files: &TurnFiles, record: &ExitRecord) -> Answer {
+    let exit = match &record.ended {
+        Ended::Exited { code } => Exit::Code(*code),
+        Ended::Signaled { signal } => Exit::Signal(*signal),
+        Ended::SpawnFailed(failure) => {
+            return Answer::NotStarted { message: spawn_failure(failure.kind, &failure.message) };
+        }
+        Ended::WriteFailed { message, .. } => return Answer::Failed { message: message.clone() },
+    };
+    let outcome = match read(call, files, exit) {
+        Ok(outcome) => outcome,
+        Err(error) => return Answer::Failed { message: format!("its output cannot be read: {error}") },
+    };
+    let after_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
+    match (outcome, record.by) {
+        // What it said before it was ended is worth more than that it was slow.
+        (TurnOutcome::RateLimited { until, message }, _) => Answer::RateLimited { until, message },
+        (TurnOutcome::Failed { kind: ErrorKind::Auth, message }, _) => Answer::NotLoggedIn { message },
+        (TurnOutcome::Failed { kind: ErrorKind::ModelNotFound, message }, _) => Answer::ModelNotFound { message },
+        (_, EndedBy::Stopped | EndedBy::EngineGone) => Answer::TimedOut { after_ms },
+        (TurnOutcome::Finished, EndedBy::Itself) => Answer::Ok,
+        (TurnOutcome::Failed { message, .. } | TurnOutcome::NotStarted { message, .. }, EndedBy::Itself) => {
+            Answer::Failed { message }
+        }
+        (TurnOutcome::Interrupted | TurnOutcome::CutOff, EndedBy::Itself) => {
+            Answer::Failed { message: format!("it ended without a word ({exit})") }
+        }
+    }
+}
+
+fn spawn_failure(kind: SpawnFailureKind, message: &str) -> String {
+    match kind {
+        SpawnFailureKind::InterpreterNotFound => format!("{message}; what its first line names is not there"),
+        SpawnFailureKind::ProgramNotFound
+        | SpawnFailureKind::ProgramNotPermitted
+        | SpawnFailureKind::ProgramNotRunnable
+        | SpawnFailureKind::DirectoryNotFound
+        | SpawnFailureKind::DirectoryNotUsable
+        | SpawnFailureKind::StdinUnreadable
+        | SpawnFailureKind::OutputUnwritable
+        | SpawnFailureKind::ContainmentUnavailable
+        | SpawnFailureKind::Other => message.to_owned(),
+    }
+}
+
+fn read(call: &Call, files: &TurnFiles, exit: Exit) -> std::io::Result<TurnOutcome> {
+    let mut transcript = TranscriptReader::new(files, &call.agent.profile, &SessionFacts::default());
+    while transcript.read()?.progressed {}
+    transcript.finish();
+    Ok(transcript.outcome(exit, Timestamp::now()))
+}
+
+fn last_lines(path: &Path) -> Vec<String> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let text = windlass_agents::plain_text(&String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(4_096)..]));
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+}
