@@ -118,7 +118,9 @@ async fn follow(call: &Call, files: &TurnFiles, spec: &ShimSpec) -> Answer {
                     ProcessEvent::Started { .. }
                     | ProcessEvent::SpawnFailed(_)
                     | ProcessEvent::Output { .. }
-                    | ProcessEvent::Exited(_),
+                    | ProcessEvent::Exited(_)
+                    | ProcessEvent::TurnOver(_)
+                    | ProcessEvent::TurnBegun,
                 ) => {}
             },
             () = &mut deadline, if !ending => { ending = true; running.stop(); }
@@ -138,6 +140,8 @@ fn judge(call: &Call, files: &TurnFiles, record: &ExitRecord) -> Answer {
             return Answer::NotStarted { message: spawn_failure(failure.kind, &failure.message) };
         }
         Ended::WriteFailed { message, .. } => return Answer::Failed { message: message.clone() },
+        // Only of a process that is kept, which a call is not.
+        Ended::TurnOver => return Answer::Failed { message: "it was taken for a process that is kept".to_owned() },
     };
     let outcome = match read(call, files, exit) {
         Ok(outcome) => outcome,
