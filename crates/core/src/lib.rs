@@ -11,6 +11,7 @@ pub mod findings;
 pub mod ids;
 pub mod machine;
 mod markdown;
+pub mod milestone;
 mod nearest;
 pub mod plan;
 pub mod profile;
