@@ -4,14 +4,22 @@
 //! or repeated from the prompt is not said at all.
 
 mod block;
+mod coder;
 mod echo;
+mod report;
+mod texts;
 mod verdict;
 
 pub use block::{
     Acceptance, AcceptanceVerdict, Audit, AuditVerdict, BlockError, PlanAdjustment, ReportedFinding, read_acceptance,
     read_audit,
 };
-pub use verdict::Verdict;
+pub use coder::{CoderDecisions, coder_decisions, section_summary};
+pub use report::{ALL_FEATURES_COMPLETE, Change, FeatureReport, Lint, Report, ReportedCommit, TestCounts};
+pub use texts::{
+    ask_acceptance_block, ask_again, ask_audit_block, ask_decisions, ask_report, ask_section_summary, ask_verdict,
+};
+pub use verdict::{NO_REASON, Verdict};
 
 use serde::{Deserialize, Serialize};
 
