@@ -1,9 +1,11 @@
-//! Claude Code: `claude -p --output-format stream-json`.
+//! Claude Code: `claude -p --output-format stream-json`; kept alive with `--input-format stream-json`, where each
+//! line of its standard input is a prompt and each `result` the end of a turn.
 //!
 //! `subtype` stays "success" on API errors, so `is_error` decides. Costs are the agent's own.
 
 use serde_json::{Value, json};
 use windlass_core::agent::ErrorKind;
+use windlass_core::command::Stdin;
 use windlass_core::usage::{Usage, UsageByModel, total};
 
 use crate::fault::Fault;
@@ -12,7 +14,7 @@ use crate::messages;
 use crate::meter::{Meter, minus};
 use crate::reset::{self, Reset};
 use crate::words::{Words, session_id};
-use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, Progress, SessionFacts, TurnRequest};
 
 pub(crate) fn launch(
     request: &TurnRequest<'_>,
@@ -21,6 +23,9 @@ pub(crate) fn launch(
 ) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "claude");
     words.add(["-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"]).model("--model");
+    if facts.keep_alive {
+        words.add(["--input-format", "stream-json"]).stdin(Stdin::Pipe);
+    }
     match request.session {
         Some(session) => words.add(["--resume", session]),
         None => words.option("--session-id", session_id(&facts.turn_id).as_deref()),
@@ -67,11 +72,55 @@ pub(crate) struct Claude {
     before: UsageByModel,
     /// When the limit ends that the agent has run into.
     limit: Option<Reset>,
+    talk: Option<Talk>,
+}
+
+/// A turn that comes in through standard input.
+#[derive(Debug)]
+struct Talk {
+    /// Names the prompt; a result that answers another one is not this turn's.
+    prompt_id: Option<String>,
+    out: Vec<u8>,
+    progress: Progress,
+    /// Shells and sub-agents in the background: when one ends, claude goes on by itself.
+    background: bool,
+}
+
+impl Talk {
+    /// Takes in a result.
+    fn answered(&mut self, line: &Value) {
+        let answers = text(line, "user_message_uuid");
+        let other = !answers.is_empty() && self.prompt_id.as_deref().is_some_and(|own| own != answers);
+        let more = other || count(line, "queued_turn_count") > 0;
+        self.progress = match (more, self.background) {
+            (true, _) => Progress::Working,
+            (false, true) => Progress::Lingering,
+            (false, false) => Progress::Over,
+        };
+    }
+
+    fn say(&mut self, line: &Value) {
+        self.out.extend(line.to_string().bytes());
+        self.out.push(b'\n');
+    }
 }
 
 impl Claude {
     pub(crate) fn new(facts: &SessionFacts) -> Self {
-        Self { meter: Meter::new(true), before: facts.usage_before.clone(), limit: None }
+        Self { meter: Meter::new(true), before: facts.usage_before.clone(), limit: None, talk: None }
+    }
+
+    /// For a turn whose prompt goes through standard input.
+    pub(crate) fn talking(mut self, prompt: &str, turn_id: &str) -> Self {
+        let prompt_id = session_id(&format!("{turn_id}/prompt"));
+        let mut talk = Talk { prompt_id, out: Vec::new(), progress: Progress::Working, background: false };
+        talk.say(&json!({
+            "type": "user",
+            "uuid": talk.prompt_id,
+            "message": { "role": "user", "content": [{ "type": "text", "text": prompt }] },
+        }));
+        self.talk = Some(talk);
+        self
     }
 }
 
@@ -84,7 +133,8 @@ impl Dialect for Claude {
             "rate_limit_event" => self.rate_limit(&line["rate_limit_info"], turn),
             "result" => self.result(line, turn),
             // Parts of messages that come whole later, and the protocol's own.
-            "stream_event" | "control_request" | "control_response" | "keep_alive" | "tool_progress" => {}
+            "stream_event" | "control_request" | "control_response" | "keep_alive" | "tool_progress"
+            | "command_lifecycle" => {}
             _ => return false,
         }
         true
@@ -93,11 +143,34 @@ impl Dialect for Claude {
     fn end(&mut self, turn: &mut Turn<'_>) {
         self.meter.end(turn);
     }
+
+    fn input(&mut self) -> Vec<u8> {
+        self.talk.as_mut().map(|talk| std::mem::take(&mut talk.out)).unwrap_or_default()
+    }
+
+    fn progress(&self) -> Progress {
+        self.talk.as_ref().map_or(Progress::Working, |talk| talk.progress)
+    }
+
+    fn interrupt(&mut self) -> bool {
+        let Some(talk) = &mut self.talk else { return false };
+        talk.say(&json!({
+            "type": "control_request",
+            "request_id": "interrupt",
+            "request": { "subtype": "interrupt" },
+        }));
+        true
+    }
 }
 
 impl Claude {
-    fn system(&self, line: &Value, turn: &mut Turn<'_>) -> bool {
+    fn system(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool {
         match text(line, "subtype") {
+            "background_tasks_changed" => {
+                if let Some(talk) = &mut self.talk {
+                    talk.background = line["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
+                }
+            }
             "init" => turn.session(text(line, "session_id")),
             "api_retry" => turn.trouble(retry(line)),
             "thinking_tokens" | "task_started" | "task_progress" | "task_notification" | "task_updated" | "status"
@@ -118,6 +191,9 @@ impl Claude {
             return;
         }
         turn.recovered();
+        if let Some(talk) = &mut self.talk {
+            talk.progress = Progress::Working;
+        }
         turn.session(text(line, "session_id"));
         messages::assistant(line, turn);
         let usage = &message["usage"];
@@ -183,6 +259,9 @@ impl Claude {
             turn.session(text(line, "session_id"));
         }
         turn.close(text(line, "result"), is_error);
+        if let Some(talk) = &mut self.talk {
+            talk.answered(line);
+        }
     }
 
     /// What the turn used, by model.

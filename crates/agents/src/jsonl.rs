@@ -13,7 +13,7 @@ use windlass_core::usage::Usage;
 use crate::fault::{Fault, cut, kind_of};
 use crate::lines::LineSplitter;
 use crate::reset;
-use crate::{Exit, Session};
+use crate::{Exit, Progress, Session};
 
 /// A JSON line beyond this is kept only in the transcript.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -32,6 +32,21 @@ pub(crate) trait Dialect: Send + fmt::Debug {
 
     /// The content of the file beside the output that some agents leave their usage in.
     fn usage_file(&mut self, _content: &Value, _turn: &mut Turn<'_>) {}
+
+    /// As `Session::input`.
+    fn input(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// As `Session::progress`.
+    fn progress(&self) -> Progress {
+        Progress::Working
+    }
+
+    /// As `Session::interrupt`.
+    fn interrupt(&mut self) -> bool {
+        false
+    }
 
     /// What the exit code alone says about a failure.
     fn by_exit_code(&self, _code: i32) -> Option<ErrorKind> {
@@ -247,6 +262,18 @@ impl<D: Dialect> Session for JsonSession<D> {
             fault.reset = fault.reset.or_else(|| reset::in_text(&fault.message));
         }
         fault.outcome(now)
+    }
+
+    fn input(&mut self) -> Vec<u8> {
+        self.dialect.input()
+    }
+
+    fn progress(&self) -> Progress {
+        self.dialect.progress()
+    }
+
+    fn interrupt(&mut self) -> bool {
+        self.dialect.interrupt()
     }
 }
 

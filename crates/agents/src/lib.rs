@@ -78,6 +78,8 @@ pub struct LaunchFacts {
     pub settings: Map<String, Value>,
     /// Leave out the agent's own rule against `git push`, which is only advice to it anyway.
     pub allow_push: bool,
+    /// The process is to take this turn and those to come through its standard input.
+    pub keep_alive: bool,
 }
 
 /// What to start, and what to write before.
@@ -173,6 +175,31 @@ pub trait Session: Send + fmt::Debug {
     fn finish(&mut self, events: &mut Vec<AgentEvent>);
     /// How the turn went, once the output is at its end.
     fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome;
+
+    /// Bytes for the agent's standard input, where that stays open; each is handed out once.
+    fn input(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// How far the turn is, as the agent says it itself. One that says nothing ends its turn by ending its process.
+    fn progress(&self) -> Progress {
+        Progress::Working
+    }
+
+    /// Asks the agent to end its turn, by way of `input`. False: there is no such way, its process has to be ended.
+    fn interrupt(&mut self) -> bool {
+        false
+    }
+}
+
+/// How far a turn is whose process may live on after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Working,
+    /// The agent has said its last word, but something it left in the background may make it go on.
+    Lingering,
+    /// The agent waits for the next prompt.
+    Over,
 }
 
 /// What to start for a turn, with nothing else known.
@@ -215,6 +242,33 @@ pub fn keeps_alive(profile: &AgentProfile) -> bool {
         | AdapterKind::Gemini
         | AdapterKind::Qwen => false,
     }
+}
+
+/// Whether a turn is a conversation: prompt and answers go through the agent's standard input while it runs.
+pub fn converses(profile: &AgentProfile, keep_alive: bool) -> bool {
+    keep_alive && keeps_alive(profile)
+}
+
+/// A reader for the output of a turn that `converses`, which also says what to write to the agent. In a process
+/// that `has_session` only the prompt is left to be said.
+pub fn conversation(
+    request: &TurnRequest<'_>,
+    launch: &LaunchFacts,
+    facts: &SessionFacts,
+    _has_session: bool,
+) -> Result<Box<dyn Session>, LaunchError> {
+    let profile = &request.agent.profile;
+    Ok(match profile.adapter() {
+        AdapterKind::Claude => {
+            Box::new(JsonSession::new(claude::Claude::new(facts).talking(request.prompt, &launch.turn_id)))
+        }
+        AdapterKind::Command
+        | AdapterKind::Codex
+        | AdapterKind::Copilot
+        | AdapterKind::Opencode
+        | AdapterKind::Gemini
+        | AdapterKind::Qwen => session_with(profile, facts),
+    })
 }
 
 /// The file in which the agent leaves its usage, if it does so outside its output: for `Session::usage_file`.

@@ -55,6 +55,11 @@ impl<'a> Words<'a> {
         self.option(flag, model)
     }
 
+    pub(crate) fn stdin(&mut self, stdin: Stdin) -> &mut Self {
+        self.spec.stdin = stdin;
+        self
+    }
+
     /// The extra arguments of the profile.
     pub(crate) fn extra(&mut self) -> &mut Self {
         self.spec.args.extend(self.request.agent.profile.args.iter().cloned());

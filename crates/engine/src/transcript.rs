@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use windlass_agents::{Exit, Session, SessionFacts};
+use windlass_agents::{Exit, Progress, Session, SessionFacts};
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
@@ -88,11 +88,16 @@ pub struct Batch {
 
 impl TranscriptReader {
     pub fn new(files: &TurnFiles, profile: &AgentProfile, facts: &SessionFacts) -> Self {
+        Self::with(files, profile, windlass_agents::session_with(profile, facts))
+    }
+
+    /// Reads with this session, which may also want to say something.
+    pub fn with(files: &TurnFiles, profile: &AgentProfile, session: Box<dyn Session>) -> Self {
         Self {
             usage_file: windlass_agents::usage_file(profile, &files.prompt()),
             stdout: Tail::new(files.stdout()),
             stderr: Tail::new(files.stderr()),
-            session: windlass_agents::session_with(profile, facts),
+            session,
             buffer: Vec::new(),
             most_behind: None,
         }
@@ -126,6 +131,20 @@ impl TranscriptReader {
             self.buffer = Vec::new();
         }
         Ok(batch)
+    }
+
+    /// What is to be written to the agent's standard input.
+    pub fn input(&mut self) -> Vec<u8> {
+        self.session.input()
+    }
+
+    pub fn progress(&self) -> Progress {
+        self.session.progress()
+    }
+
+    /// Asks the agent to end its turn, if it can be asked.
+    pub fn interrupt(&mut self) -> bool {
+        self.session.interrupt()
     }
 
     /// How far into standard output this reader is.

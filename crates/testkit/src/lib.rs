@@ -20,7 +20,7 @@
 mod agent;
 pub mod clis;
 pub mod model;
-mod neutral;
+pub mod neutral;
 mod output;
 mod process;
 mod records;

@@ -16,7 +16,34 @@ use crate::neutral::NeutralEvent;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     pub select: Select,
+    pub protocol: Protocol,
+    pub acp: AcpAbilities,
     pub turns: Vec<Turn>,
+}
+
+/// How the agent is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// One prompt, plain output, and the end of the process.
+    #[default]
+    Plain,
+    /// Turn after turn over stdin and stdout, in the lines of `claude --input-format stream-json`.
+    Claude,
+    /// The Agent Client Protocol.
+    Acp,
+}
+
+/// What the agent says of itself in an ACP handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AcpAbilities {
+    /// Sessions can be loaded; what was said in them is then said again.
+    pub load: bool,
+    /// Sessions can be resumed in silence.
+    pub resume: bool,
+    /// Nobody is logged in.
+    pub logged_out: bool,
 }
 
 /// How the turn to play is chosen.
@@ -78,9 +105,23 @@ pub enum Step {
     Leave(Leave),
     PrintEnv(NameList),
     CheckEnv(CheckEnv),
+    Ask(String),
+    WaitCancel(Nothing),
+    EndTurn(EndTurn),
+    DieWhen(String),
     Exit(i32),
     KillSelf(SignalName),
     Crash(Nothing),
+}
+
+/// How a turn over a protocol ends; without this step it ends well.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EndTurn {
+    /// ACP: instead of `end_turn`.
+    pub stop_reason: Option<String>,
+    /// A failure with this message.
+    pub error: Option<String>,
 }
 
 /// A step without settings: `"crash"` or `{ crash = {} }`.
@@ -302,6 +343,10 @@ struct RawScript {
     select: Select,
     #[serde(default)]
     stdin: Stdin,
+    #[serde(default)]
+    protocol: Protocol,
+    #[serde(default)]
+    acp: AcpAbilities,
     turn: Vec<RawTurn>,
 }
 
@@ -349,7 +394,7 @@ impl Script {
             let stdin = raw_turn.stdin.unwrap_or(raw.stdin);
             turns.push(Turn { stdin, steps });
         }
-        Ok(Script { select: raw.select, turns })
+        Ok(Script { select: raw.select, protocol: raw.protocol, acp: raw.acp, turns })
     }
 
     /// The turn for the `index`-th pass (from 0); the last one repeats.

@@ -66,7 +66,7 @@ const GENERAL: [Variable; 12] = [
 ];
 
 /// Set by the product for the agents it starts; seen again when an agent calls the product.
-const FOR_AGENTS: [&str; 2] = ["WINDLASS_LOOP", "WINDLASS_TURN"];
+const FOR_AGENTS: [&str; 3] = ["WINDLASS_LOOP", "WINDLASS_TURN", "WINDLASS_PROCESS"];
 const FOR_TESTS: &str = "WINDLASS_TEST_";
 
 /// Every variable that the product reads: the general ones, then one for each setting.

@@ -3,8 +3,11 @@
 //! It is the only writer of its loop (lease), appends every decision before it acts on it, starts what is wanted and
 //! missing, and ends what runs unwanted. It decides nothing by itself.
 
+mod follow;
 mod gate;
+mod live;
 mod performing;
+mod reading;
 mod setup;
 mod shell;
 mod summary;

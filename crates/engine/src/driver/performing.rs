@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
 
+use super::live::LiveAgents;
 use super::{DriveError, gate, setup, summary, turn, workspace};
 use crate::engine::Engine;
 use crate::socket::Line;
@@ -59,6 +60,7 @@ pub(super) struct Context {
     pub(super) engine: Arc<Engine>,
     pub(super) reports: mpsc::UnboundedSender<Report>,
     pub(super) line: Arc<Line>,
+    pub(super) live: LiveAgents,
     pub(super) end: watch::Receiver<bool>,
 }
 
@@ -79,12 +81,13 @@ pub(super) struct Performing {
     engine: Arc<Engine>,
     reports: mpsc::UnboundedSender<Report>,
     line: Arc<Line>,
+    live: LiveAgents,
     tasks: Vec<Task>,
 }
 
 impl Performing {
     pub(super) fn new(engine: Arc<Engine>, reports: mpsc::UnboundedSender<Report>, line: Arc<Line>) -> Self {
-        Self { engine, reports, line, tasks: Vec::new() }
+        Self { engine, reports, line, live: LiveAgents::default(), tasks: Vec::new() }
     }
 
     pub(super) fn forget(&mut self, key: &Key) {
@@ -116,6 +119,7 @@ impl Performing {
 
     pub(super) async fn end_all(&mut self) {
         end(std::mem::take(&mut self.tasks)).await;
+        self.live.end_all().await;
     }
 
     fn start(&mut self, state: &LoopState, effect: &Effect) {
@@ -125,6 +129,7 @@ impl Performing {
             engine: Arc::clone(&self.engine),
             reports: self.reports.clone(),
             line: Arc::clone(&self.line),
+            live: self.live.clone(),
             end: ended,
         };
         let state = state.clone();

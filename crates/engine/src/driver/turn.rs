@@ -1,27 +1,27 @@
-//! One turn: the agent's process tree, its transcript, and what is told of it while it runs.
+//! One turn: the agent it is given to, the process that takes it, and what became of one that was cut off.
 
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
-use windlass_agents::{Exit, LaunchFacts, SessionFacts, TurnRequest};
+use windlass_agents::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
 use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
 use windlass_core::prompt;
-use windlass_supervise::{
-    ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec, SpawnFailureKind, settled_exit_record,
-};
+use windlass_core::spec::SessionPolicy;
+use windlass_supervise::{ContainmentRequest, Ended, ShimSpec, TurnPaths, settled_exit_record};
 
+use super::follow::{Followed, follow};
+use super::live::{self, Live};
 use super::performing::Context;
+use super::reading::Reading;
 use super::{DriveError, transcript_error};
 use crate::data::{TurnFiles, private_dir, private_files};
 use crate::engine::Engine;
 use crate::faults;
-use crate::transcript::{TranscriptReader, TurnWatcher};
 
 /// Runs the turn, or, if it ran before, reports what became of it.
 pub(super) async fn run(
-    context: Context,
+    mut context: Context,
     state: &LoopState,
     turn: TurnKey,
     session: &SessionUse,
@@ -31,125 +31,165 @@ pub(super) async fn run(
         return recover(context, state, turn).await;
     }
     let prompt = prompt::build(state, &crate::tokens::count);
-    let report = match start(&context.engine, state, turn, session, &files, &prompt) {
-        Ok(spec) => follow(context, state, turn, &files, &prompt, &spec).await?,
-        Err(StartFailure::Launch(error)) => {
+    let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt };
+    let report = match job.run(&mut context).await {
+        Ok(report) => report,
+        Err(JobError::Launch(error)) => {
             let message = format!("{error} ({})", error.hint());
             TurnReport::bare(TurnOutcome::NotStarted { message, missing: false })
         }
-        Err(StartFailure::Files(error)) => return Err(error),
+        Err(JobError::Drive(error)) => return Err(error),
     };
     Ok(Input::TurnEnded { turn, report })
 }
 
-enum StartFailure {
-    Launch(windlass_agents::LaunchError),
-    Files(DriveError),
+enum JobError {
+    Launch(LaunchError),
+    Drive(DriveError),
 }
 
-fn start(
-    engine: &Engine,
-    state: &LoopState,
-    turn: TurnKey,
-    session: &SessionUse,
-    files: &TurnFiles,
-    prompt: &str,
-) -> Result<ShimSpec, StartFailure> {
-    let written = private_dir(&files.dir).and_then(|()| std::fs::write(files.prompt(), prompt));
-    written.map_err(|source| StartFailure::Files(transcript_error(&files.dir, source)))?;
-    let session = match session {
-        SessionUse::Resume { session } => Some(session.as_str()),
-        SessionUse::Fresh | SessionUse::FreshInstead => None,
-    };
-    let request = TurnRequest {
-        agent: &state.spec.agent,
-        prompt,
-        prompt_file: files.prompt(),
-        session,
-        cwd: engine.work_dir(state),
-        env: engine.agent_environment(state, Some(turn)),
-        own_program: engine.own_program.clone(),
-    };
-    let facts = LaunchFacts {
-        turn_id: state.turn_id(turn),
-        as_root: rustix::process::geteuid().is_root(),
-        ..LaunchFacts::default()
-    };
-    let launch = windlass_agents::launch_with(&request, &facts).map_err(StartFailure::Launch)?;
-    private_files(&launch.files).map_err(|source| StartFailure::Files(transcript_error(&files.dir, source)))?;
-    Ok(ShimSpec {
-        command: launch.command,
-        stdout: files.stdout(),
-        stderr: files.stderr(),
-        times: Some(files.times()),
-        exit_record: files.exit_record(),
-        cap_bytes: None,
-        grace_ms: ShimSpec::DEFAULT_GRACE_MS,
-        containment: ContainmentRequest::Auto,
-    })
-}
-
-async fn follow(
-    mut context: Context,
-    state: &LoopState,
-    turn: TurnKey,
-    files: &TurnFiles,
-    prompt: &str,
-    spec: &ShimSpec,
-) -> Result<TurnReport, DriveError> {
-    let engine = Arc::clone(&context.engine);
-    faults::point("turn.before_start");
-    let mut running = engine.launcher.start(spec).await?;
-    faults::point("turn.started");
-    let started_at = engine.clock.now();
-    let mut reading = Reading::new(state, turn, files, prompt);
-    let mut ending = false;
-    let mut stall_at = engine.clock.now();
-    let stall = SignedDuration::from_millis(i64::try_from(state.spec.time.stall_timeout_ms).unwrap_or(i64::MAX));
-    let mut active = true;
-    let record = loop {
-        if std::mem::take(&mut active) {
-            stall_at = engine.clock.now().checked_add(stall).unwrap_or(Timestamp::MAX);
-        }
-        tokio::select! {
-            event = running.next() => match event {
-                Some(ProcessEvent::Output { .. }) => {
-                    active = true;
-                    reading.catch_up(&context)?;
-                    context.line.tell();
-                }
-                Some(ProcessEvent::Closed(record)) => break Some(record),
-                Some(ProcessEvent::Lost { why }) => {
-                    tracing::warn!(loop_id = %state.id, %turn, %why, "the turn's supervisor is gone");
-                    break None;
-                }
-                Some(
-                    ProcessEvent::Started { .. }
-                    | ProcessEvent::SpawnFailed(_)
-                    | ProcessEvent::Exited(_)
-                    | ProcessEvent::TurnOver(_)
-                    | ProcessEvent::TurnBegun,
-                ) => {}
-                None => break None,
-            },
-            () = context.ended(), if !ending => {
-                ending = true;
-                running.stop();
-            }
-            () = engine.clock.sleep_until(stall_at), if !ending => {
-                context.tell(Input::Stalled { turn });
-                active = true;
-            }
-        }
-    };
-    // The shim is gone, and has ended its tree before; this is for a shim that was killed.
-    drop(running);
-    if record.is_none() {
-        sweep(state, turn);
+impl From<LaunchError> for JobError {
+    fn from(error: LaunchError) -> Self {
+        JobError::Launch(error)
     }
-    faults::point("turn.closed");
-    let took = engine.clock.now().as_millisecond() - started_at.as_millisecond();
-    reading.report(&context, record.as_ref(), u64::try_from(took).unwrap_or(0))
+}
+
+impl From<DriveError> for JobError {
+    fn from(error: DriveError) -> Self {
+        JobError::Drive(error)
+    }
+}
+
+/// A turn to be run.
+pub(super) struct Job<'a> {
+    pub(super) engine: Arc<Engine>,
+    pub(super) state: &'a LoopState,
+    pub(super) turn: TurnKey,
+    session: &'a SessionUse,
+    files: TurnFiles,
+    prompt: String,
+}
+
+impl Job<'_> {
+    async fn run(&self, context: &mut Context) -> Result<TurnReport, JobError> {
+        let written = private_dir(&self.files.dir).and_then(|()| std::fs::write(self.files.prompt(), &self.prompt));
+        written.map_err(|source| transcript_error(&self.files.dir, source))?;
+        let started_at = self.engine.clock.now();
+        if let Some(live) = context.live.take(self.turn.role, self.session()).await {
+            let reading = self.reading(true)?;
+            live.running.begin_turn(&self.paths());
+            let followed = follow(context, self, live.running, reading).await?;
+            if !followed.never_began {
+                return self.finish(context, followed, started_at).await;
+            }
+            tracing::info!(turn = %self.state.turn_id(self.turn), "the agent's process ended since its last turn");
+        }
+        let spec = self.spec()?;
+        let reading = self.reading(false)?;
+        faults::point("turn.before_start");
+        let running = self.engine.launcher.start(&spec).await.map_err(DriveError::from)?;
+        faults::point("turn.started");
+        let followed = follow(context, self, running, reading).await?;
+        self.finish(context, followed, started_at).await
+    }
+
+    /// Reports the turn, and keeps the process for the next one if it is fit for that.
+    async fn finish(
+        &self,
+        context: &Context,
+        followed: Followed,
+        started_at: jiff::Timestamp,
+    ) -> Result<TurnReport, JobError> {
+        faults::point("turn.closed");
+        let took = self.engine.clock.now().as_millisecond() - started_at.as_millisecond();
+        let report = followed.reading.report(context, followed.record.as_ref(), u64::try_from(took).unwrap_or(0))?;
+        if let Some(running) = followed.waits {
+            if followed.fit && self.keeps() && report.outcome.is_finished() {
+                let session = report.session.clone().or_else(|| self.session().map(str::to_owned));
+                context.live.keep(self.turn.role, Live { running, session });
+            } else {
+                live::end(running).await;
+            }
+        }
+        Ok(report)
+    }
+
+    fn session(&self) -> Option<&str> {
+        match self.session {
+            SessionUse::Resume { session } => Some(session),
+            SessionUse::Fresh | SessionUse::FreshInstead => None,
+        }
+    }
+
+    /// Whether the process is to take the next turn too.
+    fn keeps(&self) -> bool {
+        self.state.spec.session == SessionPolicy::KeepAlive
+    }
+
+    fn request(&self) -> TurnRequest<'_> {
+        let mut env = self.engine.agent_environment(self.state, Some(self.turn));
+        if self.keeps() {
+            env.insert(live::TAG.into(), live::tag(self.state, self.turn.role));
+        }
+        TurnRequest {
+            agent: &self.state.spec.agent,
+            prompt: &self.prompt,
+            prompt_file: self.files.prompt(),
+            session: self.session(),
+            cwd: self.engine.work_dir(self.state),
+            env,
+            own_program: self.engine.own_program.clone(),
+        }
+    }
+
+    fn facts(&self) -> LaunchFacts {
+        LaunchFacts {
+            turn_id: self.state.turn_id(self.turn),
+            as_root: rustix::process::geteuid().is_root(),
+            keep_alive: self.keeps(),
+            ..LaunchFacts::default()
+        }
+    }
+
+    /// A reader for the turn's output; in a process that `has_session` only the prompt is left to be said.
+    fn reading(&self, has_session: bool) -> Result<Reading, LaunchError> {
+        let facts = session_facts(self.state, self.turn);
+        let session = if windlass_agents::converses(&self.state.spec.agent.profile, self.keeps()) {
+            windlass_agents::conversation(&self.request(), &self.facts(), &facts, has_session)?
+        } else {
+            windlass_agents::session_with(&self.state.spec.agent.profile, &facts)
+        };
+        Ok(Reading::with(self.state, self.turn, &self.files, &self.prompt, session))
+    }
+
+    fn paths(&self) -> TurnPaths {
+        TurnPaths {
+            stdout: self.files.stdout(),
+            stderr: self.files.stderr(),
+            times: Some(self.files.times()),
+            exit_record: self.files.exit_record(),
+        }
+    }
+
+    fn spec(&self) -> Result<ShimSpec, JobError> {
+        let launch = windlass_agents::launch_with(&self.request(), &self.facts())?;
+        private_files(&launch.files).map_err(|source| transcript_error(&self.files.dir, source))?;
+        if self.keeps() {
+            // An engine that was killed may have left one that is not quite gone.
+            sweep(self.state, self.turn);
+        }
+        let TurnPaths { stdout, stderr, times, exit_record } = self.paths();
+        Ok(ShimSpec {
+            command: launch.command,
+            stdout,
+            stderr,
+            times,
+            exit_record,
+            cap_bytes: None,
+            grace_ms: ShimSpec::DEFAULT_GRACE_MS,
+            containment: ContainmentRequest::Auto,
+        })
+    }
 }
 
 /// What became of a turn that an earlier driver started.
@@ -175,7 +215,7 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
 }
 
 /// What the reader of a turn's output has to know about the agent session it runs in.
-fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
+pub(super) fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
     let resumed =
         state.turn.as_ref().filter(|running| running.key == turn).and_then(|running| match &running.session {
             SessionUse::Resume { session } => Some(session.clone()),
@@ -187,123 +227,18 @@ fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
 }
 
 /// Ends processes that carry the turn's tag.
-fn sweep(state: &LoopState, turn: TurnKey) {
-    let id = state.turn_id(turn);
-    match windlass_supervise::sweep("WINDLASS_TURN", &id) {
+pub(super) fn sweep(state: &LoopState, turn: TurnKey) {
+    sweep_tagged("WINDLASS_TURN", &state.turn_id(turn));
+    // A process that lives from turn to turn carries the tag of its first.
+    if state.spec.session == SessionPolicy::KeepAlive {
+        sweep_tagged(live::TAG, &live::tag(state, turn.role));
+    }
+}
+
+fn sweep_tagged(key: &str, tag: &str) {
+    match windlass_supervise::sweep(key, tag) {
         Ok(found) if found.is_empty() => {}
-        Ok(found) => tracing::warn!(turn = %id, ?found, "ended processes that were left behind"),
-        Err(error) => tracing::warn!(turn = %id, %error, "cannot look for processes that were left behind"),
-    }
-}
-
-/// The transcript, read up to where it is, and what it says of the turn.
-struct Reading {
-    turn: TurnKey,
-    files: TurnFiles,
-    transcript: TranscriptReader,
-    watcher: TurnWatcher,
-    session_told: bool,
-}
-
-impl Reading {
-    fn new(state: &LoopState, turn: TurnKey, files: &TurnFiles, prompt: &str) -> Self {
-        Self {
-            turn,
-            files: files.clone(),
-            transcript: TranscriptReader::new(files, &state.spec.agent.profile, &session_facts(state, turn)),
-            watcher: TurnWatcher::new(state.spec.done.promise(), prompt),
-            session_told: false,
-        }
-    }
-
-    fn catch_up(&mut self, context: &Context) -> Result<(), DriveError> {
-        loop {
-            let batch = self.transcript.read().map_err(|source| transcript_error(&self.files.dir, source))?;
-            let mut used = false;
-            for event in &batch.events {
-                self.watcher.see(event);
-                used |= matches!(event, windlass_core::agent::AgentEvent::Usage { .. });
-            }
-            if used {
-                context.tell(Input::UsageSeen { turn: self.turn, usage: self.watcher.usage().clone() });
-            }
-            if !self.session_told
-                && let Some(session) = self.watcher.session()
-            {
-                self.session_told = true;
-                context.tell(Input::SessionSeen { turn: self.turn, session: session.to_owned() });
-            }
-            if !batch.progressed {
-                return Ok(());
-            }
-        }
-    }
-
-    fn report(
-        mut self,
-        context: &Context,
-        record: Option<&ExitRecord>,
-        duration_ms: u64,
-    ) -> Result<TurnReport, DriveError> {
-        self.catch_up(context)?;
-        for event in self.transcript.finish() {
-            self.watcher.see(&event);
-        }
-        let (outcome, exit) = match record {
-            None => (TurnOutcome::CutOff, None),
-            Some(record) => self.judge(record, context.engine.clock.now())?,
-        };
-        Ok(self.watcher.report(outcome, exit, duration_ms))
-    }
-
-    /// Some agents wait out a rate limit in silence until they are stalled; what they said of it still holds.
-    fn interrupted(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
-        match self.transcript.outcome(exit, now) {
-            limited @ TurnOutcome::RateLimited { .. } => limited,
-            TurnOutcome::Finished
-            | TurnOutcome::Failed { .. }
-            | TurnOutcome::NotStarted { .. }
-            | TurnOutcome::Interrupted
-            | TurnOutcome::CutOff => TurnOutcome::Interrupted,
-        }
-    }
-
-    fn judge(&self, record: &ExitRecord, now: Timestamp) -> Result<(TurnOutcome, Option<Exit>), DriveError> {
-        let exit = match &record.ended {
-            Ended::Exited { code } => Exit::Code(*code),
-            Ended::Signaled { signal } => Exit::Signal(*signal),
-            Ended::TurnOver => Exit::Waits,
-            Ended::SpawnFailed(failure) => {
-                match record.by {
-                    EndedBy::Itself => {}
-                    // It was told to end before it had begun, which is no fault of the agent's.
-                    EndedBy::Stopped => return Ok((TurnOutcome::Interrupted, None)),
-                    EndedBy::EngineGone => return Ok((TurnOutcome::CutOff, None)),
-                }
-                let missing = match failure.kind {
-                    SpawnFailureKind::ProgramNotFound | SpawnFailureKind::InterpreterNotFound => true,
-                    SpawnFailureKind::ProgramNotPermitted
-                    | SpawnFailureKind::ProgramNotRunnable
-                    | SpawnFailureKind::DirectoryNotFound
-                    | SpawnFailureKind::DirectoryNotUsable
-                    | SpawnFailureKind::StdinUnreadable
-                    | SpawnFailureKind::OutputUnwritable
-                    | SpawnFailureKind::ContainmentUnavailable
-                    | SpawnFailureKind::Other => false,
-                };
-                return Ok((TurnOutcome::NotStarted { message: failure.message.clone(), missing }, None));
-            }
-            Ended::WriteFailed { out_of_space: true, .. } => {
-                return Err(DriveError::DiskFull { path: self.files.dir.display().to_string() });
-            }
-            Ended::WriteFailed { out_of_space: false, message } => {
-                return Err(transcript_error(&self.files.dir, std::io::Error::other(message.clone())));
-            }
-        };
-        Ok(match record.by {
-            EndedBy::Itself => (self.transcript.outcome(exit, now), Some(exit)),
-            EndedBy::Stopped => (self.interrupted(exit, now), Some(exit)),
-            EndedBy::EngineGone => (TurnOutcome::CutOff, Some(exit)),
-        })
+        Ok(found) => tracing::warn!(%tag, ?found, "ended processes that were left behind"),
+        Err(error) => tracing::warn!(%tag, %error, "cannot look for processes that were left behind"),
     }
 }

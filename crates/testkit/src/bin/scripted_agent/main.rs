@@ -9,6 +9,7 @@
 mod encoding;
 mod files;
 mod leftover;
+mod live;
 mod player;
 mod signals;
 mod speech;
@@ -18,7 +19,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use windlass_testkit::script::{Script, Select, Stdin};
+use windlass_testkit::script::{Protocol, Script, Select, Stdin};
 use windlass_testkit::{ProcessId, Records, TurnId, TurnStart};
 
 use player::Player;
@@ -100,8 +101,14 @@ fn play(args: Vec<OsString>) -> Result<ExitCode, String> {
     let path = arguments.script.as_deref().ok_or("no script: give --script FILE or set SCRIPTED_AGENT")?;
     let path = path.canonicalize().map_err(|e| format!("no script at {}: {e}", path.display()))?;
     let records = Records::of(&path);
+    let script = Script::read(&path);
+    if let Ok(script) = &script
+        && script.protocol != Protocol::Plain
+    {
+        return live::play(&path, script, &records, &args);
+    }
     let start = record_start(&records, &args)?;
-    let script = Script::read(&path)?;
+    let script = script?;
     let id = start.id();
     let index = match script.select {
         Select::Count => start.number - 1,

@@ -57,7 +57,7 @@ impl Player {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn step(&self, step: &Step) -> Result<(), String> {
+    pub(crate) fn step(&self, step: &Step) -> Result<(), String> {
         match step {
             Step::Say(text) => write_all(STDOUT, format!("{}\n", self.fill(text)).as_bytes()),
             Step::Print(text) => write_all(STDOUT, self.fill(text).as_bytes()),
@@ -105,12 +105,23 @@ impl Player {
             Step::CheckEnv(check) => check_env(check),
             // `play` has seen it already.
             Step::Exit(_) => Ok(()),
+            Step::Ask(_) | Step::WaitCancel(_) | Step::EndTurn(_) => {
+                Err("only for an agent with a protocol".to_owned())
+            }
+            Step::DieWhen(name) => {
+                let path = self.dir.join(name);
+                std::thread::spawn(move || {
+                    let _ = watch::wait_exists(&path, None);
+                    std::process::exit(9);
+                });
+                Ok(())
+            }
             Step::KillSelf(signal) => signals::kill_self(signal),
             Step::Crash(_) => signals::crash(),
         }
     }
 
-    fn fill(&self, text: &str) -> String {
+    pub(crate) fn fill(&self, text: &str) -> String {
         fill(text, &self.values)
     }
 
@@ -144,7 +155,7 @@ impl Player {
         Ok(())
     }
 
-    fn touch(&self, name: &str) -> Result<(), String> {
+    pub(crate) fn touch(&self, name: &str) -> Result<(), String> {
         let path = self.dir.join(name);
         std::fs::write(&path, "").map_err(|e| format!("cannot touch {}: {e}", path.display()))
     }

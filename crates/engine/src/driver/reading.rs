@@ -1,0 +1,150 @@
+//! The transcript of a turn, read up to where it is, and what it says of the turn.
+
+use jiff::Timestamp;
+use windlass_agents::{Exit, Progress, Session};
+use windlass_core::agent::{TurnOutcome, TurnReport};
+use windlass_core::ids::TurnKey;
+use windlass_core::machine::{Input, LoopState};
+use windlass_supervise::{Ended, EndedBy, ExitRecord, SpawnFailureKind};
+
+use super::performing::Context;
+use super::turn::session_facts;
+use super::{DriveError, transcript_error};
+use crate::data::TurnFiles;
+use crate::transcript::{TranscriptReader, TurnWatcher};
+
+pub(super) struct Reading {
+    turn: TurnKey,
+    files: TurnFiles,
+    transcript: TranscriptReader,
+    watcher: TurnWatcher,
+    session_told: bool,
+}
+
+impl Reading {
+    pub(super) fn new(state: &LoopState, turn: TurnKey, files: &TurnFiles, prompt: &str) -> Self {
+        let session = windlass_agents::session_with(&state.spec.agent.profile, &session_facts(state, turn));
+        Self::with(state, turn, files, prompt, session)
+    }
+
+    /// Reads with this session, which may also want to say something.
+    pub(super) fn with(
+        state: &LoopState,
+        turn: TurnKey,
+        files: &TurnFiles,
+        prompt: &str,
+        session: Box<dyn Session>,
+    ) -> Self {
+        Self {
+            turn,
+            files: files.clone(),
+            transcript: TranscriptReader::with(files, &state.spec.agent.profile, session),
+            watcher: TurnWatcher::new(state.spec.done.promise(), prompt),
+            session_told: false,
+        }
+    }
+
+    pub(super) fn catch_up(&mut self, context: &Context) -> Result<(), DriveError> {
+        loop {
+            let batch = self.transcript.read().map_err(|source| transcript_error(&self.files.dir, source))?;
+            let mut used = false;
+            for event in &batch.events {
+                self.watcher.see(event);
+                used |= matches!(event, windlass_core::agent::AgentEvent::Usage { .. });
+            }
+            if used {
+                context.tell(Input::UsageSeen { turn: self.turn, usage: self.watcher.usage().clone() });
+            }
+            if !self.session_told
+                && let Some(session) = self.watcher.session()
+            {
+                self.session_told = true;
+                context.tell(Input::SessionSeen { turn: self.turn, session: session.to_owned() });
+            }
+            if !batch.progressed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What is to be written to the agent.
+    pub(super) fn input(&mut self) -> Vec<u8> {
+        self.transcript.input()
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        self.transcript.progress()
+    }
+
+    pub(super) fn interrupt(&mut self) -> bool {
+        self.transcript.interrupt()
+    }
+
+    pub(super) fn report(
+        mut self,
+        context: &Context,
+        record: Option<&ExitRecord>,
+        duration_ms: u64,
+    ) -> Result<TurnReport, DriveError> {
+        self.catch_up(context)?;
+        for event in self.transcript.finish() {
+            self.watcher.see(&event);
+        }
+        let (outcome, exit) = match record {
+            None => (TurnOutcome::CutOff, None),
+            Some(record) => self.judge(record, context.engine.clock.now())?,
+        };
+        Ok(self.watcher.report(outcome, exit, duration_ms))
+    }
+
+    /// Some agents wait out a rate limit in silence until they are stalled; what they said of it still holds.
+    fn interrupted(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
+        match self.transcript.outcome(exit, now) {
+            limited @ TurnOutcome::RateLimited { .. } => limited,
+            TurnOutcome::Finished
+            | TurnOutcome::Failed { .. }
+            | TurnOutcome::NotStarted { .. }
+            | TurnOutcome::Interrupted
+            | TurnOutcome::CutOff => TurnOutcome::Interrupted,
+        }
+    }
+
+    fn judge(&self, record: &ExitRecord, now: Timestamp) -> Result<(TurnOutcome, Option<Exit>), DriveError> {
+        let exit = match &record.ended {
+            Ended::Exited { code } => Exit::Code(*code),
+            Ended::Signaled { signal } => Exit::Signal(*signal),
+            Ended::TurnOver => Exit::Waits,
+            Ended::SpawnFailed(failure) => {
+                match record.by {
+                    EndedBy::Itself => {}
+                    // It was told to end before it had begun, which is no fault of the agent's.
+                    EndedBy::Stopped => return Ok((TurnOutcome::Interrupted, None)),
+                    EndedBy::EngineGone => return Ok((TurnOutcome::CutOff, None)),
+                }
+                let missing = match failure.kind {
+                    SpawnFailureKind::ProgramNotFound | SpawnFailureKind::InterpreterNotFound => true,
+                    SpawnFailureKind::ProgramNotPermitted
+                    | SpawnFailureKind::ProgramNotRunnable
+                    | SpawnFailureKind::DirectoryNotFound
+                    | SpawnFailureKind::DirectoryNotUsable
+                    | SpawnFailureKind::StdinUnreadable
+                    | SpawnFailureKind::OutputUnwritable
+                    | SpawnFailureKind::ContainmentUnavailable
+                    | SpawnFailureKind::Other => false,
+                };
+                return Ok((TurnOutcome::NotStarted { message: failure.message.clone(), missing }, None));
+            }
+            Ended::WriteFailed { out_of_space: true, .. } => {
+                return Err(DriveError::DiskFull { path: self.files.dir.display().to_string() });
+            }
+            Ended::WriteFailed { out_of_space: false, message } => {
+                return Err(transcript_error(&self.files.dir, std::io::Error::other(message.clone())));
+            }
+        };
+        Ok(match record.by {
+            EndedBy::Itself => (self.transcript.outcome(exit, now), Some(exit)),
+            EndedBy::Stopped => (self.interrupted(exit, now), Some(exit)),
+            EndedBy::EngineGone => (TurnOutcome::CutOff, Some(exit)),
+        })
+    }
+}
