@@ -6,12 +6,14 @@
 use serde_json::{Value, json};
 use windlass_core::agent::ErrorKind;
 use windlass_core::command::Stdin;
-use windlass_core::usage::{Usage, UsageByModel, total};
+use windlass_core::profile::AgentProfile;
+use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, status, text};
 use crate::messages;
 use crate::meter::{Meter, minus};
+use crate::prices::Prices;
 use crate::reset::{self, Reset};
 use crate::words::{Words, session_id};
 use crate::{Injected, Launch, LaunchError, LaunchFacts, Progress, SessionFacts, TurnRequest};
@@ -72,6 +74,8 @@ pub(crate) struct Claude {
     before: UsageByModel,
     /// When the limit ends that the agent has run into.
     limit: Option<Reset>,
+    /// What the costs are that it names.
+    basis: CostBasis,
     talk: Option<Talk>,
 }
 
@@ -106,8 +110,10 @@ impl Talk {
 }
 
 impl Claude {
-    pub(crate) fn new(facts: &SessionFacts) -> Self {
-        Self { meter: Meter::new(true), before: facts.usage_before.clone(), limit: None, talk: None }
+    pub(crate) fn new(profile: &AgentProfile, facts: &SessionFacts) -> Self {
+        let mut meter = Meter::new(Prices::of(profile));
+        meter.agent_names(CostBasis::Agent);
+        Self { meter, before: facts.usage_before.clone(), limit: None, basis: CostBasis::Agent, talk: None }
     }
 
     /// For a turn whose prompt goes through standard input.
@@ -171,7 +177,14 @@ impl Claude {
                     talk.background = line["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
                 }
             }
-            "init" => turn.session(text(line, "session_id")),
+            "init" => {
+                turn.session(text(line, "session_id"));
+                // Without a key it is a subscription, on which nothing is paid by the token.
+                if matches!(text(line, "apiKeySource"), "none" | "oauth") {
+                    self.basis = CostBasis::ListPrice;
+                    self.meter.agent_names(CostBasis::ListPrice);
+                }
+            }
             "api_retry" => turn.trouble(retry(line)),
             "thinking_tokens" | "task_started" | "task_progress" | "task_notification" | "task_updated" | "status"
             | "compact_boundary" => {}
@@ -267,10 +280,10 @@ impl Claude {
     /// What the turn used, by model.
     fn figures(&self, line: &Value) -> UsageByModel {
         if let Some(fresh) = line["model_usage_since_last_result"].as_object() {
-            return fresh.iter().map(|(model, usage)| (name(model), model_usage(usage))).collect();
+            return fresh.iter().map(|(model, usage)| (name(model), self.model_usage(usage))).collect();
         }
         let by_model = line["modelUsage"].as_object().into_iter().flatten();
-        let mut figures: UsageByModel = by_model.map(|(model, usage)| (name(model), model_usage(usage))).collect();
+        let mut figures: UsageByModel = by_model.map(|(model, usage)| (name(model), self.model_usage(usage))).collect();
         // Older versions count from the start of the process, newer ones from the start of the session.
         let run = &line["usage"];
         let run = count(run, "input_tokens")
@@ -281,7 +294,7 @@ impl Claude {
             for (model, usage) in &mut figures {
                 if let Some(before) = self.before.get(model) {
                     let cost = usage.cost_usd.zip(before.cost_usd).map(|(now, before)| (now - before).max(0.0));
-                    *usage = Usage { cost_usd: cost, ..minus(usage, before) };
+                    *usage = Usage { cost_usd: cost, cost_basis: usage.cost_basis, ..minus(usage, before) };
                 }
             }
         }
@@ -289,22 +302,26 @@ impl Claude {
     }
 }
 
+impl Claude {
+    fn model_usage(&self, usage: &Value) -> Usage {
+        let thinking = count(usage, "thinkingTokens");
+        let cost_usd = usage["costUSD"].as_f64();
+        Usage {
+            input_tokens: count(usage, "inputTokens"),
+            output_tokens: count(usage, "outputTokens").saturating_sub(thinking),
+            reasoning_tokens: thinking,
+            cache_read_tokens: count(usage, "cacheReadInputTokens"),
+            cache_write_tokens: count(usage, "cacheCreationInputTokens"),
+            cost_usd,
+            cost_basis: if cost_usd.is_some() { self.basis } else { CostBasis::Unknown },
+            messages: 0,
+        }
+    }
+}
+
 /// The same model with a larger window is the same model.
 fn name(model: &str) -> String {
     model.split('[').next().unwrap_or(model).to_owned()
-}
-
-fn model_usage(usage: &Value) -> Usage {
-    let thinking = count(usage, "thinkingTokens");
-    Usage {
-        input_tokens: count(usage, "inputTokens"),
-        output_tokens: count(usage, "outputTokens").saturating_sub(thinking),
-        reasoning_tokens: thinking,
-        cache_read_tokens: count(usage, "cacheReadInputTokens"),
-        cache_write_tokens: count(usage, "cacheCreationInputTokens"),
-        cost_usd: usage["costUSD"].as_f64(),
-        messages: 0,
-    }
 }
 
 fn retry(line: &Value) -> Fault {

@@ -10,7 +10,7 @@ use windlass_core::usage::{Usage, UsageByModel, total};
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, text};
 use crate::meter::minus;
-use crate::prices::price;
+use crate::prices::Prices;
 use crate::words::Words;
 use crate::{Injected, Launch, LaunchError, SessionFacts, TurnRequest};
 
@@ -89,6 +89,7 @@ fn toml_value(value: &Value) -> String {
 #[derive(Debug)]
 pub(crate) struct Codex {
     model: String,
+    prices: Prices,
     before: UsageByModel,
     /// Messages since the last figures.
     messages: u64,
@@ -97,7 +98,7 @@ pub(crate) struct Codex {
 impl Codex {
     pub(crate) fn new(profile: &AgentProfile, facts: &SessionFacts) -> Self {
         let model = profile.model.clone().unwrap_or_default();
-        Self { model, before: facts.usage_before.clone(), messages: 0 }
+        Self { model, prices: Prices::of(profile), before: facts.usage_before.clone(), messages: 0 }
     }
 }
 
@@ -156,8 +157,7 @@ impl Codex {
 
     fn report(&mut self, mut usage: Usage, turn: &mut Turn<'_>) {
         usage.messages = std::mem::take(&mut self.messages);
-        usage.cost_usd = price(&self.model, &usage);
-        turn.usage(&self.model, usage);
+        turn.usage(&self.model, self.prices.priced(&self.model, usage));
     }
 }
 

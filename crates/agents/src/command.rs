@@ -290,7 +290,8 @@ impl Patterns {
                     output_tokens: tokens("output"),
                     cost_usd: number("cost").and_then(|text| text.parse().ok()),
                     ..Usage::default()
-                },
+                }
+                .named_by_agent(),
             });
         }
         if self.answer.is_some() {
@@ -315,6 +316,7 @@ fn json_line(line: &[u8], cut: bool) -> Option<AgentEvent> {
             }
             AgentEvent::Text { text }
         }
+        Some(AgentEvent::Usage { model, usage }) => AgentEvent::Usage { model, usage: usage.named_by_agent() },
         Some(event) => event,
         None => {
             let shown = &line[..line.len().min(TEXT_CHUNK)];

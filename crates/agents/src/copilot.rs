@@ -4,12 +4,13 @@
 //! over the session.
 
 use serde_json::{Value, json};
+use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, status, text, time};
 use crate::meter::minus;
-use crate::prices::price;
+use crate::prices::Prices;
 use crate::words::{Words, session_id};
 use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest, usage_file_beside};
 
@@ -66,6 +67,7 @@ const INSTRUCTIONS: &str = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS";
 #[derive(Debug)]
 pub(crate) struct Copilot {
     session: Option<String>,
+    prices: Prices,
     before: UsageByModel,
     model: String,
     messages: u64,
@@ -74,8 +76,9 @@ pub(crate) struct Copilot {
 }
 
 impl Copilot {
-    pub(crate) fn new(facts: &SessionFacts) -> Self {
+    pub(crate) fn new(profile: &AgentProfile, facts: &SessionFacts) -> Self {
         Self {
+            prices: Prices::of(profile),
             session: facts.session.clone(),
             before: facts.usage_before.clone(),
             model: String::new(),
@@ -134,8 +137,7 @@ impl Dialect for Copilot {
                 continue;
             }
             used.messages = if *model == self.model { std::mem::take(&mut self.messages) } else { 0 };
-            used.cost_usd = price(model, &used);
-            turn.usage(model, used);
+            turn.usage(model, self.prices.priced(model, used));
         }
     }
 

@@ -5,11 +5,12 @@
 
 use serde_json::Value;
 use windlass_core::agent::ErrorKind;
+use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, text, time};
-use crate::prices::price;
+use crate::prices::Prices;
 use crate::words::{Words, session_id};
 use crate::{Injected, Launch, LaunchError, LaunchFacts, TurnRequest};
 
@@ -56,6 +57,7 @@ fn rule(tool: &str) -> String {
 
 #[derive(Debug)]
 pub(crate) struct Gemini {
+    prices: Prices,
     model: String,
     /// The agent is in the middle of a message: its text came in parts, or it called a tool.
     in_message: bool,
@@ -64,8 +66,8 @@ pub(crate) struct Gemini {
 }
 
 impl Gemini {
-    pub(crate) fn new() -> Self {
-        Self { model: String::new(), in_message: false, in_text: false, messages: 0 }
+    pub(crate) fn new(profile: &AgentProfile) -> Self {
+        Self { prices: Prices::of(profile), model: String::new(), in_message: false, in_text: false, messages: 0 }
     }
 }
 
@@ -150,9 +152,8 @@ impl Gemini {
         if let Some((_, most)) = figures.iter_mut().max_by_key(|(_, usage)| usage.tokens()) {
             most.messages = std::mem::take(&mut self.messages);
         }
-        for (model, mut usage) in figures {
-            usage.cost_usd = price(&model, &usage);
-            turn.usage(&model, usage);
+        for (model, usage) in figures {
+            turn.usage(&model, self.prices.priced(&model, usage));
         }
         let is_error = text(line, "status") != "success";
         let error = &line["error"];

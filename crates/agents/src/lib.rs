@@ -39,7 +39,7 @@ use serde_json::{Map, Value};
 
 pub use command::check_patterns;
 pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
-pub use prices::{price, prices_as_of};
+pub use prices::{Prices, prices_as_of};
 pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, version_in};
 
 /// One turn to be started.
@@ -260,7 +260,7 @@ pub fn conversation(
     let profile = &request.agent.profile;
     Ok(match profile.adapter() {
         AdapterKind::Claude => {
-            Box::new(JsonSession::new(claude::Claude::new(facts).talking(request.prompt, &launch.turn_id)))
+            Box::new(JsonSession::new(claude::Claude::new(profile, facts).talking(request.prompt, &launch.turn_id)))
         }
         AdapterKind::Command
         | AdapterKind::Codex
@@ -304,11 +304,11 @@ pub fn session(profile: &AgentProfile) -> Box<dyn Session> {
 pub fn session_with(profile: &AgentProfile, facts: &SessionFacts) -> Box<dyn Session> {
     match profile.adapter() {
         AdapterKind::Command => Box::new(command::CommandSession::new(profile)),
-        AdapterKind::Claude => Box::new(JsonSession::new(claude::Claude::new(facts))),
+        AdapterKind::Claude => Box::new(JsonSession::new(claude::Claude::new(profile, facts))),
         AdapterKind::Codex => Box::new(JsonSession::new(codex::Codex::new(profile, facts))),
-        AdapterKind::Copilot => Box::new(JsonSession::new(copilot::Copilot::new(facts))),
+        AdapterKind::Copilot => Box::new(JsonSession::new(copilot::Copilot::new(profile, facts))),
         AdapterKind::Opencode => Box::new(JsonSession::new(opencode::Opencode::new(profile))),
-        AdapterKind::Gemini => Box::new(JsonSession::new(gemini::Gemini::new())),
-        AdapterKind::Qwen => Box::new(JsonSession::new(qwen::Qwen::new(facts))),
+        AdapterKind::Gemini => Box::new(JsonSession::new(gemini::Gemini::new(profile))),
+        AdapterKind::Qwen => Box::new(JsonSession::new(qwen::Qwen::new(profile, facts))),
     }
 }

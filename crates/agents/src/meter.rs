@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::usage::{Usage, UsageByModel, total};
+use windlass_core::agent::AgentEvent;
+use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
 
 use crate::jsonl::Turn;
-use crate::prices::price;
+use crate::prices::Prices;
 
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -20,13 +21,19 @@ pub(crate) struct Meter {
     final_figures: UsageByModel,
     /// The last figures of each message.
     messages: BTreeMap<String, Usage>,
-    /// Whether the agent names a cost at the end.
-    gives_cost: bool,
+    prices: Prices,
+    /// What the cost is that the agent names at the end, if it does.
+    names_cost: Option<CostBasis>,
 }
 
 impl Meter {
-    pub(crate) fn new(gives_cost: bool) -> Self {
-        Self { gives_cost, ..Self::default() }
+    pub(crate) fn new(prices: Prices) -> Self {
+        Self { prices, ..Self::default() }
+    }
+
+    /// The agent names the cost itself when it is done; until then it is reckoned.
+    pub(crate) fn agent_names(&mut self, basis: CostBasis) {
+        self.names_cost = Some(basis);
     }
 
     /// The figures of a message, which may come several times and grow.
@@ -39,8 +46,12 @@ impl Meter {
         if grown.is_empty() {
             return;
         }
-        grown.cost_usd = price(model, &grown);
-        if self.gives_cost && grown.cost_usd.is_none() {
+        let mut grown = self.prices.priced(model, grown);
+        if let (Some(basis), Some(_)) = (self.names_cost, grown.cost_usd) {
+            // The agent's own figure will put it right.
+            grown.cost_basis = basis;
+        }
+        if self.names_cost.is_some() && grown.cost_usd.is_none() {
             // An unknown part would make the sum unknown for good, although the agent will name it.
             self.held.entry(model.to_owned()).or_default().add(&grown);
         } else {
@@ -66,7 +77,8 @@ impl Meter {
             // The final figures have everything but the number of messages.
             let known = self.final_figures.contains_key(&model);
             let model = if known { model } else { self.main_model() };
-            let counted = Usage { messages: usage.messages, cost_usd: Some(0.0), ..Usage::default() };
+            let cost_basis = self.names_cost.unwrap_or_default();
+            let counted = Usage { messages: usage.messages, cost_usd: Some(0.0), cost_basis, ..Usage::default() };
             self.report(&model, counted, turn);
         }
         if self.reported.keys().all(|model| self.final_figures.contains_key(model)) {
@@ -85,6 +97,7 @@ impl Meter {
         let mut missing = minus(figures, before);
         missing.messages = 0;
         missing.cost_usd = figures.cost_usd.map(|cost| cost - before.cost_usd.unwrap_or(0.0));
+        missing.cost_basis = figures.cost_basis;
         let tokens = missing.tokens() > 0;
         if tokens || missing.cost_usd.is_some_and(|cost| cost.abs() > 1e-12) {
             self.report(model, missing, turn);
@@ -102,6 +115,15 @@ impl Meter {
         for (model, usage) in std::mem::take(&mut self.held) {
             self.report(&model, usage, turn);
         }
+        if self.names_cost.is_some() && self.final_figures.is_empty() {
+            // It never named the cost, so what was reckoned stands.
+            for (model, usage) in &self.reported {
+                if usage.cost_usd.is_some() {
+                    let basis = Usage { cost_usd: Some(0.0), cost_basis: CostBasis::ListPrice, ..Usage::default() };
+                    turn.events.push(AgentEvent::Usage { model: model.clone(), usage: basis });
+                }
+            }
+        }
     }
 }
 
@@ -114,6 +136,7 @@ pub(crate) fn minus(figures: &Usage, before: &Usage) -> Usage {
         cache_read_tokens: figures.cache_read_tokens.saturating_sub(before.cache_read_tokens),
         cache_write_tokens: figures.cache_write_tokens.saturating_sub(before.cache_write_tokens),
         cost_usd: None,
+        cost_basis: CostBasis::Unknown,
         messages: figures.messages.saturating_sub(before.messages),
     }
 }

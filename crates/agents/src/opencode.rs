@@ -6,11 +6,11 @@
 use serde_json::{Map, Value, json};
 use windlass_core::agent::ErrorKind;
 use windlass_core::profile::{AgentProfile, McpServer, merge_tables};
-use windlass_core::usage::Usage;
+use windlass_core::usage::{CostBasis, Usage};
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, status, text, time};
-use crate::prices::price;
+use crate::prices::Prices;
 use crate::reset;
 use crate::words::Words;
 use crate::{Injected, Launch, LaunchError, LaunchFacts, TurnRequest};
@@ -98,12 +98,13 @@ fn config(words: &mut Words<'_>, injected: &Injected) -> Result<(), LaunchError>
 
 #[derive(Debug)]
 pub(crate) struct Opencode {
+    prices: Prices,
     model: String,
 }
 
 impl Opencode {
     pub(crate) fn new(profile: &AgentProfile) -> Self {
-        Self { model: profile.model.clone().unwrap_or_default() }
+        Self { prices: Prices::of(profile), model: profile.model.clone().unwrap_or_default() }
     }
 }
 
@@ -139,11 +140,13 @@ impl Opencode {
             cache_read_tokens: count(&tokens["cache"], "read"),
             cache_write_tokens: count(&tokens["cache"], "write"),
             cost_usd: part["cost"].as_f64(),
+            cost_basis: CostBasis::Agent,
             messages: 1,
         };
         // A model it has no price for costs it 0, and so does an answer that never told its tokens.
         if usage.cost_usd.is_none_or(|cost| cost <= 0.0) {
-            usage.cost_usd = if usage.tokens() > 0 { price(&self.model, &usage) } else { None };
+            let free = usage.tokens() == 0;
+            usage = self.prices.priced(if free { "" } else { &self.model }, usage);
         }
         turn.usage(&self.model, usage);
         match text(part, "reason") {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use windlass_core::usage::Usage;
+use windlass_core::profile::{AgentProfile, ModelPrice};
+use windlass_core::usage::{CostBasis, Usage};
 
 /// The table, as it is shipped.
 const TABLE: &str = include_str!("../prices.toml");
@@ -16,21 +17,7 @@ const TABLE: &str = include_str!("../prices.toml");
 struct Table {
     /// The release of the newest model in the list they are from.
     as_of: String,
-    models: BTreeMap<String, Price>,
-}
-
-/// Dollars per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Price {
-    input: f64,
-    output: f64,
-    /// As `output` if unset.
-    reasoning: Option<f64>,
-    /// As `input` if unset.
-    cache_read: Option<f64>,
-    /// As `input` if unset.
-    cache_write: Option<f64>,
+    models: BTreeMap<String, ModelPrice>,
 }
 
 static PRICES: LazyLock<Option<Table>> = LazyLock::new(|| toml::from_str(TABLE).ok());
@@ -40,22 +27,50 @@ pub fn prices_as_of() -> &'static str {
     PRICES.as_ref().map_or("", |table| &table.as_of)
 }
 
-/// What the tokens cost by list price; `None` if the model is not in the table.
-pub fn price(model: &str, usage: &Usage) -> Option<f64> {
-    let price = find(model)?;
-    let of = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
-    Some(
-        of(usage.input_tokens, price.input)
-            + of(usage.output_tokens, price.output)
-            + of(usage.reasoning_tokens, price.reasoning.unwrap_or(price.output))
-            + of(usage.cache_read_tokens, price.cache_read.unwrap_or(price.input))
-            + of(usage.cache_write_tokens, price.cache_write.unwrap_or(price.input)),
-    )
+/// The prices that hold for one agent: its profile's, then the built-in list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prices {
+    own: BTreeMap<String, ModelPrice>,
+}
+
+impl Prices {
+    pub fn of(profile: &AgentProfile) -> Self {
+        Self { own: profile.prices.iter().map(|(model, price)| (model.to_ascii_lowercase(), *price)).collect() }
+    }
+
+    /// Whether the model has a price at all.
+    pub fn know(&self, model: &str) -> bool {
+        self.find(model).is_some()
+    }
+
+    /// What the tokens cost; `None` if the model has no price.
+    pub fn cost(&self, model: &str, usage: &Usage) -> Option<f64> {
+        let price = self.find(model)?;
+        let of = |tokens: u64, per_million: f64| tokens as f64 * per_million / 1_000_000.0;
+        Some(
+            of(usage.input_tokens, price.input)
+                + of(usage.output_tokens, price.output)
+                + of(usage.reasoning_tokens, price.reasoning.unwrap_or(price.output))
+                + of(usage.cache_read_tokens, price.cache_read.unwrap_or(price.input))
+                + of(usage.cache_write_tokens, price.cache_write.unwrap_or(price.input)),
+        )
+    }
+
+    /// The usage with its cost by price, if there is one.
+    pub(crate) fn priced(&self, model: &str, usage: Usage) -> Usage {
+        let cost_usd = self.cost(model, &usage);
+        let cost_basis = if cost_usd.is_some() { CostBasis::ListPrice } else { CostBasis::Unknown };
+        Usage { cost_usd, cost_basis, ..usage }
+    }
+
+    fn find(&self, model: &str) -> Option<&ModelPrice> {
+        let built_in = || find(&PRICES.as_ref()?.models, model);
+        self.own.get(&model.to_ascii_lowercase()).or_else(|| find(&self.own, model)).or_else(built_in)
+    }
 }
 
 /// The same model goes by several names: with a provider before it, a date or a variant behind it.
-fn find(model: &str) -> Option<&'static Price> {
-    let models = &PRICES.as_ref()?.models;
+fn find<'a>(models: &'a BTreeMap<String, ModelPrice>, model: &str) -> Option<&'a ModelPrice> {
     let name = model.rsplit('/').next()?.to_ascii_lowercase();
     let name = name.split('[').next()?.trim();
     let name = name.strip_suffix("-latest").unwrap_or(name);
@@ -79,6 +94,25 @@ fn undated(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn price(model: &str, usage: &Usage) -> Option<f64> {
+        Prices::default().cost(model, usage)
+    }
+
+    #[test]
+    fn prices_of_a_profile_go_before_the_list() {
+        let price = ModelPrice { input: 1.0, output: 2.0, cache_read: Some(0.5), ..ModelPrice::default() };
+        let models = ["claude-sonnet-4-5", "Mine/Special"];
+        let prices = models.map(|model| (model.to_owned(), price)).into_iter().collect();
+        let prices = Prices::of(&AgentProfile { prices, ..AgentProfile::default() });
+        for model in ["claude-sonnet-4-5-20250929", "anthropic/claude-sonnet-4.5", "mine/special"] {
+            assert_eq!(prices.cost(model, &a_million()), Some(3.0), "{model}");
+        }
+        let cached = Usage { cache_read_tokens: 1_000_000, cache_write_tokens: 1_000_000, ..Usage::default() };
+        assert_eq!(prices.cost("mine/special", &cached), Some(1.5), "writing to a cache is input");
+        assert_eq!(prices.cost("gpt-4o", &a_million()), Some(12.5), "the rest of the list holds");
+        assert!(!prices.know("special") && !prices.know("theirs/special"), "a provider is part of a name of one's own");
+    }
 
     fn a_million() -> Usage {
         Usage { input_tokens: 1_000_000, output_tokens: 1_000_000, ..Usage::default() }

@@ -3,13 +3,14 @@
 //! The figures of its result are those of the whole session and name no model.
 
 use serde_json::{Value, json};
+use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{Usage, UsageByModel, total};
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, text};
 use crate::messages;
 use crate::meter::{Meter, minus};
-use crate::prices::price;
+use crate::prices::Prices;
 use crate::words::{Words, session_id};
 use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest};
 
@@ -49,13 +50,16 @@ pub(crate) fn launch(
 #[derive(Debug)]
 pub(crate) struct Qwen {
     meter: Meter,
+    prices: Prices,
     model: String,
     before: UsageByModel,
 }
 
 impl Qwen {
-    pub(crate) fn new(facts: &SessionFacts) -> Self {
-        Self { meter: Meter::new(false), model: String::new(), before: facts.usage_before.clone() }
+    pub(crate) fn new(profile: &AgentProfile, facts: &SessionFacts) -> Self {
+        let prices = Prices::of(profile);
+        let meter = Meter::new(prices.clone());
+        Self { meter, prices, model: String::new(), before: facts.usage_before.clone() }
     }
 }
 
@@ -96,8 +100,7 @@ impl Qwen {
         turn.session(text(line, "session_id"));
         let session = figures(&line["usage"]);
         if session.tokens() > 0 {
-            let mut used = minus(&session, &total(&self.before));
-            used.cost_usd = price(&self.model, &used);
+            let used = self.prices.priced(&self.model, minus(&session, &total(&self.before)));
             self.meter.settle(&UsageByModel::from([(self.model.clone(), used)]), turn);
             self.before = UsageByModel::from([(self.model.clone(), session)]);
         }

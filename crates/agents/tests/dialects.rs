@@ -6,7 +6,8 @@ use replay::{Recording, adapter, events_and_outcome, now, usage_of};
 use serde_json::{Value, json};
 use windlass_agents::{Exit, SessionFacts};
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
-use windlass_core::usage::{Usage, UsageByModel, total};
+use windlass_core::profile::{AgentProfile, ModelPrice};
+use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
 
 fn lines(lines: &[Value]) -> Vec<u8> {
     lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes()
@@ -231,4 +232,47 @@ fn opencode_that_has_no_price_does_not_cost_nothing() {
     let (events, outcome) = events_and_outcome(profile, &recording(lines(&[step])), &SessionFacts::default(), 9);
     assert_eq!(outcome, TurnOutcome::Finished);
     assert_eq!(total(&usage_of(&events)).cost_usd, None);
+}
+
+#[test]
+fn a_cost_says_whether_it_is_the_agents_word_or_a_list_price() {
+    let basis = |agent: &str, lines: &[Value], exit| {
+        let used = total(&usage_of(&turn(agent, lines, exit, &SessionFacts::default()).0));
+        (used.cost_usd.is_some(), used.cost_basis)
+    };
+    let init = |key: &str| json!({"type": "system", "subtype": "init", "session_id": "s", "apiKeySource": key});
+    let message = assistant("m1", None, "claude-sonnet-4-5", "hi");
+    let result = claude_result(None, 100, "claude-sonnet-4-5");
+    let claude = |key: &str| basis("claude", &[init(key), message.clone(), result.clone()], 0);
+    assert_eq!(claude("ANTHROPIC_API_KEY"), (true, CostBasis::Agent));
+    assert_eq!(claude("none"), (true, CostBasis::ListPrice), "a subscription pays nothing by the token");
+    let killed = basis("claude", &[init("ANTHROPIC_API_KEY"), message.clone()], 1);
+    assert_eq!(killed, (true, CostBasis::ListPrice), "it never came to name the cost");
+    let used = json!({"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 10}});
+    assert_eq!(basis("codex", &[used], 0), (true, CostBasis::ListPrice));
+    let step =
+        |cost: f64| json!({"type": "step_finish", "part": {"reason": "stop", "cost": cost, "tokens": {"input": 5}}});
+    assert_eq!(basis("opencode", &[step(0.5)], 0), (true, CostBasis::Agent));
+    assert_eq!(basis("opencode", &[step(0.0)], 0), (true, CostBasis::ListPrice));
+}
+
+#[test]
+fn prices_of_the_profile_are_what_is_reckoned_with() {
+    let price = ModelPrice { input: 10.0, output: 0.0, ..ModelPrice::default() };
+    let line = |value: Value| format!("{value}\n").into_bytes();
+    let used = json!({"type": "turn.completed", "usage": {"input_tokens": 1_000_000, "output_tokens": 10}});
+    let message = json!({"type": "assistant", "message": {"id": "m", "model": "mine/special", "content": [],
+        "usage": {"input_tokens": 1_000_000, "output_tokens": 1, "total_tokens": 1_000_001}}});
+    for (agent, line) in [("codex", line(used)), ("qwen", line(message))] {
+        let profile = AgentProfile {
+            model: Some("mine/special".into()),
+            prices: [("mine/special".to_owned(), price)].into(),
+            ..adapter(agent)
+        };
+        let mut events = Vec::new();
+        let mut session = windlass_agents::session(&profile);
+        session.stdout(&line, &mut events);
+        session.finish(&mut events);
+        assert_eq!(total(&usage_of(&events)).cost_usd, Some(10.0), "{agent}");
+    }
 }

@@ -183,7 +183,7 @@ impl StatusLine {
         let elapsed = human(state.elapsed_at(jiff::Timestamp::now()));
         let usage = state.usage.total();
         let cost = match usage.cost_usd {
-            Some(usd) => format!(" · ${usd:.2}"),
+            Some(_) => format!(" · {}", crate::status::cost(&usage)),
             None if usage.tokens() > 0 => format!(" · {} tokens, cost unknown", usage.tokens()),
             None => String::new(),
         };

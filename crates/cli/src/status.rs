@@ -6,7 +6,7 @@ use windlass_core::duration::human;
 use windlass_core::machine::{LoopState, Phase};
 use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
 use windlass_core::stop::{End, Status, StopReason};
-use windlass_core::usage::Usage;
+use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
 
 use crate::render::{pause, reason};
@@ -102,11 +102,20 @@ pub fn limits(state: &LoopState) -> String {
     parts.join(", ")
 }
 
+/// Money in words: what it is worth, and whether that is what was paid.
+pub fn cost(usage: &Usage) -> String {
+    match (usage.cost_usd, usage.cost_basis) {
+        (None, _) => "cost unknown".to_owned(),
+        (Some(usd), CostBasis::ListPrice) => format!("${usd:.2} (list price)"),
+        (Some(usd), CostBasis::Agent | CostBasis::Unknown) => format!("${usd:.2}"),
+    }
+}
+
 pub fn usage(usage: &Usage) -> Option<String> {
     if usage.is_empty() {
         return None;
     }
-    let cost = usage.cost_usd.map_or("cost unknown".to_owned(), |usd| format!("${usd:.2}"));
+    let cost = cost(usage);
     Some(format!(
         "{} tokens in, {} out, {} cached, {cost}",
         usage.input_tokens,

@@ -79,6 +79,7 @@ fn tokens_and_budget_end_a_turn_in_the_middle() {
         assert_eq!(status["stop_reason"]["type"], reason, "{status}");
         assert_eq!(status["usage"]["input_tokens"], 600);
         assert_eq!(status["usage"]["cost_usd"], 1.25);
+        assert_eq!(status["usage"]["cost_basis"], "agent");
         assert_eq!(agent.turns().len(), 1);
         world.wait_no_processes();
     }

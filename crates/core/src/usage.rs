@@ -24,9 +24,25 @@ pub struct Usage {
     /// `None`: the agent gave no figure and no price is known.
     #[serde(default)]
     pub cost_usd: Option<f64>,
+    /// Where `cost_usd` comes from.
+    #[serde(default)]
+    pub cost_basis: CostBasis,
     /// Assistant messages.
     #[serde(default)]
     pub messages: u64,
+}
+
+/// Where a cost comes from. Of a sum it is the one that says least of what was paid.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostBasis {
+    /// Nobody has said what it costs, or where the figure is from.
+    #[default]
+    Unknown,
+    /// The agent named what is paid.
+    Agent,
+    /// Tokens times a list price; on a subscription nothing is paid by the token, and it is only a measure.
+    ListPrice,
 }
 
 impl Usage {
@@ -35,6 +51,15 @@ impl Usage {
         [self.input_tokens, self.output_tokens, self.reasoning_tokens, self.cache_read_tokens, self.cache_write_tokens]
             .into_iter()
             .fold(0, u64::saturating_add)
+    }
+
+    /// With the cost as the agent's own word, unless it says itself what the figure is.
+    #[must_use]
+    pub fn named_by_agent(mut self) -> Self {
+        if self.cost_usd.is_some() && self.cost_basis == CostBasis::Unknown {
+            self.cost_basis = CostBasis::Agent;
+        }
+        self
     }
 
     pub fn is_empty(&self) -> bool {
@@ -48,6 +73,10 @@ impl Usage {
         // An empty sum has no cost yet; taking the other's keeps "unknown" from swallowing the first figure.
         self.cost_usd =
             if self.is_empty() { other.cost_usd } else { self.cost_usd.zip(other.cost_usd).map(|(a, b)| a + b) };
+        self.cost_basis = match self.cost_usd {
+            Some(_) => self.cost_basis.max(other.cost_basis),
+            None => CostBasis::Unknown,
+        };
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
@@ -118,6 +147,22 @@ mod tests {
         sum.add(&Usage::default());
         sum.add(&used(1, Some(0.25)));
         assert_eq!(sum.cost_usd, Some(0.75));
+    }
+
+    #[test]
+    fn a_sum_with_a_list_price_in_it_is_one() {
+        let of = |basis| Usage { cost_basis: basis, ..used(1, Some(1.0)) };
+        let sum = |a, b| {
+            let mut sum = of(a);
+            sum.add(&of(b));
+            sum.cost_basis
+        };
+        assert_eq!(sum(CostBasis::Agent, CostBasis::Agent), CostBasis::Agent);
+        assert_eq!(sum(CostBasis::Agent, CostBasis::ListPrice), CostBasis::ListPrice);
+        assert_eq!(sum(CostBasis::ListPrice, CostBasis::Agent), CostBasis::ListPrice);
+        let mut unknown = of(CostBasis::ListPrice);
+        unknown.add(&used(1, None));
+        assert_eq!((unknown.cost_usd, unknown.cost_basis), (None, CostBasis::Unknown));
     }
 
     #[test]

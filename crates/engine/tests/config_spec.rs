@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
+use windlass_core::profile::{AdapterKind, AgentProfile, ModelPrice, OutputFormat};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
     TimeLimits, WorkspaceKind, WorkspaceSpec,
@@ -117,7 +117,8 @@ fn everything_that_is_said_is_in_the_specification() {
     assert_eq!((spec.session, spec.commit), (SessionPolicy::Fresh, CommitPolicy::Off));
     assert_eq!((spec.workspace.branch.as_str(), spec.workspace.base.as_deref()), ("x/make-it-work", Some("main")));
     assert_eq!(spec.follow_up, "繼續");
-    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].starts_with("the budget and the limit of tokens can end a turn under way"), "{notes:?}");
 }
 
 #[test]
@@ -176,6 +177,63 @@ fn a_budget_needs_an_agent_that_says_what_it_spends() {
     assert!(resolve(budget(), pattern("cost (?P<cost>[\\d.]+)")).is_ok());
     assert!(resolve(budget(), pattern("cost (?<cost>[\\d.]+)")).is_ok());
     assert!(resolve(budget(), AgentProfile { output: Some(OutputFormat::Jsonl), ..text_agent() }).is_ok());
+}
+
+#[test]
+fn a_budget_needs_a_model_with_a_price() {
+    let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
+    let codex = |model: Option<&str>| AgentProfile {
+        adapter: Some(AdapterKind::Codex),
+        model: model.map(Into::into),
+        ..text_agent()
+    };
+    let error = resolve(budget(), codex(Some("unheard-of"))).unwrap_err();
+    assert_eq!(error.to_string(), "the price of the model 'unheard-of' is not known, so a budget of $2 cannot be kept");
+    assert!(error.hint().contains("[agents.mine.prices.\"unheard-of\"]"), "{}", error.hint());
+    let error = resolve(budget(), codex(None)).unwrap_err();
+    assert!(error.to_string().contains("which model it takes is not said"), "{error}");
+    assert!(error.hint().contains("--model"), "{}", error.hint());
+    assert!(resolve(budget(), codex(Some("gpt-5-codex"))).is_ok());
+    let price = ModelPrice { input: 1.0, output: 2.0, ..ModelPrice::default() };
+    let priced = AgentProfile { prices: [("unheard-of".to_owned(), price)].into(), ..codex(Some("unheard-of")) };
+    assert!(resolve(budget(), priced).is_ok());
+    // It names the cost itself.
+    assert!(resolve(budget(), AgentProfile { adapter: Some(AdapterKind::Claude), ..text_agent() }).is_ok());
+}
+
+#[test]
+fn it_is_said_before_the_start_when_a_limit_of_usage_is_looked_at() {
+    let of = |adapter, model: &str| AgentProfile {
+        adapter: Some(adapter),
+        display_name: Some("It".into()),
+        model: Some(model.into()),
+        ..text_agent()
+    };
+    let notes = |flags, profile| resolve(flags, profile).unwrap().notes.join("\n");
+    let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
+    let tokens = || Options { max_tokens: value::<Tokens>("1000"), ..Options::default() };
+    let inside = "can end a turn under way: It tells its usage as it works";
+    let between = "is looked at between turns only: It tells its usage when a turn is over";
+    for (adapter, model, expected) in [
+        (AdapterKind::Claude, "claude-sonnet-4-5", inside),
+        (AdapterKind::Claude, "opus", inside),
+        (AdapterKind::Claude, "claude-unheard-of", between),
+        (AdapterKind::Opencode, "x/y", inside),
+        (AdapterKind::Qwen, "x", inside),
+        (AdapterKind::Codex, "gpt-5", between),
+        (AdapterKind::Copilot, "gpt-5", between),
+        (AdapterKind::Gemini, "gemini-2.5-pro", between),
+    ] {
+        let said = notes(tokens(), of(adapter, model));
+        assert!(said.contains(&format!("the limit of tokens {expected}")), "{adapter:?} {model}: {said}");
+    }
+    let said = notes(budget(), of(AdapterKind::Codex, "gpt-5"));
+    assert!(said.contains(&format!("the budget {between}")), "{said}");
+    assert!(said.contains("dollars are tokens times the list price of gpt-5"), "{said}");
+    assert!(!notes(budget(), of(AdapterKind::Claude, "opus")).contains("list price"));
+    assert!(!notes(Options::default(), of(AdapterKind::Codex, "gpt-5")).contains("turn under way"));
+    let jsonl = AgentProfile { output: Some(OutputFormat::Jsonl), display_name: Some("It".into()), ..text_agent() };
+    assert!(notes(budget(), jsonl).contains(inside));
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn patterns_find_session_usage_and_answer() {
         assert_eq!(texts(&events), "all done\n");
         assert!(events.contains(&AgentEvent::Session { id: "abc-1".into() }));
         let usage = Usage { input_tokens: 1200, output_tokens: 30, cost_usd: Some(0.25), ..Usage::default() };
+        let usage = usage.named_by_agent();
         assert!(events.contains(&AgentEvent::Usage { model: String::new(), usage }));
     }
 }

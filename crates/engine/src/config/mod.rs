@@ -12,6 +12,7 @@ mod file;
 mod gates;
 mod keys;
 mod lists;
+mod money;
 mod nearest;
 mod origin;
 mod paths;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_core::ids::is_valid_name;
-use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
+use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
@@ -17,6 +17,7 @@ use super::amounts::Millis;
 use super::gates::Gate;
 use super::keys::Settings;
 use super::lists::{Commands, Files};
+use super::money;
 use super::nearest::nearest;
 use super::origin::Origin;
 use super::summaries::summariser;
@@ -271,11 +272,17 @@ fn bounds(
     }
     let name = || agent.name.clone();
     if let Some(amount) = limits.budget_usd
-        && !reports(&agent.profile, &["cost"])
+        && !money::reports(&agent.profile, &["cost"])
     {
-        return Err(UsageError::NoPrice { agent: name(), amount, origin: settings.budget_usd.origin.clone() });
+        return Err(UsageError::NoPrice {
+            agent: name(),
+            amount,
+            origin: settings.budget_usd.origin.clone(),
+            model: agent.profile.model.clone(),
+            named: KnownAgent::of(agent.profile.adapter()).is_some(),
+        });
     }
-    if limits.max_tokens.is_some() && !reports(&agent.profile, &["input", "output"]) {
+    if limits.max_tokens.is_some() && !money::reports(&agent.profile, &["input", "output"]) {
         let others = Limits { max_tokens: None, ..limits.clone() };
         if others.is_unbounded() {
             return Err(UsageError::NoTokens { agent: name() });
@@ -285,6 +292,7 @@ fn bounds(
             agent.name
         ));
     }
+    notes.extend(money::notes(agent, &limits));
     if done == (Done::Promise { promise: None }) {
         notes.push("there is no completion promise: only a limit ends this loop".to_owned());
     }
@@ -298,24 +306,6 @@ fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, U
     let default = || settings.completion_promise.value.clone();
     let promise = settings.completion_promise.said().or(own).or_else(default);
     Ok(promise.and_then(|promise| promise.get().map(str::to_owned)))
-}
-
-/// Whether the agent's output can carry one of these numbers. JSON lines always can; in text a pattern finds them.
-fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
-    if let Some(known) = KnownAgent::of(profile.adapter()) {
-        // Tokens always; dollars where it names them or its model has a price.
-        let nothing = windlass_core::usage::Usage::default();
-        let priced = || profile.model.as_deref().is_some_and(|model| windlass_agents::price(model, &nothing).is_some());
-        return !groups.contains(&"cost") || known.names_cost || priced();
-    }
-    match profile.output.unwrap_or_default() {
-        OutputFormat::Jsonl => true,
-        OutputFormat::Text => profile.usage_pattern.as_deref().is_some_and(|pattern| {
-            groups
-                .iter()
-                .any(|group| pattern.contains(&format!("?<{group}>")) || pattern.contains(&format!("?P<{group}>")))
-        }),
-    }
 }
 
 fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {

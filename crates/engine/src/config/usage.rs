@@ -40,8 +40,15 @@ pub enum UsageError {
     Promise { agent: String, error: ValueError },
     #[error("0 iterations mean no limit, and nothing else bounds the loop")]
     Unbounded,
-    #[error("the agent '{agent}' does not say what it spends, so a budget of ${amount} cannot be kept")]
-    NoPrice { agent: String, amount: f64, origin: Origin },
+    #[error("{}, so a budget of ${amount} cannot be kept", no_price(agent, model.as_deref(), *named))]
+    NoPrice {
+        agent: String,
+        amount: f64,
+        origin: Origin,
+        model: Option<String>,
+        /// The agent counts its tokens, so that a price would be enough.
+        named: bool,
+    },
     #[error("the agent '{agent}' does not say how many tokens it uses, so nothing would bound the loop")]
     NoTokens { agent: String },
     #[error("Cannot specify both --iter and --time")]
@@ -62,6 +69,14 @@ pub enum UsageError {
     NoEndpoint { key: &'static str, example: &'static str },
     #[error("'summariser_url' is not an http or https address")]
     EndpointAddress,
+}
+
+fn no_price(agent: &str, model: Option<&str>, named: bool) -> String {
+    match (named, model) {
+        (true, Some(model)) => format!("the price of the model '{model}' is not known"),
+        (true, None) => format!("the agent '{agent}' names no cost, and which model it takes is not said"),
+        (false, _) => format!("the agent '{agent}' does not say what it spends"),
+    }
 }
 
 impl UsageError {
@@ -116,10 +131,20 @@ impl UsageError {
                 ITERATIONS.start(),
                 ITERATIONS.end()
             ),
-            UsageError::NoPrice { agent, origin, .. } => format!(
-                "leave the budget out ({origin}) and use --max-iterations or --duration, or give [agents.{agent}] a \
-                 usage_pattern with a group named cost"
-            ),
+            UsageError::NoPrice { agent, origin, model, named, .. } => match (named, model) {
+                (true, Some(model)) => format!(
+                    "give it a price: [agents.{agent}.prices.\"{model}\"] with input and output in US dollars per million \
+                     tokens; or leave the budget out ({origin}) and use --max-tokens, --max-iterations or --duration"
+                ),
+                (true, None) => format!(
+                    "name a model that has one with --model; or leave the budget out ({origin}) and use --max-tokens, \
+                     --max-iterations or --duration"
+                ),
+                (false, _) => format!(
+                    "leave the budget out ({origin}) and use --max-iterations or --duration, or give [agents.{agent}] a \
+                     usage_pattern with a group named cost"
+                ),
+            },
             UsageError::NoTokens { agent } => format!(
                 "use --max-iterations or --duration, or give [agents.{agent}] a usage_pattern with the groups input and output"
             ),
