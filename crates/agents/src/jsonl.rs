@@ -20,12 +20,18 @@ const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// Of a line that means nothing, and of a tool's input and output, this much is handed on.
 const LONGEST_DETAIL: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
+const LONGEST_STDERR_LINE: usize = 16 * 1024;
 const LONGEST_QUOTE: usize = 500;
 
 /// What one adapter knows: the meaning of a line.
 pub(crate) trait Dialect: Send + fmt::Debug {
     /// Reads one line. False: it means nothing to this adapter.
     fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool;
+
+    /// The error that a line of standard error tells of, for agents that wait out a limit and say so only there.
+    fn said_aside<'a>(&self, _line: &'a str) -> Option<&'a str> {
+        None
+    }
 
     /// The output is at its end.
     fn end(&mut self, _turn: &mut Turn<'_>) {}
@@ -191,12 +197,14 @@ fn shown(value: &Value) -> String {
 pub(crate) struct JsonSession<D> {
     dialect: D,
     lines: LineSplitter,
+    aside: LineSplitter,
     known: Known,
 }
 
 impl<D: Dialect> JsonSession<D> {
     pub(crate) fn new(dialect: D) -> Self {
-        Self { dialect, lines: LineSplitter::new(LONGEST_LINE), known: Known::default() }
+        let aside = LineSplitter::new(LONGEST_STDERR_LINE);
+        Self { dialect, lines: LineSplitter::new(LONGEST_LINE), aside, known: Known::default() }
     }
 }
 
@@ -219,13 +227,25 @@ fn read_line<D: Dialect>(dialect: &mut D, known: &mut Known, line: &[u8], was_cu
     events.push(AgentEvent::Raw { line: line.into_owned() });
 }
 
+/// Only limits are taken from there, and only while the agent itself has named no trouble, which says more.
+fn read_aside<D: Dialect>(dialect: &D, known: &mut Known, line: &[u8], events: &mut Vec<AgentEvent>) {
+    let line = String::from_utf8_lossy(line);
+    let Some(message) = dialect.said_aside(&line) else { return };
+    let fault = Fault::of(None, "", message);
+    if fault.kind == ErrorKind::RateLimit && known.fault.is_none() {
+        Turn { events, known }.trouble(fault);
+    }
+}
+
 impl<D: Dialect> Session for JsonSession<D> {
     fn stdout(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>) {
-        let Self { dialect, lines, known } = self;
+        let Self { dialect, lines, known, .. } = self;
         lines.push(bytes, |line, was_cut| read_line(dialect, known, line, was_cut, events));
     }
 
-    fn stderr(&mut self, bytes: &[u8], _events: &mut Vec<AgentEvent>) {
+    fn stderr(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>) {
+        let Self { dialect, aside, known, .. } = self;
+        aside.push(bytes, |line, _| read_aside(dialect, known, line, events));
         let keep = bytes.len().min(STDERR_TAIL);
         self.known.stderr.extend_from_slice(&bytes[bytes.len() - keep..]);
         let excess = self.known.stderr.len().saturating_sub(STDERR_TAIL);
@@ -239,7 +259,8 @@ impl<D: Dialect> Session for JsonSession<D> {
     }
 
     fn finish(&mut self, events: &mut Vec<AgentEvent>) {
-        let Self { dialect, lines, known } = self;
+        let Self { dialect, lines, aside, known } = self;
+        aside.finish(|line, _| read_aside(dialect, known, line, events));
         lines.finish(|line, was_cut| read_line(dialect, known, line, was_cut, events));
         let mut turn = Turn { events, known };
         turn.end_text();

@@ -21,7 +21,8 @@ pub(crate) fn launch(
     injected: &Injected,
 ) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "opencode");
-    words.add(["run", "--format", "json", "--auto"]).model("--model");
+    // It waits out whatever a provider asks for without a word in its output; its log of errors has it.
+    words.add(["run", "--format", "json", "--auto", "--print-logs", "--log-level", "ERROR"]).model("--model");
     match request.session {
         Some(session) => words.add(["--session", session]),
         // A title saves the call that would invent one.
@@ -127,6 +128,12 @@ impl Dialect for Opencode {
             _ => return false,
         }
         true
+    }
+
+    /// `… message="stream error" … error.error="AI_APICallError: …"`
+    fn said_aside<'a>(&self, line: &'a str) -> Option<&'a str> {
+        let (before, message) = line.split_once(" error.error=\"AI_APICallError: ")?;
+        before.contains("message=\"stream error\"").then_some(message.trim_end_matches('"'))
     }
 }
 

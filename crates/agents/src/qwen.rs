@@ -90,6 +90,11 @@ impl Dialect for Qwen {
         true
     }
 
+    /// `Retrying in 60s (attempt 1/10): [API Error: 429 …]`; its own waits grow to minutes.
+    fn said_aside<'a>(&self, line: &'a str) -> Option<&'a str> {
+        line.strip_prefix("Retrying in ")?.split_once("): ").map(|(_, message)| message)
+    }
+
     fn end(&mut self, turn: &mut Turn<'_>) {
         self.meter.end(turn);
     }

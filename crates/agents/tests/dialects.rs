@@ -205,6 +205,36 @@ fn gemini_exit_codes_tell_what_its_text_does_not() {
     assert_eq!(until(&outcome), Some(String::new()));
 }
 
+/// Ended in silence, with this on its standard error and, before or after it, these lines.
+fn ended_waiting(agent: &str, stderr: &str, printed: &[Value]) -> TurnOutcome {
+    let recording = Recording {
+        case: String::new(),
+        from: None,
+        stdout: lines(printed),
+        stderr: stderr.as_bytes().to_vec(),
+        usage_file: None,
+        exit: Exit::Signal(15),
+    };
+    events_and_outcome(adapter(agent), &recording, &SessionFacts::default(), 7).1
+}
+
+#[test]
+fn a_limit_that_is_waited_out_and_told_on_standard_error_only_leaves_the_reason() {
+    let qwen = "Warning: x\nRetrying in 60s (attempt 1/10): [API Error: 429 please slow down]\n";
+    assert_eq!(until(&ended_waiting("qwen", qwen, &[])), Some(String::new()));
+    let opencode = |error: &str| {
+        format!("timestamp=1 level=ERROR message=\"stream error\" small=false error.error=\"AI_APICallError: {error}\"")
+    };
+    assert_eq!(until(&ended_waiting("opencode", &opencode("scripted rate limit"), &[])), Some(String::new()));
+    // Anything else there is no limit, and what the agent itself reports says more.
+    assert_eq!(until(&ended_waiting("opencode", &opencode("Internal Server Error"), &[])), None);
+    assert_eq!(until(&ended_waiting("opencode", "429 rate limit exceeded\nRetrying in 5s: [429]\n", &[])), None);
+    assert_eq!(until(&ended_waiting("qwen", "a test prints: Retrying in 60s (1/2): 429 rate limit\n", &[])), None);
+    let key = json!({"type": "error", "sessionID": "s", "error":
+        {"name": "APIError", "data": {"message": "no such key", "statusCode": 401}}});
+    assert_eq!(until(&ended_waiting("opencode", &opencode("scripted rate limit"), &[key])), None);
+}
+
 #[test]
 fn an_agent_that_waits_for_its_limit_and_is_ended_leaves_the_reason() {
     let printed = [
