@@ -192,7 +192,8 @@ impl StatusLine {
         let line =
             style.dim(&format!("{} · {doing} · iteration {}{of} · {elapsed}{cost}", state.name, state.iteration));
         let mut out = std::io::stderr().lock();
-        let _ = write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush());
+        // Cut at the edge of the terminal: of a line that wraps, the next drawing would clear only the end.
+        let _ = write!(out, "\r\x1b[2K\x1b[?7l{line}\x1b[?7h").and_then(|()| out.flush());
         self.drawn = true;
     }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use windlass_core::duration::human;
-use windlass_engine::store::ListFilter;
+use windlass_engine::store::{ListFilter, Listed};
+use windlass_engine::view::LoopView;
 
 use crate::args::ListArgs;
 use crate::context::Context;
@@ -12,6 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::loops;
 use crate::run::print;
+use crate::status::{clock_time, left};
 use crate::style::{Style, one_line};
 
 /// Rows that a person looks at; `--json` has all.
@@ -24,7 +26,7 @@ pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     };
     let limit = (!args.json).then_some(SHOWN + 1);
-    let filter = ListFilter { project, limit, summaries: args.json, ..ListFilter::default() };
+    let filter = ListFilter { project, limit, summaries: true, ..ListFilter::default() };
     let mut rows = Vec::new();
     for listed in engine.store.list(filter).await? {
         rows.push(if listed.entry.open { loops::settled(&engine, listed).await? } else { listed });
@@ -50,7 +52,7 @@ pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
         let iteration = format!("{}{of}", entry.iterations);
         let age = human(age).split(' ').next().unwrap_or_default().to_owned();
         let name = &entry.name;
-        let goal = one_line(&entry.goal, 60);
+        let goal = format!("{}{}", style.warn(&waits(row, now)), one_line(&entry.goal, 60));
         let _ = writeln!(text, "{name:<width$}  {}{padding} {iteration:>9}  {age:>7}  {goal}", style.status(word));
     }
     if rows.len() > SHOWN {
@@ -58,6 +60,16 @@ pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     }
     print(&text);
     Ok(Exit::Completed)
+}
+
+/// Until when a loop waits, if it does.
+fn waits(row: &Listed, now: Timestamp) -> String {
+    if loops::word(row) != "waiting" {
+        return String::new();
+    }
+    let view = serde_json::from_str::<LoopView>(&row.entry.summary).ok();
+    let until = view.and_then(|view| view.waiting_until);
+    until.map_or(String::new(), |until| format!("until {}, {} left: ", clock_time(until, now), left(until, now)))
 }
 
 async fn project(context: &Context) -> Result<String, Failure> {
@@ -70,7 +82,7 @@ async fn project(context: &Context) -> Result<String, Failure> {
 }
 
 /// The summaries as they are stored: only a loop that was cut off is not as its own words say.
-fn json(rows: &[windlass_engine::store::Listed]) -> String {
+fn json(rows: &[Listed]) -> String {
     let mut text = String::from("[");
     for (index, row) in rows.iter().enumerate() {
         text.push_str(if index == 0 { "\n" } else { ",\n" });
@@ -81,7 +93,7 @@ fn json(rows: &[windlass_engine::store::Listed]) -> String {
 }
 
 /// One loop's `status --json`.
-pub fn summary_json(row: &windlass_engine::store::Listed) -> String {
+pub fn summary_json(row: &Listed) -> String {
     let word = loops::word(row);
     if word == row.entry.status {
         return row.entry.summary.clone();

@@ -9,6 +9,7 @@ use windlass_core::machine::{
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::feed::{FeedBody, FeedItem};
 
+use crate::status::{clock_time, left};
 use crate::style::{Style, one_line, safe, short};
 
 /// Turns feed items into lines. It keeps the part of a line that has not ended yet.
@@ -185,13 +186,8 @@ impl Renderer {
                 style.warn(&format!("  no progress for {iterations} iterations: {what}"))
             }
             Event::WaitStarted { until, why } => {
-                let left = u64::try_from(until.as_millisecond() - at.as_millisecond()).unwrap_or(0);
-                style.warn(&format!(
-                    "  waiting {} ({}): {}",
-                    human(left),
-                    until.strftime("%H:%M:%S UTC"),
-                    one_line(why, 200)
-                ))
+                let time = clock_time(*until, at);
+                style.warn(&format!("  waiting until {time} ({}): {}", left(*until, at), one_line(why, 200)))
             }
             Event::PauseRequested { .. } => style.warn("  pause asked for"),
             Event::LoopPaused { why } => style.warn(&format!("paused: {}", pause(why))),

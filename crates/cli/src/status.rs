@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
+use windlass_agents::KNOWN_AGENTS;
 use windlass_core::duration::human;
 use windlass_core::machine::{LoopState, Phase};
 use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
-use windlass_core::stop::{End, Status, StopReason};
+use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
 
@@ -27,12 +29,24 @@ pub fn doing(state: &LoopState) -> String {
             Phase::Decide => "deciding".to_owned(),
         },
         Status::Waiting { until, why } => {
-            let left = until.as_millisecond() - jiff::Timestamp::now().as_millisecond();
-            format!("waiting {} ({})", human(u64::try_from(left).unwrap_or(0)), one_line(why, 60))
+            let now = Timestamp::now();
+            format!("waiting until {}, {} left ({})", clock_time(*until, now), left(*until, now), one_line(why, 60))
         }
         Status::Paused { why } => format!("paused: {}", pause(why)),
         Status::Ended { end } => end.name().to_owned(),
     }
+}
+
+/// A time that is to come: the hour, with its day where that is not clear.
+pub fn clock_time(at: Timestamp, now: Timestamp) -> String {
+    const CLEAR_MS: i64 = 20 * 3_600_000;
+    let away = at.as_millisecond() - now.as_millisecond();
+    let format = if away < CLEAR_MS { "%H:%M:%S UTC" } else { "%Y-%m-%d %H:%M UTC" };
+    at.strftime(format).to_string()
+}
+
+pub fn left(until: Timestamp, now: Timestamp) -> String {
+    human(u64::try_from(until.as_millisecond() - now.as_millisecond()).unwrap_or(0))
 }
 
 /// What will happen, before it does.
@@ -172,6 +186,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason {
         row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());
     }
+    if let Status::Paused { why: PauseReason::Auth { .. } } = &state.status {
+        row("log in", log_in(state));
+    }
     match &state.status {
         Status::Ended { end: End::Completed } => {}
         _ if word == "interrupted" => row("go on", format!("windlass resume {}", state.name)),
@@ -183,6 +200,15 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         }
     }
     text
+}
+
+/// The command that logs the agent in.
+fn log_in(state: &LoopState) -> String {
+    let adapter = state.spec.agent.profile.adapter();
+    match KNOWN_AGENTS.iter().find(|known| known.adapter == adapter) {
+        Some(known) => format!("{}, or give it a key that is valid ({})", known.login, known.key_variables.join(", ")),
+        None => format!("log in with `{}` itself, or give it a key that is valid", state.spec.agent.display_name()),
+    }
 }
 
 fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
@@ -204,4 +230,19 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
 
 pub fn count(number: u32, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_names_its_day_where_the_hour_alone_would_mislead() {
+        let now: Timestamp = "2026-11-16T22:00:00Z".parse().unwrap();
+        let soon = "2026-11-17T01:30:05Z".parse().unwrap();
+        assert_eq!((clock_time(soon, now), left(soon, now)), ("01:30:05 UTC".to_owned(), "3h 30m".to_owned()));
+        let later = "2026-11-18T21:00:00Z".parse().unwrap();
+        assert_eq!(clock_time(later, now), "2026-11-18 21:00 UTC");
+        assert_eq!(left(now, soon), "0.0s", "a wait that is over has nothing left");
+    }
 }

@@ -27,6 +27,7 @@ mod records;
 mod repo;
 mod running;
 pub mod script;
+mod terminal;
 pub mod watch;
 mod world;
 
@@ -37,10 +38,11 @@ pub use process::{Process, ProcessId, alive, processes_with_env, wait_dead};
 pub use records::{Leftover, Records, TurnId, TurnStart};
 pub use repo::{Commit, Repo};
 pub use running::{Running, Stream};
+pub use terminal::run_in_terminal;
 pub use world::{TAG, World};
 
 use std::time::Duration;
 
 /// How long any wait of a test may take before the test is called hung. Generous on purpose: it never decides
 /// whether a test passes, only when a broken one is given up.
-pub const HUNG: Duration = Duration::from_secs(120);
+pub const HUNG: Duration = Duration::from_secs(300);

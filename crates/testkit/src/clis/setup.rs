@@ -197,7 +197,7 @@ fn qwen(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
     setup.set("OPENAI_MODEL", model);
     setup.set("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1");
     let mut settings = settings("openai");
-    // By itself it asks ten times, a minute apart.
-    settings["model"] = json!({ "generationConfig": { "maxRetries": 2, "retryInitialDelayMs": 500 } });
+    // By itself it asks each time that often, and that eleven times.
+    settings["model"] = json!({ "generationConfig": { "maxRetries": 1 } });
     setup.files.insert(home.join(".qwen/settings.json"), settings.to_string());
 }
