@@ -13,6 +13,7 @@ use windlass_testkit::{HUNG, Output, Running, World};
 use crate::support::{call, feed, of_type, status, windlass};
 
 pub struct Driven {
+    setup: CliSetup,
     pub world: World,
     pub server: ModelServer,
 }
@@ -37,7 +38,12 @@ impl Driven {
             name = cli.name(),
             env = env.join(", ")
         ));
-        Some(Driven { world, server })
+        Some(Driven { setup, world, server })
+    }
+
+    /// The files that point the CLI at the server.
+    pub fn write_agent_files(&self) {
+        self.setup.write_files();
     }
 
     /// `windlass run` of a loop called `work`.

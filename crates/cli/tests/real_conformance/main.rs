@@ -3,11 +3,15 @@
 //! installs all of them. What is declared here is the table in `docs/conformance.md`:
 //! `UPDATE=1 cargo test -p windlass --test real_conformance the_table` writes it again.
 
+#[path = "../support/clocked.rs"]
+mod clocked;
 mod driven;
 mod endings;
+mod failing;
 #[path = "../support/mod.rs"]
 mod support;
 mod table;
+mod waiting;
 mod working;
 
 use table::Case;
@@ -37,6 +41,61 @@ conformance! {
         qwen: Qwen Works,
     }
     working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    waiting::limit_with_a_reset "A rate or usage limit that names its end: `waiting` until then, under another engine too, no iteration used" {
+        claude: Claude Works,
+        codex: Codex Differs("Codex names only an hour of its own clock. Windlass asks again after 5 minutes, then after 10, 20, 40, 60."),
+        opencode: Opencode Works,
+        gemini: Gemini Differs("Gemini waits out longer ends by itself, and keeps no session in which nothing was answered yet: what follows is a fresh one, which is said."),
+        copilot: Copilot Works,
+        qwen: Qwen Differs("Qwen asks again by itself for many minutes and says so only on standard error, without the end. After five silent minutes Windlass ends it and waits, 5 minutes first."),
+    }
+    waiting::limit_without_a_reset "A rate or usage limit without an end: `waiting` for 5 minutes, then longer" {
+        claude: Claude Works,
+        codex: Codex Differs("Codex and OpenCode wait in silence for as long as the provider asks for, here an hour. After five silent minutes Windlass ends them and waits itself."),
+        opencode: Opencode Differs("Codex and OpenCode wait in silence for as long as the provider asks for, here an hour. After five silent minutes Windlass ends them and waits itself."),
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+    }
+    waiting::connection_cut "The connection breaks in the middle of every answer: the loop backs off for 10 seconds, then longer" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Differs("OpenCode asks again by itself for a minute before the loop hears of it."),
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    failing::context_overflow "The context overflows: a fresh session with goal and history, which is said" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    failing::session_unknown "The agent no longer knows the session: a fresh one with goal and history, which is said" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    failing::wrong_key "The key is wrong: paused, exit code 6, with the command that logs in; `resume` completes" {
+        claude: Claude Works,
+        codex: Codex Works,
+        opencode: Opencode Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
+    failing::model_not_found "There is no such model: the turn fails for that reason and the loop is errored, exit code 7" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Works,
