@@ -127,13 +127,13 @@ impl Cli {
         if program.is_none() {
             let (name, version) = (self.name(), self.version());
             let place = cache_dir();
-            // Not by a macro: what those print in a test that passes is never seen.
-            let _ = writeln!(
-                std::io::stderr(),
+            let said = format!(
                 "\n*** SKIPPED: {test}: {name} {version} is not installed in {}\n\
-                 *** to run it: cargo run -p windlass-testkit --bin agent-clis -- install {name}\n",
+                 *** to run it: cargo run -p windlass-testkit --bin agent-clis -- install {name}\n\n",
                 place.display()
             );
+            // Not by a macro: what those print in a test that passes is never seen. All at once: others print too.
+            let _ = std::io::stderr().write_all(said.as_bytes());
         }
         program
     }

@@ -2,21 +2,29 @@
 //!
 //! Invariants: an installation counts only once its program has told the pinned version, and then it is never touched
 //! again; one that was cut off is done over (npm keeps what it has downloaded); two installers do not meet in one
-//! directory.
+//! directory, not even an npm that has outlived its installer; nothing is waited for without end.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::time::Instant;
+use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use windlass_testkit::clis::{Cli, cache_dir};
+
+use crate::limited::run_limited;
 
 /// More at once is slower: unpacking is what takes the time.
 const AT_ONCE: usize = 2;
 
-pub(crate) fn install(clis: &[Cli]) -> Result<(), String> {
+/// The longest an installation may take, and a wait for that of another installer.
+pub(crate) const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// The longest a program may take to tell its version.
+const PROOF_LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn install(clis: &[Cli], limit: Duration) -> Result<(), String> {
     let missing: Vec<Cli> = clis.iter().copied().filter(|c| c.program().is_none()).collect();
     if !missing.is_empty() {
         need_npm()?;
@@ -28,7 +36,7 @@ pub(crate) fn install(clis: &[Cli]) -> Result<(), String> {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(cli) = { queue.lock().expect("no panic under the lock").next() } {
-                    if let Err(why) = install_one(cli) {
+                    if let Err(why) = install_one(cli, limit) {
                         eprintln!("*** {} FAILED: {why}", cli.name());
                         failed.lock().expect("no panic under the lock").push(cli.name());
                     }
@@ -59,11 +67,22 @@ fn need_npm() -> Result<(), String> {
     Err("npm is missing".to_owned())
 }
 
-fn install_one(cli: Cli) -> Result<(), String> {
+/// The lock of an installation, once nobody else has it.
+fn lock(path: &Path, limit: Duration) -> Result<File, String> {
+    let failed = |what: &str, e: std::io::Error| format!("cannot {what} {}: {e}", path.display());
+    let lock = File::create(path).map_err(|e| failed("make", e))?;
+    let ours = lock.try_clone().map_err(|e| failed("open", e))?;
+    let (had, have) = mpsc::channel();
+    std::thread::spawn(move || had.send(lock.lock()));
+    match have.recv_timeout(limit) {
+        Ok(locked) => locked.map(|()| ours).map_err(|e| failed("lock", e)),
+        Err(_) => Err(format!("another installer has held {} for {limit:?}; end it and try again", path.display())),
+    }
+}
+
+fn install_one(cli: Cli, limit: Duration) -> Result<(), String> {
     let (name, version, dir) = (cli.name(), cli.version(), cli.dir());
-    let lock_path = cache_dir().join(format!("{name}-{version}.lock"));
-    let lock = File::create(&lock_path).map_err(|e| format!("cannot make {}: {e}", lock_path.display()))?;
-    lock.lock().map_err(|e| format!("cannot lock {}: {e}", lock_path.display()))?;
+    let lock = lock(&cache_dir().join(format!("{name}-{version}.lock")), limit)?;
     if cli.program().is_some() {
         // Another installer was faster.
         return Ok(());
@@ -76,22 +95,23 @@ fn install_one(cli: Cli) -> Result<(), String> {
         .and_then(|()| fs::write(dir.join("package.json"), "{ \"private\": true }\n"))
         .map_err(|e| format!("cannot write in {}: {e}", dir.display()))?;
     // Without install scripts: they fetch from elsewhere, and the programs do without them.
-    let output = Command::new("npm")
-        .args(["install", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error"])
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error"])
         .arg("--prefix")
         .arg(&dir)
         .arg(format!("{}@{version}", cli.package()))
         .current_dir(&dir)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("cannot start npm: {e}"))?;
-    if !output.status.success() {
-        return Err(format!("npm: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+        // Empty to read, and locked for as long as npm has it open.
+        .stdin(lock.try_clone().map_err(|e| format!("cannot hand on the lock: {e}"))?);
+    let (status, said) = run_limited(npm, limit).map_err(|e| format!("npm {e}"))?;
+    if !status.success() {
+        return Err(format!("npm: {status}\n{said}"));
     }
     make_executable(&dir.join(format!("node_modules/{}/vendor/ripgrep", cli.package())));
     let program = cli.unproven_program().ok_or_else(|| format!("no program for this platform in {}", dir.display()))?;
     prove(cli, &program)?;
     fs::write(cli.finished_mark(), format!("{version}\n")).map_err(|e| format!("cannot write its mark: {e}"))?;
+    drop(lock);
     eprintln!("{name} {version}: installed in {} s", started.elapsed().as_secs());
     Ok(())
 }
@@ -112,17 +132,16 @@ fn prove(cli: Cli, program: &Path) -> Result<(), String> {
     }
     let home = tempfile::tempdir().map_err(|e| format!("no temp directory: {e}"))?;
     let setup = cli.setup(program, home.path(), "http://127.0.0.1:9");
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .arg("--version")
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("TMPDIR", home.path())
         .envs(&setup.env)
         .current_dir(home.path())
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("{} does not start: {e}", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        .stdin(Stdio::null());
+    let (_, said) = run_limited(command, PROOF_LIMIT).map_err(|e| format!("{} {e}", program.display()))?;
     if said.contains(cli.version()) {
         return Ok(());
     }

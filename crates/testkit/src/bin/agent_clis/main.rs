@@ -1,6 +1,6 @@
 //! `agent-clis`: installs the real agent CLIs for the tests, says where they are, records what they print.
 //!
-//!     cargo run -p windlass-testkit --bin agent-clis -- install [NAME…]
+//!     cargo run -p windlass-testkit --bin agent-clis -- install [--limit-s SECONDS] [NAME…]
 //!     cargo run -p windlass-testkit --bin agent-clis -- where
 //!     cargo run -p windlass-testkit --bin agent-clis -- record [--out DIR] [--case CASE]… [NAME…]
 //!
@@ -10,19 +10,22 @@
 
 mod cases;
 mod install;
+mod limited;
 mod record;
 mod scrub;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use windlass_testkit::clis::Cli;
 
-const USAGE: &str = "usage: agent-clis install [NAME…] | where | record [--out DIR] [--case CASE]… [NAME…]";
+const USAGE: &str =
+    "usage: agent-clis install [--limit-s SECONDS] [NAME…] | where | record [--out DIR] [--case CASE]… [NAME…]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.first().map(String::as_str) {
-        Some("install") => names(&words[1..], &Cli::ALL).and_then(|clis| install::install(&clis)),
+        Some("install") => install(&words[1..]),
         Some("where") => names(&words[1..], &Cli::ALL).map(|clis| install::show(&clis)),
         Some("record") => record::record(&words[1..]),
         _ => Err(USAGE.to_owned()),
@@ -34,6 +37,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn install(words: &[String]) -> Result<(), String> {
+    let (limit, words) = match words {
+        [flag, seconds, rest @ ..] if flag == "--limit-s" => {
+            let seconds = seconds.parse().map_err(|_| format!("{seconds} is no number of seconds\n{USAGE}"))?;
+            (Duration::from_secs(seconds), rest)
+        }
+        _ => (install::LIMIT, words),
+    };
+    install::install(&names(words, &Cli::ALL)?, limit)
 }
 
 /// The CLIs that are named, or all of these.
