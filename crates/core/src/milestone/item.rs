@@ -3,6 +3,9 @@
 use super::MilestoneError;
 use crate::markdown::{self, Kind, Line, joined};
 
+/// Of the text; what is below it may be longer.
+const LONGEST_ITEM: usize = 10_000;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub line: u32,
@@ -52,10 +55,16 @@ pub(super) fn items(lines: &[Line<'_>], example: &str) -> Result<Vec<Item>, Mile
         }
     }
     items.extend(open.map(Open::close));
-    match items.iter().find(|item| item.text.is_empty()) {
-        Some(item) => Err(MilestoneError::new(item.line, "the item is empty", format!("write it as {example}"))),
-        None => Ok(items),
+    for item in &items {
+        if item.text.is_empty() {
+            return Err(MilestoneError::new(item.line, "the item is empty", format!("write it as {example}")));
+        }
+        if item.text.len() > LONGEST_ITEM {
+            let what = format!("the item is longer than {LONGEST_ITEM} bytes");
+            return Err(MilestoneError::new(item.line, what, "put what explains it below it, indented"));
+        }
     }
+    Ok(items)
 }
 
 impl<'a> Open<'a> {

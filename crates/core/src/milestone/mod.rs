@@ -105,9 +105,29 @@ impl Milestone {
         parse::parse(id, text, Some(record))
     }
 
-    /// The file's text. Reading it gives the same milestone.
+    /// The file's text. Reading it gives a milestone that was read before again; for a new one see `write`.
     pub fn render(&self) -> String {
         render::render(self)
+    }
+
+    /// The file of a new milestone, and the milestone as it reads: features without an id have one then.
+    pub fn write(&self) -> Result<(String, Milestone), MilestoneError> {
+        let text = self.render();
+        let read = Milestone::parse(&self.id, &text)?;
+        let mut meant = self.clone();
+        // Those without a kind come first, as they do in the file.
+        meant.features.sort_by_key(|feature| feature.kind.is_some());
+        for (feature, read) in meant.features.iter_mut().zip(&read.features) {
+            if feature.id.is_empty() {
+                feature.id.clone_from(&read.id);
+            }
+        }
+        if meant != read {
+            let what = "the milestone would read as something else than it is";
+            let hint = "leave line breaks, headings, boxes and brackets with an acceptance out of its texts";
+            return Err(MilestoneError::new(1, what, hint));
+        }
+        Ok((text, read))
     }
 
     /// Features that are not ticked off in the file.

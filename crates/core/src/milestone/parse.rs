@@ -1,5 +1,7 @@
 //! Reading a milestone's file: headings into parts, lists into items, ids for all features.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::item::{self, Item};
 use super::{
     AnimaRecord, Criterion, Feature, FeatureKind, FrontMatter, Milestone, MilestoneError, feature_id, front_matter,
@@ -238,17 +240,15 @@ fn features(groups: &[(Option<FeatureKind>, Vec<Line<'_>>)]) -> Result<Vec<Featu
             drafts.push(draft(item, *kind)?);
         }
     }
-    for (index, later) in drafts.iter().enumerate() {
-        if let Some(first) = drafts[..index].iter().find(|first| first.id.is_some() && first.id == later.id) {
-            let what = format!(
-                "{} is also the id of the feature on line {}",
-                later.id.as_deref().unwrap_or_default(),
-                first.line
-            );
+    let mut given: BTreeMap<&str, u32> = BTreeMap::new();
+    for later in &drafts {
+        let Some(id) = later.id.as_deref() else { continue };
+        if let Some(first) = given.insert(id, later.line) {
+            let what = format!("{id} is also the id of the feature on line {first}");
             return Err(MilestoneError::new(later.line, what, "give each feature an id of its own, or none at all"));
         }
     }
-    let given: Vec<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
+    let given: BTreeSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();
     let mut free = (1_u32..).map(|number| format!("F{number}")).filter(|id| !given.contains(id));
     let with_id = |draft: Draft| {
         let id = draft.id.or_else(|| free.next()).unwrap_or_default();

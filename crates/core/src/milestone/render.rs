@@ -34,7 +34,10 @@ fn items(features: &[&Feature]) -> String {
 }
 
 fn one(feature: &Feature) -> String {
-    let mut text = format!("{}: {}", feature.id, feature.text.trim());
+    let mut text = feature.text.trim().to_owned();
+    if !feature.id.is_empty() {
+        text.insert_str(0, &format!("{}: ", feature.id));
+    }
     let mut details = feature.details.clone();
     match feature.acceptance.as_deref() {
         Some(acceptance) if fits_brackets(acceptance) => text.push_str(&format!(" (acceptance: {acceptance})")),

@@ -1,5 +1,7 @@
 //! Reading a plan: lines into parts, then a look at what the parts lack.
 
+use std::collections::BTreeMap;
+
 use super::marker::{self, Marker};
 use super::warning::{Field, PlanWarning, Trouble};
 use super::{Outside, Plan, PlanError, Section, Trailing, TrailingPart};
@@ -165,7 +167,7 @@ impl<'a> Reader<'a> {
     fn marked(&mut self) -> Plan {
         let parts = std::mem::take(&mut self.parts);
         let (mut preamble, mut sections, mut trailing): (Vec<String>, Vec<Section>, Vec<Trailing>) = Default::default();
-        let mut titles: Vec<(String, u32)> = Vec::new();
+        let mut titles: BTreeMap<String, u32> = BTreeMap::new();
         let mut begun: Vec<(TrailingPart, u32)> = Vec::new();
         for part in &parts {
             match part.kind {
@@ -203,18 +205,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn section(&mut self, part: &Part<'_>, number: u32, titles: &mut Vec<(String, u32)>) -> Option<Section> {
+    fn section(&mut self, part: &Part<'_>, number: u32, titles: &mut BTreeMap<String, u32>) -> Option<Section> {
         let body = part.body();
         if body.is_empty() {
             self.warn(part.line, Trouble::EmptySection);
             return None;
         }
         let title = title_of(&part.lines, number);
-        match titles.iter().find(|(known, _)| *known == title) {
-            Some((_, first)) => {
-                self.warn(part.line, Trouble::DuplicateTitle { title: title.clone(), first: *first });
+        match titles.get(&title) {
+            Some(first) => self.warn(part.line, Trouble::DuplicateTitle { title: title.clone(), first: *first }),
+            None => {
+                titles.insert(title.clone(), part.line);
             }
-            None => titles.push((title.clone(), part.line)),
         }
         let told: Vec<Field> = part.lines.iter().filter_map(|line| field_of(*line)).collect();
         let fields: Vec<Field> = Field::ALL.into_iter().filter(|field| !told.contains(field)).collect();

@@ -74,6 +74,13 @@ fn b_4_13_no_section_is_dropped_however_many_there_are() {
 }
 
 #[test]
+fn a_huge_plan_is_read_whole() {
+    let text = "<!-- forge-section -->\n(\n".repeat(20_000);
+    assert_eq!(parsed(&text).count(), 20_000);
+    assert_eq!(parsed(&"```\n".repeat(20_001)).warnings.len(), 2);
+}
+
+#[test]
 fn without_a_marker_the_whole_text_is_one_section() {
     let plan = parsed("# Plan\n\ndo it\n\n## Verification\ntests\n");
     assert_eq!(plan.sections.len(), 1);
@@ -265,7 +272,7 @@ fn any_lines() -> impl Strategy<Value = String> {
 }
 
 fn config() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, cases: 2_000, ..ProptestConfig::default() }
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {

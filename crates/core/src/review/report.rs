@@ -134,7 +134,9 @@ fn fenced_feature(lines: &[Line<'_>], prompt: &str) -> Option<Report> {
     openings.collect::<Vec<_>>().into_iter().rev().find_map(|opening| {
         let inside = lines[opening + 1..].iter().take_while(|line| line.kind == Kind::Fenced);
         let text = joined(inside.map(|line| line.text));
-        feature(&markdown::lines(&text), &echoes(&text, prompt), true)
+        let lines = markdown::lines(&text);
+        lines.iter().any(|line| heading(*line).is_some()).then_some(())?;
+        feature(&lines, &echoes(&text, prompt), true)
     })
 }
 
@@ -147,13 +149,18 @@ enum Part {
 
 /// The last report with a feature. Without a heading, unless one is `needed`, the whole text is looked at.
 fn feature(lines: &[Line<'_>], echoes: &[Echo], needed: bool) -> Option<Report> {
-    let headings = lines.iter().zip(echoes).enumerate().filter_map(|(index, (line, echo))| {
+    let begun = lines.iter().zip(echoes).enumerate().filter_map(|(index, (line, echo))| {
         let round = heading(*line).filter(|_| echo.is_said(true))?;
         Some((index + 1, round))
     });
-    let headings: Vec<(usize, Option<u32>)> = headings.collect();
-    let candidates = headings.iter().rev().copied().chain((headings.is_empty() && !needed).then_some((0, None)));
-    candidates.map(|(from, round)| fields(&lines[from..], &echoes[from..], round)).find_map(|report| {
+    let mut begun: Vec<(usize, Option<u32>)> = begun.collect();
+    if begun.is_empty() && !needed {
+        begun.push((0, None));
+    }
+    let mut end = lines.len();
+    begun.into_iter().rev().find_map(|(from, round)| {
+        let report = fields(&lines[from..end], &echoes[from..end], round);
+        end = from.saturating_sub(1);
         let named = !report.feature.is_empty() || report.feature_id.is_some();
         named.then_some(Report::Feature(report))
     })

@@ -104,6 +104,8 @@ fn b_3_7_what_is_missing_is_missing_and_not_made_up() {
 fn the_last_of_several_reports_counts() {
     let two = format!("{WHOLE}\n## Implementation Report — Round 4\n**Feature**: F3: more\n");
     assert_eq!(feature_report(&two).feature_id.as_deref(), Some("F3"));
+    let first = format!("## Implementation Report — Round 2\n{WHOLE}");
+    assert_eq!(feature_report(&first).round, Some(3));
     let empty = format!("{WHOLE}\n## Implementation Report — Round 4\n");
     assert_eq!(feature_report(&empty).feature_id.as_deref(), Some("F2"));
 }
@@ -175,6 +177,8 @@ fn a_report_of_any_size_is_bounded() {
     assert_eq!(report.changes.len(), MOST_ITEMS);
     assert_eq!(report.feature.chars().count(), LONGEST_TEXT + 3);
     assert_eq!(report.notes.unwrap().chars().count(), LONGEST_TEXT + 3);
+    let many = "## Implementation Report\n".repeat(50_000);
+    assert!(matches!(read(&many), Report::Unparsed { .. }));
     let tests = "## Implementation Report\n**Feature**: x\n**Tests**: 99999999999 passed";
     assert_eq!(feature_report(tests).tests, None);
 }
