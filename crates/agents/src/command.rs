@@ -240,7 +240,7 @@ impl Session for CommandSession {
         if exit == Exit::Code(0) {
             return TurnOutcome::Finished;
         }
-        let said = String::from_utf8_lossy(&self.stderr_tail);
+        let said = crate::plain_text(&String::from_utf8_lossy(&self.stderr_tail));
         let said = said.trim();
         let message = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
         TurnOutcome::Failed { kind: ErrorKind::Other, message }

@@ -222,7 +222,8 @@ fn read_line<D: Dialect>(dialect: &mut D, known: &mut Known, line: &[u8], was_cu
     }
     let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_DETAIL)]);
     if known.gibberish.is_none() {
-        known.gibberish = Some(cut(line.trim(), LONGEST_QUOTE).to_owned());
+        let quote = crate::plain_text(cut(line.trim(), LONGEST_QUOTE));
+        known.gibberish = Some(quote.replace(char::is_control, " "));
     }
     events.push(AgentEvent::Raw { line: line.into_owned() });
 }
@@ -303,6 +304,7 @@ impl<D: Dialect> JsonSession<D> {
     fn unexplained(&self, exit: Exit) -> Fault {
         let known = &self.known;
         let stderr = crate::plain_text(&String::from_utf8_lossy(&known.stderr));
+        let stderr = stderr.replace(|c: char| c.is_control() && c != '\n', " ");
         let stderr = stderr.trim();
         let said = if stderr.is_empty() { known.gibberish.as_deref().unwrap_or("") } else { stderr };
         let with = |what: String| if said.is_empty() { what } else { format!("{what}: {said}") };

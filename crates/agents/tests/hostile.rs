@@ -85,6 +85,38 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
+/// Something that no agent has in any of its fields.
+fn odd_value() -> impl Strategy<Value = Value> {
+    let deep = (0..100).fold(Value::Null, |inner, _| serde_json::json!([inner]));
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(|number| serde_json::json!(number)),
+        ".{0,40}".prop_map(Value::from),
+        Just(serde_json::json!([])),
+        Just(serde_json::json!({ "": {} })),
+        Just(deep),
+    ]
+}
+
+/// Puts another value in place of one inside.
+fn swap(value: &mut Value, at: usize, odd: &Value) {
+    let inner: Vec<&mut Value> = match value {
+        Value::Object(fields) => fields.values_mut().collect(),
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    let count = inner.len();
+    match inner.into_iter().nth(at % count.max(1)) {
+        // Deeper as long as the number says so.
+        Some(inner) if (at / count).is_multiple_of(2) => swap(inner, at / count / 2, odd),
+        Some(inner) => *inner = odd.clone(),
+        None => *value = odd.clone(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -110,6 +142,38 @@ proptest! {
     }
 
     /// Every adapter on every agent's output: fields of the right name and the wrong type.
+    #[test]
+    fn values_of_another_type_break_nothing(
+        pick in any::<prop::sample::Index>(), swaps in proptest::collection::vec((any::<usize>(), odd_value()), 1..8),
+        chunk in 1..5_000_usize,
+    ) {
+        let (agent, recording) = pick.get(&RECORDINGS);
+        let mut lines: Vec<Value> =
+            recording.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        if !lines.is_empty() {
+            for (at, odd) in &swaps {
+                let count = lines.len();
+                swap(&mut lines[at % count], at / count, odd);
+            }
+            let stdout: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            check(AGENTS[*agent], stdout.as_bytes(), chunk)?;
+        }
+    }
+
+    #[test]
+    fn random_usage_files_break_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..300), odd in odd_value()) {
+        let nested = serde_json::json!({ "modelMetrics": { "m": { "usage": odd.clone(), "inputTokens": odd } } });
+        for agent in AGENTS {
+            for content in [bytes.clone(), nested.to_string().into_bytes()] {
+                let mut session = session_with(&adapter(agent), &SessionFacts::default());
+                let mut events = Vec::new();
+                session.usage_file(&content, &mut events);
+                session.finish(&mut events);
+                prop_assert!(!session.outcome(Exit::Code(0), now()).is_finished());
+            }
+        }
+    }
+
     #[test]
     fn output_of_another_agent_breaks_nothing(pick in any::<prop::sample::Index>(), agent in 0..AGENTS.len()) {
         let (_, recording) = pick.get(&RECORDINGS);
