@@ -23,6 +23,8 @@ export interface WindlassSettings {
   copy?: Array<string>;
   /** How long a loop may take in all, also in the middle of a turn. Default: no limit. */
   duration?: string;
+  /** Who takes over, in this order, when the agent or its model fails for good: agents, or agent:model. Default: none. */
+  fallbacks?: Array<string>;
   /** The word that ends the prompt of a turn that goes on in the agent's session. Default: the word for 'continue' in the language. */
   follow_up?: string;
   /** How long one gate may take. Default: 10m. */
@@ -31,6 +33,8 @@ export interface WindlassSettings {
   gates?: Array<string | { clean?: boolean; command: string; timeout?: string; when?: "turn" | "claim" }>;
   /** Whether the summariser is asked for summaries; if not, only for the commits' messages. Default: true. */
   generate_summary?: boolean;
+  /** Whether a person has to agree (windlass approve) before a reviewed loop is completed. Default: false. */
+  human_review?: boolean;
   /** Work in the checkout itself instead of a workspace of the loop's own. Default: false. */
   in_place?: boolean;
   /** The language of the follow-up word, such as en or zh-Hant. Default: the locale's. */
@@ -41,24 +45,40 @@ export interface WindlassSettings {
   max_running?: number;
   /** How many tokens a loop may use in all. Default: no limit. */
   max_tokens?: number;
+  /** The file with what is known of the project, for the recipe milestone. Default: .windlass/memory.md. */
+  memory?: string;
   /** The model that the agent is told to use, where its command has {model}. Default: the agent's default. */
   model?: string;
   /** The file with the plan, for the recipe refine; it is read once, when the loop begins. Default: the newest one in plan_dirs. */
   plan?: string;
   /** Folders whose newest *.md file is the plan when none is named. Default: .windlass/plans and .claude/plans. */
   plan_dirs?: Array<string>;
+  /** Whether the agent writes the plan in a turn of its own, in the recipe audited without a plan. Default: false. */
+  plan_first?: boolean;
+  /** What the agent does once after the last review was clean, in the words of a prompt. Default: none. */
+  post_action?: string;
+  /** A skill of the agent that it uses then. Default: none. */
+  post_action_skill?: string;
   /** Paths of the repository that the agent may not change: what it changes there is put back and reported. Default: none. */
   protect?: Array<string>;
   /** The recipe: named defaults for how a loop goes. Default: promise. */
   recipe?: string;
   /** How many days after its merge a loop's workspace is kept from 'windlass clean'. Default: 14. */
   retention_days?: number;
+  /** Who judges the work in the recipes audited and milestone: an agent, or agent:model. Default: the agent that works, in a session of its own. */
+  reviewer?: string;
+  /** How many US dollars the reviewer alone may spend. Default: no limit of its own. */
+  reviewer_budget_usd?: number;
+  /** Who takes the reviewer's place, in this order, when it fails for good. Default: none. */
+  reviewer_fallbacks?: Array<string>;
   /** What the agent is kept away from; no sandbox is built in yet, so auto means off, and says so. Default: auto. */
   sandbox?: "auto" | "off";
   /** Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive). Default: by recipe. */
   session?: "resume" | "fresh" | "keep_alive";
   /** Commands that make a new workspace ready, run in it by your shell before anything else. Default: none. */
   setup?: Array<string>;
+  /** The file with the project's rules, quality bar and red lines, for the recipe milestone. Default: .windlass/soul.md. */
+  soul?: string;
   /** How long an agent may be silent before its turn counts as stalled. Default: by recipe. */
   stall_timeout?: string;
   /** Who writes what is remembered of an iteration: nobody (deterministic), the agent, or a model (endpoint). Default: deterministic. */
@@ -77,6 +97,10 @@ export interface WindlassSettings {
   summary_max_tokens?: number;
   /** How long one turn of the agent may take. Default: by recipe. */
   turn_timeout?: string;
+  /** The file that says what the project is for, for the recipe milestone. Default: VISION.md. */
+  vision?: string;
+  /** Whether an open warning keeps the work from being done, as a bug does. Default: false. */
+  warnings_block?: boolean;
 }
 
 export interface AgentProfile {

@@ -19,6 +19,7 @@ mod prices;
 mod probe;
 mod qwen;
 mod reset;
+mod takeover;
 mod text;
 mod words;
 
@@ -41,6 +42,7 @@ pub use command::check_patterns;
 pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
 pub use prices::{Prices, prices_as_of};
 pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, version_in};
+pub use takeover::takeover;
 
 /// One turn to be started.
 #[derive(Debug, Clone)]

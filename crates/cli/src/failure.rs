@@ -24,7 +24,7 @@ impl Failure {
         Self { exit: Exit::Usage, message: message.into(), causes: Vec::new(), hint: Some(hint.into()) }
     }
 
-    fn of(exit: Exit, error: &dyn std::error::Error, hint: Option<String>) -> Self {
+    pub fn of(exit: Exit, error: &dyn std::error::Error, hint: Option<String>) -> Self {
         let message = error.to_string();
         let mut causes: Vec<String> = Vec::new();
         let mut source = error.source();
@@ -154,7 +154,14 @@ fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static st
         Refusal::Ended { .. } | Refusal::NotUnderWay => Some("`windlass resume` opens it again"),
         Refusal::UnderWay => Some("follow it with `windlass logs -f`"),
         Refusal::NoSuchLimit { .. } => Some("`windlass status` shows the limits that the loop has"),
-        Refusal::Stale | Refusal::AlreadyAsked => None,
+        Refusal::AwaitsRuling => Some("`windlass approve NAME`, or `windlass reject NAME --reason \"…\"`"),
+        Refusal::NothingToRule => Some("`windlass status` shows what it does; `windlass steer` sends it a message"),
+        Refusal::NotReviewed => Some("the recipes audited and milestone have a reviewer"),
+        Refusal::Stale
+        | Refusal::AlreadyAsked
+        | Refusal::NotYourRole { .. }
+        | Refusal::Finding(_)
+        | Refusal::Plan(_) => None,
     }
 }
 

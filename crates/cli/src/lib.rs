@@ -13,7 +13,9 @@ mod follow;
 mod list;
 mod loops;
 mod machine_report;
+mod milestone;
 mod render;
+mod review;
 mod run;
 mod show;
 mod status;
@@ -93,6 +95,11 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(args) => run::resume(&context, args).await,
         Command::Restart(args) => run::restart(&context, args).await,
         Command::Steer(args) => control::steer(&context, args).await,
+        Command::Approve(args) => review::approve(&context, args).await,
+        Command::Reject(args) => review::reject(&context, args).await,
+        Command::Findings(args) => review::findings(&context, args).await,
+        Command::Takeover(args) => review::takeover(&context, args).await,
+        Command::Milestone(args) => milestone::milestone(&context, args).await,
         Command::Diff(args) => work::diff(&context, args).await,
         Command::Rollback(args) => work::rollback(&context, args).await,
         Command::Merge(args) => work::merge(&context, args).await,

@@ -42,11 +42,11 @@ pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let style = Style::for_stdout();
     let now = Timestamp::now();
     let width = rows.iter().take(SHOWN).map(|row| row.entry.name.chars().count()).max().unwrap_or(0).max(4);
-    let mut text = style.dim(&format!("{:<width$}  {:<12} {:>9}  {:>7}  goal\n", "name", "status", "iteration", "age"));
+    let mut text = style.dim(&format!("{:<width$}  {:<15} {:>9}  {:>7}  goal\n", "name", "status", "iteration", "age"));
     for row in rows.iter().take(SHOWN) {
         let entry = &row.entry;
         let word = loops::word(row);
-        let padding = " ".repeat(12_usize.saturating_sub(word.len()));
+        let padding = " ".repeat(15_usize.saturating_sub(word.len()));
         let of = entry.max_iterations.map_or(String::new(), |max| format!("/{max}"));
         let age = u64::try_from(now.as_millisecond() - entry.created_at.as_millisecond()).unwrap_or(0);
         let iteration = format!("{}{of}", entry.iterations);

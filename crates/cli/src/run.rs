@@ -24,9 +24,9 @@ use crate::{agent_report, loops, status, suggest};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]
-struct Watching {
-    json: bool,
-    detach: bool,
+pub struct Watching {
+    pub json: bool,
+    pub detach: bool,
 }
 
 pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
@@ -60,6 +60,9 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             iter: args.iter.clone(),
             time: args.time.clone(),
             plan: plan.text,
+            reviewer_command: args.reviewer_command.clone(),
+            milestone: None,
+            documents: Vec::new(),
             base: args.base.clone(),
             allow_dirty: args.allow_dirty,
             cwd: context.cwd.clone(),
@@ -113,12 +116,38 @@ async fn open_again(
     let listed = loops::find(&engine, project.as_deref(), name).await?;
     let mut held = engine.take(&loops::id(&listed)).await?;
     let seen = held.state.seq;
+    if by == Opener::Restart {
+        amend(&engine, &mut held).await?;
+    }
     let opened = open_held(&engine, &mut held, by, raise).await;
     if let Err(error) = opened {
         engine.release(held).await?;
         return Err(error);
     }
     go(context, &engine, held, watching, seen).await
+}
+
+/// A milestone whose file was edited since is taken as it stands there now.
+async fn amend(engine: &Arc<Engine>, held: &mut Held) -> Result<(), Failure> {
+    let Some(known) = held.state.spec.review.as_ref().and_then(|review| review.milestone.clone()) else {
+        return Ok(());
+    };
+    let now = windlass_engine::milestones::load(std::path::Path::new(&held.state.project), &known.id);
+    match (now, &held.state.status) {
+        (Ok(found), Status::Queued | Status::Paused { .. } | Status::Ended { .. }) if found.milestone != known => {
+            let milestone = Box::new(found.milestone);
+            match engine.apply(held, &Input::AmendMilestone { milestone }).await {
+                // What ended for good says so when it is opened.
+                Ok(()) | Err(windlass_engine::engine::EngineError::Refused(_)) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        (Ok(_), _) => Ok(()),
+        (Err(error), _) => {
+            eprintln!("warning: {error}; going on with the text it was started with");
+            Ok(())
+        }
+    }
 }
 
 /// Opens a loop that nobody drives, from wherever it was left.
@@ -140,7 +169,7 @@ async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Rai
 }
 
 /// Drives a held loop and follows it, or hands it to a process in the background.
-async fn go(
+pub async fn go(
     context: &Context,
     engine: &Arc<Engine>,
     held: Held,

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use windlass_agents::KNOWN_AGENTS;
 use windlass_core::duration::human;
-use windlass_core::machine::{LoopState, Phase};
+use windlass_core::ids::Role;
+use windlass_core::machine::{Aim, LoopState, Phase};
 use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
@@ -23,7 +24,15 @@ pub fn doing(state: &LoopState) -> String {
             Phase::Setup => "setting the workspace up".to_owned(),
             Phase::Baseline => "running the gates on the base".to_owned(),
             Phase::Summarise => "summing up".to_owned(),
-            Phase::Work => format!("{} works", state.spec.agent.display_name()),
+            Phase::Work => format!("{} works{}", state.agent(Role::Coder).display_name(), aim(state)),
+            Phase::Plan => format!("{} writes the plan", state.agent(Role::Planner).display_name()),
+            Phase::Review => match &state.spec.review {
+                Some(review) => format!("{} reviews{}", state.agent(review.kind.role()).display_name(), aim(state)),
+                None => "reviewing".to_owned(),
+            },
+            Phase::Seal => "closing the section".to_owned(),
+            Phase::PostAction => format!("{} finishes", state.agent(Role::Finisher).display_name()),
+            Phase::Undo => "taking the post-action back".to_owned(),
             Phase::Checkpoint => "committing".to_owned(),
             Phase::Gates => format!("gate {} of {}", state.gates.len() + 1, state.spec.gates.len()),
             Phase::Decide => "deciding".to_owned(),
@@ -49,12 +58,30 @@ pub fn left(until: Timestamp, now: Timestamp) -> String {
     human(u64::try_from(until.as_millisecond() - now.as_millisecond()).unwrap_or(0))
 }
 
+/// What is worked at, where there is more than one thing.
+fn aim(state: &LoopState) -> String {
+    let Some(review) = &state.review else { return String::new() };
+    match review.aim {
+        Aim::Section { .. } if state.accepts_features() => " on the next feature".to_owned(),
+        Aim::Section { number } => format!(" on section {number} of {}", review.section_count()),
+        Aim::Whole if review.section_count() > 1 || state.accepts_features() => " on the whole".to_owned(),
+        Aim::Whole => String::new(),
+    }
+}
+
 /// What will happen, before it does.
 pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
     let spec = &state.spec;
     let mut rows: Vec<(&str, String)> = vec![("goal", one_line(&spec.goal, 100))];
     let command = spec.agent.profile.command.join(" ");
     rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
+    for stand_in in &spec.fallbacks {
+        rows.push(("then", stand_in.label()));
+    }
+    if let Some(review) = &spec.review {
+        let command = review.reviewer.profile.command.join(" ");
+        rows.push(("reviewer", format!("{} ({})", review.reviewer.display_name(), one_line(&command, 80))));
+    }
     if let Some(workspace) = &state.workspace {
         let branch = workspace.branch.as_deref().unwrap_or("the branch that is checked out");
         let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
@@ -67,7 +94,11 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
     }
     rows.push(("limits", limits(state)));
     if spec.gates.is_empty() {
-        rows.push(("gates", "none: a claim to be done cannot be verified".to_owned()));
+        let why = match &spec.review {
+            None => "none: a claim to be done cannot be verified",
+            Some(_) => "none: only the reviewer judges",
+        };
+        rows.push(("gates", why.to_owned()));
     }
     for gate in &spec.gates {
         rows.push(("gate", format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
@@ -80,6 +111,10 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
         Done::Gates => "the turn has ended".to_owned(),
         Done::Count { iterations } => format!("{iterations} iterations are done"),
         Done::Duration { ms } => format!("{} have passed", human(*ms)),
+        Done::Review => match &spec.review {
+            Some(review) if review.human_review => "the reviewer agrees, and then you".to_owned(),
+            Some(_) | None => "the reviewer agrees".to_owned(),
+        },
     };
     let and = if spec.gates.is_empty() { "" } else { ", and every gate passes on that commit" };
     rows.push(("done", format!("{done}{and}")));
@@ -148,7 +183,11 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     let mut text = String::new();
     let headline = match &state.status {
         Status::Ended { end: End::Completed } if state.verified => {
-            style.good("✔ completed: every gate passed on the recorded commit")
+            style.good(match (state.spec.gates.is_empty(), &state.spec.review) {
+                (false, None) => "✔ completed: every gate passed on the recorded commit",
+                (false, Some(_)) => "✔ completed: the reviewer agreed, and every gate passed on the recorded commit",
+                (true, _) => "✔ completed: the reviewer agreed to the recorded commit (no gate was given)",
+            })
         }
         Status::Ended { end: End::Completed } if !state.spec.gates.is_empty() => {
             style.warn("✔ completed, then taken back to an earlier checkpoint, which is not verified")
@@ -158,7 +197,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
             let why = state.stop_reason.as_ref().map(reason).unwrap_or_default();
             style.bad(&format!("■ {}: {why}", end.name()))
         }
-        Status::Paused { why } => style.warn(&format!("‖ paused: {}", pause(why))),
+        Status::Paused { why } => style.warn(&format!("‖ {}: {}", state.status.name(), pause(why))),
         Status::Queued | Status::Running | Status::Waiting { .. } => style.warn(&format!("■ {word}: {}", doing(state))),
     };
     let _ = writeln!(text, "{headline}");
@@ -182,6 +221,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
             row("commit", format!("{} iteration {}", short(commit), record.iteration));
         }
     }
+    row_review(state, &mut row);
     row_work(state, &mut row);
     if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason {
         row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());
@@ -192,6 +232,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     match &state.status {
         Status::Ended { end: End::Completed } => {}
         _ if word == "interrupted" => row("go on", format!("windlass resume {}", state.name)),
+        Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
+            row("answer", format!("windlass approve {0}, or windlass reject {0} --reason \"…\"", state.name));
+        }
         Status::Ended { end: End::Exhausted } => {
             row("go on", format!("windlass resume {} --max-iterations +5", state.name));
         }
@@ -204,10 +247,37 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
 
 /// The command that logs the agent in.
 fn log_in(state: &LoopState) -> String {
-    let adapter = state.spec.agent.profile.adapter();
+    let agent = state.agent(state.last_turn.as_ref().map_or(Role::Coder, |last| last.key.role));
+    let adapter = agent.profile.adapter();
     match KNOWN_AGENTS.iter().find(|known| known.adapter == adapter) {
         Some(known) => format!("{}, or give it a key that is valid ({})", known.login, known.key_variables.join(", ")),
-        None => format!("log in with `{}` itself, or give it a key that is valid", state.spec.agent.display_name()),
+        None => format!("log in with `{}` itself, or give it a key that is valid", agent.display_name()),
+    }
+}
+
+fn row_review(state: &LoopState, row: &mut impl FnMut(&str, String)) {
+    let Some(review) = &state.review else { return };
+    if review.section_count() > 1 {
+        row("sections", format!("{} of {} done", review.finished.len(), review.section_count()));
+    }
+    if !review.accepted.is_empty() {
+        row("features", format!("{} accepted", review.accepted.len()));
+    }
+    let open = review.findings.open().count();
+    let resolved = review.findings.all().len() - open;
+    if open + resolved > 0 {
+        row("findings", format!("{open} open, {resolved} resolved (windlass findings {})", state.name));
+    }
+    for reason in &review.reasons {
+        row("rejected", one_line(reason, 200));
+    }
+    for question in &review.questions {
+        row("question", one_line(&question.question, 200));
+    }
+    if let Some(record) = &review.post_action
+        && !record.summary.trim().is_empty()
+    {
+        row("summary", one_line(&record.summary, 400));
     }
 }
 

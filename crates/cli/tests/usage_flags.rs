@@ -148,7 +148,7 @@ fn a_typo_in_every_command_names_the_command_that_was_meant() {
 
 #[test]
 fn a_flag_whose_feature_is_missing_is_unknown() {
-    for flag in ["--reviewer", "--fallback", "--network", "--yolo"] {
+    for flag in ["--network", "--yolo"] {
         let (error, hints) = refused(&["run", "goal", flag, "x"]);
         assert!(error.starts_with(&format!("unexpected argument '{flag}' found")), "{error}");
         assert!(hints.iter().any(|hint| hint == "'windlass run --help' shows what can be said"), "{hints:?}");

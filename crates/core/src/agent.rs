@@ -5,6 +5,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::machine::ChangedFile;
+use crate::review::{Report, Verdict};
 use crate::usage::UsageByModel;
 
 /// Something an agent said or did. Also the line format of a command agent that prints JSON lines.
@@ -110,6 +112,18 @@ impl TurnOutcome {
     pub fn is_finished(&self) -> bool {
         *self == TurnOutcome::Finished
     }
+
+    /// What went wrong, in words; empty where nothing did.
+    pub fn failure(&self) -> String {
+        match self {
+            TurnOutcome::Failed { message, .. }
+            | TurnOutcome::RateLimited { message, .. }
+            | TurnOutcome::NotStarted { message, .. } => message.clone(),
+            TurnOutcome::Interrupted => "the turn ran into its time limit".to_owned(),
+            TurnOutcome::CutOff => "the turn was cut off".to_owned(),
+            TurnOutcome::Finished => String::new(),
+        }
+    }
 }
 
 /// All that is journalled of a turn when it is over.
@@ -122,6 +136,18 @@ pub struct TurnReport {
     pub session: Option<String>,
     #[serde(default)]
     pub usage: UsageByModel,
+    /// All that the assistant said after its last tool call, bounded; only where somebody reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// An acceptor's verdict, read from its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// A developer's report, read from its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub developer: Option<Report>,
+    /// Files that an agent which only reads changed; they were put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_back: Vec<ChangedFile>,
     /// The end of what the assistant said, bounded.
     #[serde(default)]
     pub last_words: String,
@@ -144,6 +170,10 @@ impl TurnReport {
             claim: false,
             session: None,
             usage: UsageByModel::new(),
+            answer: None,
+            verdict: None,
+            developer: None,
+            put_back: Vec::new(),
             last_words: String::new(),
             tools: Vec::new(),
             failed_calls: 0,

@@ -27,10 +27,15 @@ pub enum Role {
     Auditor,
     Acceptor,
     Summariser,
+    /// Writes the plan, before anybody works on it.
+    Planner,
+    /// Does what was asked for after the work was accepted.
+    Finisher,
 }
 
 impl Role {
-    pub const ALL: [Role; 4] = [Role::Coder, Role::Auditor, Role::Acceptor, Role::Summariser];
+    pub const ALL: [Role; 6] =
+        [Role::Coder, Role::Auditor, Role::Acceptor, Role::Summariser, Role::Planner, Role::Finisher];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -38,6 +43,32 @@ impl Role {
             Role::Auditor => "auditor",
             Role::Acceptor => "acceptor",
             Role::Summariser => "summariser",
+            Role::Planner => "planner",
+            Role::Finisher => "finisher",
+        }
+    }
+
+    /// The role whose agent it is: one agent plans, works and finishes.
+    pub fn seat(self) -> Role {
+        match self {
+            Role::Coder | Role::Planner | Role::Finisher => Role::Coder,
+            Role::Auditor | Role::Acceptor | Role::Summariser => self,
+        }
+    }
+
+    /// Whether it only looks: what it changes in the tree is put back.
+    pub fn only_reads(self) -> bool {
+        match self {
+            Role::Auditor | Role::Acceptor | Role::Planner | Role::Summariser => true,
+            Role::Coder | Role::Finisher => false,
+        }
+    }
+
+    /// Whether it judges the coder's work.
+    pub fn reviews(self) -> bool {
+        match self {
+            Role::Auditor | Role::Acceptor => true,
+            Role::Coder | Role::Summariser | Role::Planner | Role::Finisher => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::spec::{CommitPolicy, OnFailure, OnLimit, SessionPolicy, TimeLimits};
+use crate::spec::{CommitPolicy, OnFailure, OnLimit, ReviewKind, SessionPolicy, TimeLimits};
 
 /// What a recipe says; every loop is one of these with the user's wishes on top.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -18,6 +18,11 @@ pub struct Recipe {
     pub on_limit: OnLimit,
     pub on_failure: OnFailure,
     pub time: TimeLimits,
+    /// Who judges the work besides the gates.
+    #[serde(default)]
+    pub review: Option<ReviewKind>,
+    #[serde(default)]
+    pub max_rejections: Option<u32>,
 }
 
 /// Which claim ends the loop; its parameters come from the loop's own options.
@@ -27,6 +32,10 @@ pub enum DoneKind {
     Promise,
     Gates,
     Target,
+    /// The auditor has nothing left that blocks.
+    FindingsClear,
+    /// The acceptor says accepted.
+    Verdict,
 }
 
 #[derive(Debug, Error)]
@@ -37,8 +46,12 @@ pub struct RecipeError {
     pub source: toml::de::Error,
 }
 
-const BUILT_IN: [(&str, &str); 2] =
-    [("promise", include_str!("../recipes/promise.toml")), ("refine", include_str!("../recipes/refine.toml"))];
+const BUILT_IN: [(&str, &str); 4] = [
+    ("promise", include_str!("../recipes/promise.toml")),
+    ("refine", include_str!("../recipes/refine.toml")),
+    ("audited", include_str!("../recipes/audited.toml")),
+    ("milestone", include_str!("../recipes/milestone.toml")),
+];
 
 pub fn parse(name: &str, text: &str) -> Result<Recipe, RecipeError> {
     toml::from_str(text).map_err(|source| RecipeError { name: name.to_owned(), source })

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::Role;
+use crate::milestone::Milestone;
 use crate::profile::AgentProfile;
 use crate::summary::SummariserSettings;
 
@@ -11,6 +13,12 @@ pub struct LoopSpec {
     /// Name of the recipe that the defaults came from.
     pub recipe: String,
     pub agent: AgentChoice,
+    /// Who takes over, in this order, when the coder's model or agent fails for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<AgentChoice>,
+    /// Who judges the work besides the gates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewSpec>,
     pub session: SessionPolicy,
     pub commit: CommitPolicy,
     pub done: Done,
@@ -31,6 +39,25 @@ pub struct LoopSpec {
     pub follow_up: String,
 }
 
+impl LoopSpec {
+    /// The agents of a role: the one that was appointed, then those that take over.
+    pub fn agents(&self, role: Role) -> (&AgentChoice, &[AgentChoice]) {
+        match (role.reviews(), &self.review) {
+            (true, Some(review)) => (&review.reviewer, &review.fallbacks),
+            (true | false, _) => (&self.agent, &self.fallbacks),
+        }
+    }
+
+    /// The agent at a place in the role's list.
+    pub fn agent_of(&self, role: Role, index: usize) -> &AgentChoice {
+        let (first, fallbacks) = self.agents(role);
+        match index {
+            0 => first,
+            index => fallbacks.get(index - 1).unwrap_or(first),
+        }
+    }
+}
+
 /// An agent as resolved when the loop was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentChoice {
@@ -39,9 +66,88 @@ pub struct AgentChoice {
 }
 
 impl AgentChoice {
+    /// Its name, with the model where one is named.
+    pub fn label(&self) -> String {
+        match &self.profile.model {
+            Some(model) => format!("{}:{model}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
     pub fn display_name(&self) -> &str {
         self.profile.display_name.as_deref().unwrap_or(&self.name)
     }
+}
+
+/// The review of a loop in which one agent works and another judges.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewSpec {
+    pub kind: ReviewKind,
+    pub reviewer: AgentChoice,
+    /// Who takes the reviewer's place, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<AgentChoice>,
+    /// What the reviewer alone may spend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Whether open warnings block as bugs do.
+    #[serde(default)]
+    pub warnings_block: bool,
+    /// The coder's agent writes the plan first.
+    #[serde(default)]
+    pub planning: bool,
+    /// So many rejections in a row, and a person is asked.
+    pub max_rejections: u32,
+    /// A person has to agree in the end.
+    #[serde(default)]
+    pub human_review: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_action: Option<PostAction>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub milestone: Option<Milestone>,
+    /// What everybody in the loop has to know: vision, rules, memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<Document>,
+}
+
+impl ReviewSpec {
+    /// Rejections in a row before a person is asked, where a recipe says nothing.
+    pub const DEFAULT_REJECTIONS: u32 = 3;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewKind {
+    /// An auditor writes findings; done is when none is left that blocks.
+    Audit,
+    /// An acceptor says accepted or rejected, feature by feature and then of the whole.
+    Acceptance,
+}
+
+impl ReviewKind {
+    pub fn role(self) -> Role {
+        match self {
+            ReviewKind::Audit => Role::Auditor,
+            ReviewKind::Acceptance => Role::Acceptor,
+        }
+    }
+}
+
+/// What the coder's agent does once after the work was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PostAction {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// A skill that the agent has, by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<String>,
+}
+
+/// A text of the project, as it was when the loop began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document {
+    pub title: String,
+    pub text: String,
 }
 
 /// What the agent remembers from turn to turn.
@@ -76,13 +182,15 @@ pub enum Done {
     Count { iterations: u32 },
     /// So much time.
     Duration { ms: u64 },
+    /// The reviewer's acceptance.
+    Review,
 }
 
 impl Done {
     pub fn promise(&self) -> Option<&str> {
         match self {
             Done::Promise { promise } => promise.as_deref().filter(|text| !text.is_empty()),
-            Done::Gates | Done::Count { .. } | Done::Duration { .. } => None,
+            Done::Gates | Done::Count { .. } | Done::Duration { .. } | Done::Review => None,
         }
     }
 }
@@ -162,6 +270,8 @@ pub enum OnFailure {
     Retry {
         times: u32,
     },
+    /// The same as `Continue`, and the reviewer need not say that the work is not accepted.
+    CountAsRejection,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -44,6 +44,10 @@ pub enum PauseReason {
     Limit { limit: StopReason },
     /// The agent is not logged in.
     Auth { message: String },
+    /// The reviewer accepted the work, and a person has to agree.
+    Review,
+    /// The reviewer rejected so often in a row that a person has to say how to go on.
+    Rejections { reasons: Vec<String> },
 }
 
 /// Why a stretch of a loop ended; exactly one for each stretch between opening and end.
@@ -64,8 +68,8 @@ pub enum StopReason {
     ProviderLimit { message: String },
     Auth { message: String },
     ErrorMaxRetries { message: String },
-    AuditRetryExhausted,
-    FinalAuditRetryExhausted,
+    AuditRetryExhausted { message: String },
+    FinalAuditRetryExhausted { message: String },
     Rejections,
     WorkspaceMissing { message: String },
     CutOff { times: u32 },
@@ -89,8 +93,8 @@ impl StopReason {
             | StopReason::ProviderLimit { .. }
             | StopReason::Auth { .. }
             | StopReason::ErrorMaxRetries { .. }
-            | StopReason::AuditRetryExhausted
-            | StopReason::FinalAuditRetryExhausted
+            | StopReason::AuditRetryExhausted { .. }
+            | StopReason::FinalAuditRetryExhausted { .. }
             | StopReason::Rejections
             | StopReason::WorkspaceMissing { .. }
             | StopReason::CutOff { .. }
@@ -115,8 +119,8 @@ impl StopReason {
             StopReason::ProviderLimit { .. } => "provider_limit",
             StopReason::Auth { .. } => "auth",
             StopReason::ErrorMaxRetries { .. } => "error_max_retries",
-            StopReason::AuditRetryExhausted => "audit_retry_exhausted",
-            StopReason::FinalAuditRetryExhausted => "final_audit_retry_exhausted",
+            StopReason::AuditRetryExhausted { .. } => "audit_retry_exhausted",
+            StopReason::FinalAuditRetryExhausted { .. } => "final_audit_retry_exhausted",
             StopReason::Rejections => "rejections",
             StopReason::WorkspaceMissing { .. } => "workspace_missing",
             StopReason::CutOff { .. } => "cut_off",
@@ -143,6 +147,7 @@ impl Status {
             Status::Queued => "queued",
             Status::Running => "running",
             Status::Waiting { .. } => "waiting",
+            Status::Paused { why: PauseReason::Review } => "awaiting_review",
             Status::Paused { .. } => "paused",
             Status::Ended { end } => end.name(),
         }
@@ -163,7 +168,7 @@ mod tests {
             StopReason::Completed,
             StopReason::MaxIterations { max: 1 },
             StopReason::GatesFailed { gates: vec![] },
-            StopReason::FinalAuditRetryExhausted,
+            StopReason::FinalAuditRetryExhausted { message: String::new() },
             StopReason::CutOff { times: 3 },
         ];
         for reason in reasons {

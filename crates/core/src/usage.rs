@@ -115,6 +115,12 @@ impl UsageLedger {
         }
     }
 
+    /// What is known of a role's spending.
+    pub fn known_cost_of(&self, role: Role) -> f64 {
+        let costs = self.by_role.get(&role).into_iter().flat_map(BTreeMap::values);
+        costs.filter_map(|used| used.cost_usd).filter(|cost| cost.is_finite()).sum()
+    }
+
     pub fn total(&self) -> Usage {
         let mut sum = Usage::default();
         for usage in self.by_role.values().flat_map(BTreeMap::values) {

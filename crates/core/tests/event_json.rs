@@ -4,11 +4,15 @@ mod driven;
 
 use driven::*;
 use serde_json::Value;
-use windlass_core::ids::LoopId;
-use windlass_core::machine::RefusedBecause;
+use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
+use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Event, GateKey, Interrupt, Opener, Phase, Raise, SessionUse, StallStep, SummaryReport, Verdict,
+    Aim, Event, GateKey, Interrupt, Opener, Phase, Raise, RefusedBecause, Ruling, Said, SessionUse, SkippedBecause,
+    StallStep, SummaryReport, Verdict,
 };
+use windlass_core::milestone::Milestone;
+use windlass_core::plan::{Adjustment, Plan};
+use windlass_core::review::Report;
 use windlass_core::stop::{End, PauseReason, StopReason};
 use windlass_core::usage::{Usage, UsageByModel};
 
@@ -29,6 +33,7 @@ fn every_event() -> Vec<Event> {
         Event::IterationStarted { iteration: 2 },
         Event::TurnStarted {
             turn,
+            agent: 1,
             turn_id: "l1.2.coder.1".into(),
             session: SessionUse::FreshInstead,
             steering: vec!["m1".into()],
@@ -76,7 +81,56 @@ fn every_event() -> Vec<Event> {
             head_commit: None,
             usage: Usage::default(),
         },
+        Event::AgentChanged {
+            role: Role::Coder,
+            from: "claude".into(),
+            to: "codex:m".into(),
+            index: 1,
+            why: "no such model".into(),
+        },
+        Event::Planned { plan: Box::new(Plan::whole("do it")) },
+        Event::AimChanged { aim: Aim::Section { number: 2 } },
+        Event::FindingWritten { turn, finding: finding(turn) },
+        Event::FindingResolved { turn, id: FindingId(1) },
+        Event::PlanAdjusted {
+            turn,
+            adjustment: Adjustment { section: 1, before: "a".into(), after: "b".into(), rationale: "c".into() },
+        },
+        Event::VerdictGiven { turn, verdict: Said::Rejected { reason: "no".into() } },
+        Event::Reported { turn, report: Box::new(Report::Unparsed { why: "empty".into() }) },
+        Event::QuestionDeferred { turn, question: "which?".into(), default: Some("this".into()) },
+        Event::ReviewSkipped { iteration: 2, because: SkippedBecause::NothingChanged },
+        Event::AnswerUnreadable { turn, why: "no block".into() },
+        Event::Reviewed { turn, ruling: Ruling::Dirty { open: vec!["f1".into()] }, summary: None },
+        Event::RejectedUnseen { iteration: 2, reason: "it failed".into() },
+        Event::SectionFinished { section: 1, title: "One".into(), checkpoint: checkpoint_of(turn) },
+        Event::PostActionEnded { summary: "done".into(), commit: None },
+        Event::PostActionRefused { failing: vec!["cargo test".into()] },
+        Event::PostActionUndone { commit: "c".into(), tree: "t".into(), saved: None },
+        Event::PersonRuled { approved: false, reason: Some("no".into()) },
+        Event::MilestoneAmended { milestone: Box::new(milestone()) },
     ]
+}
+
+fn milestone() -> Milestone {
+    let text = "# M\n\n## Goal\n\nIt.\n\n## Features\n\n- [ ] F1: a\n\n## Acceptance Criteria\n\n- [ ] b\n";
+    Milestone::parse("m", text).unwrap()
+}
+
+fn finding(turn: TurnKey) -> Finding {
+    Finding {
+        id: FindingId(1),
+        file: "a.rs".into(),
+        line: Some(3),
+        severity: Severity::Bug,
+        description: "wrong".into(),
+        scenario: None,
+        section: Some(1),
+        recurrence: 2,
+        written_in: turn,
+        status: FindingStatus::Resolved { resolved_in: turn },
+        history: Vec::new(),
+    }
 }
 
 #[test]
@@ -109,8 +163,27 @@ fn the_list_above_has_every_event() {
         Event::SteeringQueued { .. } => 23,
         Event::RolledBack { .. } => 24,
         Event::LoopStopped { .. } => 25,
+        Event::AgentChanged { .. } => 26,
+        Event::Planned { .. } => 27,
+        Event::AimChanged { .. } => 28,
+        Event::FindingWritten { .. } => 29,
+        Event::FindingResolved { .. } => 30,
+        Event::PlanAdjusted { .. } => 31,
+        Event::VerdictGiven { .. } => 32,
+        Event::Reported { .. } => 33,
+        Event::QuestionDeferred { .. } => 34,
+        Event::ReviewSkipped { .. } => 35,
+        Event::AnswerUnreadable { .. } => 36,
+        Event::Reviewed { .. } => 37,
+        Event::RejectedUnseen { .. } => 38,
+        Event::SectionFinished { .. } => 39,
+        Event::PostActionEnded { .. } => 40,
+        Event::PostActionRefused { .. } => 41,
+        Event::PostActionUndone { .. } => 42,
+        Event::PersonRuled { .. } => 43,
+        Event::MilestoneAmended { .. } => 44,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..26).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..45).collect::<Vec<_>>());
 }
 
 #[test]

@@ -107,6 +107,7 @@ fn x_4_a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration(
     assert_eq!(
         driven.ok(workspace_opened())[1..],
         [Event::TurnStarted {
+            agent: 0,
             turn: key(1, 2),
             turn_id: "l1.1.coder.2".into(),
             session: resumed(),
@@ -218,6 +219,7 @@ fn x_5_a_session_that_is_lost_or_full_is_replaced_by_a_fresh_one_on_the_checkpoi
         assert_eq!(
             driven.ok(workspace_opened())[1..],
             [Event::TurnStarted {
+                agent: 0,
                 turn: key(2, 2),
                 turn_id: "l1.2.coder.2".into(),
                 session: SessionUse::Fresh,

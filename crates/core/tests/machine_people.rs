@@ -175,6 +175,7 @@ fn pause_now_interrupts_the_turn_which_goes_on_in_its_session_when_resumed() {
     assert_eq!(
         driven.ok(workspace_opened())[1..],
         [Event::TurnStarted {
+            agent: 0,
             turn: key(1, 2),
             turn_id: "l1.1.coder.2".into(),
             session: SessionUse::Resume { session: "s1".into() },
@@ -258,6 +259,7 @@ fn x_3_an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
             Event::LoopOpened { by: Opener::Resume, raise },
             Event::IterationStarted { iteration: 2 },
             Event::TurnStarted {
+                agent: 0,
                 turn: key(2, 1),
                 turn_id: "l1.2.coder.1".into(),
                 session: SessionUse::Resume { session: "s1".into() },
@@ -318,6 +320,7 @@ fn s4_6_restart_forgets_session_and_counters_and_goes_on_counting_iterations() {
     assert_eq!(
         events.last(),
         Some(&Event::TurnStarted {
+            agent: 0,
             turn: key(2, 2),
             turn_id: "l1.2.coder.2".into(),
             session: SessionUse::Fresh,

@@ -27,7 +27,7 @@ fn entered(phase: Phase, iteration: u32) -> Event {
 
 fn turn_started(iteration: u32, session: SessionUse) -> Event {
     let turn = key(iteration, 1);
-    Event::TurnStarted { turn, turn_id: format!("l1.{turn}"), session, steering: vec![], recovery: false }
+    Event::TurnStarted { turn, turn_id: format!("l1.{turn}"), session, steering: vec![], agent: 0, recovery: false }
 }
 
 fn resumed() -> SessionUse {

@@ -418,6 +418,9 @@ fn is_wanted(given: &walk::Given) -> Option<bool> {
         Input::SetUp => wanted.contains(&Effect::SetUpWorkspace),
         Input::Summarised { turn, .. } => wanted.contains(&Effect::Summarise { turn: *turn }),
         Input::Checkpointed { turn, .. } => wanted.contains(&Effect::Checkpoint { turn: *turn }),
+        Input::Acted { turn, .. } => runs(turn) || ends(turn),
+        Input::Sealed { section, .. } => wanted.contains(&Effect::Seal { section: *section }),
+        Input::Undone { commit, .. } => wanted.contains(&Effect::Undo { commit: commit.clone() }),
         Input::GateEnded { gate, .. } => wanted.contains(&Effect::RunGate { gate: gate.clone() }),
         Input::WorkspaceOpened { .. } => wanted.iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })),
         Input::TimerFired { timer } => wanted.iter().any(|effect| match effect {
@@ -431,6 +434,9 @@ fn is_wanted(given: &walk::Given) -> Option<bool> {
         | Input::Shutdown
         | Input::Stop
         | Input::Pause { .. }
+        | Input::Approve
+        | Input::AmendMilestone { .. }
+        | Input::Reject { .. }
         | Input::RolledBack { .. }
         | Input::Steer { .. } => return None,
     })
@@ -444,6 +450,8 @@ fn does_something(wanted: &[Effect]) -> bool {
         | Effect::RunTurn { .. }
         | Effect::EndTurn { .. }
         | Effect::Checkpoint { .. }
+        | Effect::Seal { .. }
+        | Effect::Undo { .. }
         | Effect::RunGate { .. } => true,
         Effect::SetTimer { .. } => false,
     })

@@ -19,7 +19,14 @@ fn in_iteration_two(spec: LoopSpec, session: Option<&str>) -> Driven {
 }
 
 fn second_attempt(session: SessionUse, recovery: bool) -> Event {
-    Event::TurnStarted { turn: key(2, 2), turn_id: "l1.2.coder.2".into(), session, steering: vec![], recovery }
+    Event::TurnStarted {
+        turn: key(2, 2),
+        turn_id: "l1.2.coder.2".into(),
+        session,
+        steering: vec![],
+        agent: 0,
+        recovery,
+    }
 }
 
 #[test]

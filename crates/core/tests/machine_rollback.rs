@@ -53,7 +53,7 @@ fn after_going_back_the_next_iteration_starts_fresh_from_there() {
     assert_eq!(driven.turn(), key(4, 1), "iterations keep counting");
     let session = &driven.state.turn.as_ref().unwrap().session;
     assert!(!matches!(session, SessionUse::Resume { .. }), "{session:?}");
-    let prompt = prompt::build(&driven.state, &|text: &str| text.len() / 4);
+    let prompt = prompt::build(&driven.state, &prompt::Facts::default(), &|text: &str| text.len() / 4);
     assert!(prompt.contains("### Iteration 1 "), "{prompt}");
     assert!(!prompt.contains("### Iteration 2 ") && !prompt.contains("### Iteration 3 "), "{prompt}");
     assert!(!prompt.contains("cargo test"), "no verdict is about this tree: {prompt}");

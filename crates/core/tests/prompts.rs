@@ -13,7 +13,7 @@ fn said(words: &str) -> TurnReport {
 }
 
 fn prompt_of(driven: &Driven) -> String {
-    prompt::build(&driven.state, &|text: &str| text.len() / 4)
+    prompt::build(&driven.state, &prompt::Facts::default(), &|text: &str| text.len() / 4)
 }
 
 fn with_gates() -> LoopSpec {

@@ -155,6 +155,8 @@ fn show(event: &Event) -> String {
             PauseReason::Person => "person",
             PauseReason::Limit { .. } => "limit",
             PauseReason::Auth { .. } => "auth",
+            PauseReason::Review => "review",
+            PauseReason::Rejections { .. } => "rejections",
         };
         return format!("{name} ({why})");
     }

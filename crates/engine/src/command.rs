@@ -1,14 +1,28 @@
 //! What people ask of a loop from another process, as it lies in the inbox, and what they are told.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::machine::{Input, LoopState};
+use windlass_core::ids::TurnKey;
+use windlass_core::machine::{Act, Input, LoopState};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Command {
     Stop,
-    Pause { now: bool },
-    Steer { text: String },
+    Pause {
+        now: bool,
+    },
+    Steer {
+        text: String,
+    },
+    /// What an agent does through the engine in a turn of its own.
+    Act {
+        turn: TurnKey,
+        act: Act,
+    },
+    Approve,
+    Reject {
+        reason: String,
+    },
 }
 
 impl Command {
@@ -22,6 +36,9 @@ impl Command {
             Command::Stop => Input::Stop,
             Command::Pause { now } => Input::Pause { now },
             Command::Steer { text } => Input::Steer { id: id.to_owned(), text },
+            Command::Act { turn, act } => Input::Acted { turn, act },
+            Command::Approve => Input::Approve,
+            Command::Reject { reason } => Input::Reject { reason },
         }
     }
 }

@@ -12,7 +12,7 @@ use windlass_agents::SessionFacts;
 use windlass_core::agent::AgentEvent;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::Event;
-use windlass_core::profile::AgentProfile;
+use windlass_core::spec::LoopSpec;
 
 use crate::data::{DataDir, TurnFiles};
 use crate::driver::DriveError;
@@ -66,7 +66,7 @@ pub struct FeedReader {
     journal: VecDeque<(u64, Timestamp, Event)>,
     live: VecDeque<FeedItem>,
     tail: Option<Tail>,
-    profile: AgentProfile,
+    spec: Box<LoopSpec>,
     most_behind: Option<u64>,
 }
 
@@ -83,8 +83,8 @@ impl FeedReader {
     pub async fn open(engine: &Engine, id: &LoopId, after: u64) -> Result<Self, EngineError> {
         // Live items are made by the loop's adapter, which the first event names.
         let first = engine.store.read(&id.0, 0, 1).await?;
-        let profile = match first.first().map(|stored| journal::decode(id, stored)).transpose()? {
-            Some(Event::LoopCreated { spec, .. }) => spec.agent.profile,
+        let spec = match first.first().map(|stored| journal::decode(id, stored)).transpose()? {
+            Some(Event::LoopCreated { spec, .. }) => spec,
             _ => return Err(journal::JournalError::NoSuchLoop { id: id.0.clone() }.into()),
         };
         Ok(Self {
@@ -96,7 +96,7 @@ impl FeedReader {
             journal: VecDeque::new(),
             live: VecDeque::new(),
             tail: None,
-            profile,
+            spec,
             most_behind: None,
         })
     }
@@ -123,8 +123,8 @@ impl FeedReader {
                 continue;
             }
             let Some((seq, at, event)) = self.journal.pop_front() else { return Ok(None) };
-            if let Event::TurnStarted { turn, .. } = &event {
-                self.tail = Some(self.tail_of(*turn));
+            if let Event::TurnStarted { turn, agent, .. } = &event {
+                self.tail = Some(self.tail_of(*turn, *agent));
             } else if let Event::TurnEnded { turn, .. } = &event {
                 if self.finish_tail(*turn) {
                     self.journal.push_front((seq, at, event));
@@ -137,11 +137,12 @@ impl FeedReader {
         }
     }
 
-    fn tail_of(&self, turn: TurnKey) -> Tail {
+    fn tail_of(&self, turn: TurnKey, agent: usize) -> Tail {
         let files = self.data.turn(&self.id, turn);
+        let profile = &self.spec.agent_of(turn.role, agent).profile;
         Tail {
             turn,
-            transcript: TranscriptReader::new(&files, &self.profile, &SessionFacts::default())
+            transcript: TranscriptReader::new(&files, profile, &SessionFacts::default())
                 .at_most_behind(self.most_behind),
             times: Times::new(&files),
             finished: false,

@@ -17,6 +17,7 @@ pub mod git;
 pub mod journal;
 mod log_lines;
 pub mod loop_log;
+pub mod milestones;
 pub mod socket;
 pub mod store;
 pub mod summariser;

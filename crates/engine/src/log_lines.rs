@@ -1,5 +1,6 @@
 //! One log line for every change of a loop's state, in fixed words that people grep for.
 
+use windlass_core::ids::Role;
 use windlass_core::machine::{Event, LoopState, SessionUse};
 use windlass_core::stop::StopReason;
 
@@ -16,14 +17,14 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
             );
             tracing::info!("Registered {agent} loop state for workspace {id}: max_iterations={max}");
         }
-        Event::TurnStarted { turn, session, .. } if turn.iteration > 1 => {
+        Event::TurnStarted { turn, session, .. } if turn.iteration > 1 && turn.role == Role::Coder => {
             tracing::info!("Starting {agent} loop follow-up for workspace {id} (iteration {})", turn.iteration - 1);
             // The loop goes on with a fresh session; that it had to is an error all the same.
             if *session == SessionUse::FreshInstead {
                 tracing::error!("Failed to get session ID from MsgStore for {agent} loop follow-up (workspace {id})");
             }
         }
-        Event::TurnEnded { turn, report } if !is_single(state) => {
+        Event::TurnEnded { turn, report } if !is_single(state) && turn.role == Role::Coder => {
             if report.claim
                 && let Some(promise) = promise
             {
@@ -58,6 +59,25 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         | Event::TurnInterrupted { .. }
         | Event::TurnEnded { .. }
         | Event::SessionLost { .. }
+        | Event::AgentChanged { .. }
+        | Event::Planned { .. }
+        | Event::AimChanged { .. }
+        | Event::MilestoneAmended { .. }
+        | Event::FindingWritten { .. }
+        | Event::FindingResolved { .. }
+        | Event::PlanAdjusted { .. }
+        | Event::VerdictGiven { .. }
+        | Event::Reported { .. }
+        | Event::QuestionDeferred { .. }
+        | Event::ReviewSkipped { .. }
+        | Event::AnswerUnreadable { .. }
+        | Event::Reviewed { .. }
+        | Event::RejectedUnseen { .. }
+        | Event::SectionFinished { .. }
+        | Event::PostActionEnded { .. }
+        | Event::PostActionRefused { .. }
+        | Event::PostActionUndone { .. }
+        | Event::PersonRuled { .. }
         | Event::WorkspaceSetUp
         | Event::Summarised { .. }
         | Event::Checkpointed { .. }
@@ -108,8 +128,8 @@ fn stopped(state: &LoopState, reason: &StopReason) {
         | StopReason::ProviderLimit { .. }
         | StopReason::Auth { .. }
         | StopReason::ErrorMaxRetries { .. }
-        | StopReason::AuditRetryExhausted
-        | StopReason::FinalAuditRetryExhausted
+        | StopReason::AuditRetryExhausted { .. }
+        | StopReason::FinalAuditRetryExhausted { .. }
         | StopReason::Rejections
         | StopReason::CutOff { .. }
         | StopReason::SetupFailed { .. } => {

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 use windlass_core::agent::TurnOutcome;
-use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, evolve};
+use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, Ruling, evolve};
 use windlass_core::spec::Done;
 
 use crate::data::{DataDir, private_dir};
@@ -73,6 +73,37 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             lines
         }
         Event::LoopPaused { .. } => vec!["Loop paused".to_owned()],
+        Event::AgentChanged { role, from, to, why, .. } => {
+            vec![format!("{to} takes over from {from} as {role}: {}", one_line(why))]
+        }
+        Event::Planned { plan } => vec![format!("Plan: {} sections", plan.count())],
+        Event::FindingWritten { finding, .. } => {
+            vec![format!(
+                "Finding {} [{}] {}: {}",
+                finding.id,
+                finding.severity,
+                finding.place(),
+                one_line(&finding.description)
+            )]
+        }
+        Event::FindingResolved { id, .. } => vec![format!("Finding {id} resolved")],
+        Event::Reviewed { ruling, .. } => vec![match ruling {
+            Ruling::Clean => "Review: clean".to_owned(),
+            Ruling::Accepted => "Review: accepted".to_owned(),
+            Ruling::Dirty { open } => format!("Review: open are {}", open.join(", ")),
+            Ruling::Rejected { reason } => format!("Review: rejected: {}", one_line(reason)),
+        }],
+        Event::RejectedUnseen { reason, .. } => vec![format!("Counts as a rejection: {}", one_line(reason))],
+        Event::AnswerUnreadable { turn, why } => {
+            vec![format!("The {}'s answer cannot be used: {}", turn.role, one_line(why))]
+        }
+        Event::SectionFinished { section, title, .. } => vec![format!("Section {section} done: {}", one_line(title))],
+        Event::PersonRuled { approved, reason } => {
+            let word = if *approved { "Approved" } else { "Rejected" };
+            vec![format!("{word} by a person: {}", one_line(reason.as_deref().unwrap_or_default()))]
+        }
+        Event::PostActionEnded { .. } => vec!["Post-action ended".to_owned()],
+        Event::PostActionRefused { failing } => vec![format!("Post-action taken back: {} failed", failing.join(", "))],
         Event::LoopCreated { .. }
         | Event::DriverAttached
         | Event::PhaseEntered { .. }
@@ -81,6 +112,14 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         | Event::SessionFound { .. }
         | Event::TurnInterrupted { .. }
         | Event::SessionLost { .. }
+        | Event::AimChanged { .. }
+        | Event::MilestoneAmended { .. }
+        | Event::PlanAdjusted { .. }
+        | Event::VerdictGiven { .. }
+        | Event::Reported { .. }
+        | Event::QuestionDeferred { .. }
+        | Event::ReviewSkipped { .. }
+        | Event::PostActionUndone { .. }
         | Event::WorkspaceSetUp
         | Event::IterationJudged { .. }
         | Event::ClaimRefused { .. }
@@ -116,6 +155,7 @@ fn condition(state: &LoopState) -> String {
         Done::Duration { ms } => windlass_core::duration::human(*ms),
         Done::Promise { .. } => "until the completion promise".to_owned(),
         Done::Gates => "one turn, then the gates".to_owned(),
+        Done::Review => "until the reviewer agrees".to_owned(),
     }
 }
 
@@ -124,7 +164,7 @@ pub fn result_line(state: &LoopState) -> Option<String> {
     let of = match &state.spec.done {
         Done::Count { iterations } => format!("/{iterations}"),
         Done::Duration { .. } => String::new(),
-        Done::Promise { .. } | Done::Gates => return None,
+        Done::Promise { .. } | Done::Gates | Done::Review => return None,
     };
     let succeeded = state.iterations.iter().filter(|record| record.success).count();
     // A turn that the clock ended did not fail.

@@ -202,6 +202,8 @@ fn spec(registration: Registration) -> LoopSpec {
         goal: registration.original_prompt,
         recipe: recipe.name,
         agent: registration.agent,
+        fallbacks: Vec::new(),
+        review: None,
         session: recipe.session,
         commit: CommitPolicy::Off,
         done: Done::Promise { promise: registration.completion_promise },

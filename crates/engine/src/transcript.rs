@@ -12,8 +12,10 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use windlass_agents::{Exit, Progress, Session, SessionFacts};
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
+use windlass_core::ids::Role;
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
+use windlass_core::review::{Report, Verdict};
 use windlass_core::usage::UsageByModel;
 
 use crate::data::TurnFiles;
@@ -168,6 +170,24 @@ impl TranscriptReader {
     }
 }
 
+const LONGEST_LAST_WORDS: usize = 2_000;
+
+/// Adds to what was said and keeps the end of it.
+fn keep_end(said: &mut String, text: &str, longest: usize) {
+    let mut from = text.len().saturating_sub(longest);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    said.push_str(&text[from..]);
+    if said.len() > longest {
+        let mut cut = said.len() - longest;
+        while !said.is_char_boundary(cut) {
+            cut += 1;
+        }
+        said.drain(..cut);
+    }
+}
+
 /// Gathers from a turn's events what is journalled of it.
 #[derive(Debug)]
 pub struct TurnWatcher {
@@ -177,7 +197,14 @@ pub struct TurnWatcher {
     last_words: String,
     tools: BTreeMap<String, u64>,
     failed_calls: u64,
+    /// What was said since the last tool call, where somebody reads it.
+    answer: Option<String>,
+    role: Role,
+    prompt: String,
 }
+
+/// The longest answer that is kept; of a longer one the end.
+const LONGEST_ANSWER: usize = 256 * 1024;
 
 impl TurnWatcher {
     pub fn new(promise: Option<&str>, prompt: &str) -> Self {
@@ -188,20 +215,40 @@ impl TurnWatcher {
             last_words: String::new(),
             tools: BTreeMap::new(),
             failed_calls: 0,
+            answer: None,
+            role: Role::Coder,
+            prompt: String::new(),
         }
+    }
+
+    /// Keeps the whole of what is said after the last tool call, for who reads that in a reviewed loop.
+    #[must_use]
+    pub fn answers(mut self, role: Role, prompt: &str) -> Self {
+        self.answer = Some(String::new());
+        self.role = role;
+        self.prompt = prompt.to_owned();
+        self
     }
 
     pub fn see(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Text { text } => {
                 self.claim.push(text);
-                self.remember(text);
+                keep_end(&mut self.last_words, text, LONGEST_LAST_WORDS);
+                if let Some(answer) = &mut self.answer {
+                    keep_end(answer, text, LONGEST_ANSWER);
+                }
             }
             AgentEvent::Session { id } => self.session = Some(id.clone()),
             AgentEvent::Usage { model, usage } => {
                 self.usage.entry(model.clone()).or_default().add(usage);
             }
-            AgentEvent::ToolUse { name, .. } => self.count_tool(name),
+            AgentEvent::ToolUse { name, .. } => {
+                self.count_tool(name);
+                if let Some(answer) = &mut self.answer {
+                    answer.clear();
+                }
+            }
             AgentEvent::ToolResult { is_error, .. } => self.failed_calls += u64::from(*is_error),
             AgentEvent::Thinking { .. }
             | AgentEvent::Error { .. }
@@ -226,33 +273,24 @@ impl TurnWatcher {
         }
     }
 
-    /// Keeps the end of what was said.
-    fn remember(&mut self, text: &str) {
-        const LONGEST: usize = 2_000;
-        let mut from = text.len().saturating_sub(LONGEST);
-        while !text.is_char_boundary(from) {
-            from += 1;
-        }
-        self.last_words.push_str(&text[from..]);
-        if self.last_words.len() > LONGEST {
-            let mut cut = self.last_words.len() - LONGEST;
-            while !self.last_words.is_char_boundary(cut) {
-                cut += 1;
-            }
-            self.last_words.drain(..cut);
-        }
-    }
-
     pub fn report(self, outcome: TurnOutcome, exit: Option<Exit>, duration_ms: u64) -> TurnReport {
         let exit_code = match exit {
             Some(Exit::Code(code)) => Some(code),
             Some(Exit::Signal(_) | Exit::Waits) | None => None,
         };
+        let verdict = self.answer.as_ref().filter(|_| self.role == Role::Acceptor);
+        let verdict = verdict.map(|answer| Verdict::read(answer, &self.prompt));
+        let developer = self.answer.as_ref().filter(|_| self.role == Role::Coder);
+        let developer = developer.map(|answer| Report::read(answer, &self.prompt));
         TurnReport {
             outcome,
             claim: self.claim.finish(),
             session: self.session,
             usage: self.usage,
+            answer: self.answer,
+            verdict,
+            developer,
+            put_back: Vec::new(),
             last_words: self.last_words.trim().to_owned(),
             tools: self.tools.into_iter().collect(),
             failed_calls: self.failed_calls,

@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::Role;
-use windlass_core::machine::{Claims, IterationRecord, LoopState, Phase, Verdict};
-use windlass_core::spec::{Limits, SessionPolicy};
+use windlass_core::machine::{
+    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Phase, Ruling, Verdict,
+};
+use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
 use windlass_core::stop::{PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
 
@@ -38,6 +40,9 @@ pub struct LoopView {
     pub gates: Vec<GateView>,
     pub usage: UsageView,
     pub steering: Vec<SteeringView>,
+    /// In a loop in which somebody judges the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewView>,
     pub history: Vec<IterationRecord>,
     pub elapsed_ms: u64,
     pub created_at: Timestamp,
@@ -106,7 +111,7 @@ impl LoopView {
             worktree: workspace.map(|workspace| workspace.dir.clone()),
             base_commit: workspace.and_then(|workspace| workspace.base_commit.clone()),
             head_commit: state.head_commit().map(str::to_owned),
-            agent: state.spec.agent.name.clone(),
+            agent: state.agent(Role::Coder).name.clone(),
             session_policy: state.spec.session,
             claims: state.claims,
             gates: gates(state),
@@ -116,6 +121,7 @@ impl LoopView {
                 .iter()
                 .map(|message| SteeringView { text: message.text.clone(), delivered: message.delivered.is_some() })
                 .collect(),
+            review: review(state),
             history: state.iterations.clone(),
             elapsed_ms: state.elapsed_ms,
             created_at: state.created_at,
@@ -124,6 +130,71 @@ impl LoopView {
             updated_at: state.updated_at,
         }
     }
+}
+
+/// How a review stands. Fields are only ever added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewView {
+    pub kind: ReviewKind,
+    pub reviewer: String,
+    pub aim: Aim,
+    pub sections: Vec<SectionView>,
+    pub findings_open: usize,
+    pub findings_resolved: usize,
+    pub last: Option<Ruling>,
+    /// In a row.
+    pub consecutive_rejections: u32,
+    pub rejection_reasons: Vec<String>,
+    pub milestone: Option<String>,
+    pub features_accepted: Vec<AcceptedFeature>,
+    pub questions: Vec<DeferredQuestion>,
+    pub completion_summary: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SectionView {
+    pub number: u32,
+    pub title: String,
+    /// `done`, `current` or `open`.
+    pub status: String,
+    pub commit: Option<String>,
+}
+
+fn review(state: &LoopState) -> Option<ReviewView> {
+    let (spec, review) = state.reviewed()?;
+    let open = review.findings.open().count();
+    let section = |section: &windlass_core::plan::Section| {
+        let done = review.finished.iter().find(|done| done.number == section.number);
+        let current = review.section_number() == Some(section.number);
+        let status = if done.is_some() {
+            "done"
+        } else if current {
+            "current"
+        } else {
+            "open"
+        };
+        SectionView {
+            number: section.number,
+            title: section.title.clone(),
+            status: status.to_owned(),
+            commit: done.and_then(|done| done.commit.clone()),
+        }
+    };
+    Some(ReviewView {
+        kind: spec.kind,
+        reviewer: state.agent(spec.kind.role()).name.clone(),
+        aim: review.aim,
+        sections: review.plan.iter().flat_map(|plan| &plan.sections).map(section).collect(),
+        findings_open: open,
+        findings_resolved: review.findings.all().len() - open,
+        last: review.last.as_ref().map(|(_, ruling)| ruling.clone()),
+        consecutive_rejections: review.rejections,
+        rejection_reasons: review.reasons.clone(),
+        milestone: spec.milestone.as_ref().map(|milestone| milestone.id.clone()),
+        features_accepted: review.accepted.clone(),
+        questions: review.questions.clone(),
+        completion_summary: review.post_action.as_ref().map(|record| record.summary.clone()),
+    })
 }
 
 fn waiting_until(status: &Status) -> Option<Timestamp> {
@@ -140,6 +211,10 @@ fn waiting_for(status: &Status) -> Option<String> {
             PauseReason::Person => "a person asked for a pause".to_owned(),
             PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),
             PauseReason::Auth { message } => format!("the agent is not logged in: {message}"),
+            PauseReason::Review => "a person has to approve or reject the work".to_owned(),
+            PauseReason::Rejections { reasons } => {
+                format!("a person has to say how to go on after {} rejections in a row", reasons.len())
+            }
         }),
         Status::Queued | Status::Running | Status::Ended { .. } => None,
     }

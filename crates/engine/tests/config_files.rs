@@ -49,6 +49,18 @@ fn every_key_is_taken_and_remembers_its_line() {
 agent = \"mine\"
 recipe = \"promise\"
 model = \"m1\"
+fallbacks = [\"codex\"]
+reviewer = \"codex:m\"
+reviewer_fallbacks = [\"claude\"]
+reviewer_budget_usd = 1.5
+warnings_block = true
+plan_first = true
+human_review = true
+vision = \"docs/vision.md\"
+soul = \"docs/soul.md\"
+memory = \"docs/memory.md\"
+post_action = \"write notes\"
+post_action_skill = \"notes\"
 max_iterations = 7
 duration = \"2h\"
 budget_usd = 3
@@ -92,7 +104,7 @@ max_running = 2
         assert!(text.lines().nth(index).unwrap().starts_with(&shown.key));
     }
     let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
-    assert_eq!(shown[4..10], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"1m\""]);
+    assert_eq!(shown[16..22], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"1m\""]);
 }
 
 #[test]

@@ -54,6 +54,8 @@ fn a_plain_run_gets_the_recipes_defaults() {
     assert_eq!(
         spec,
         LoopSpec {
+            fallbacks: Vec::new(),
+            review: None,
             goal: "make it work".into(),
             recipe: "promise".into(),
             agent: windlass_core::spec::AgentChoice { name: "mine".into(), profile: text_agent() },

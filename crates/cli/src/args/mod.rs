@@ -5,9 +5,11 @@
 
 mod goal;
 mod loops;
+mod milestone;
 mod raise;
 mod reference;
 mod refusal;
+mod review;
 mod run;
 mod setup;
 mod values;
@@ -20,8 +22,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs};
+pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 pub use reference::reference;
 pub use refusal::Refusal;
+pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
 pub use setup::{
     AgentsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs, SchemaArgs, SchemaOf,
@@ -65,6 +69,16 @@ Examples:
     Resume(ResumeArgs),
     Restart(RestartArgs),
     Steer(SteerArgs),
+    Approve(ApproveArgs),
+    Reject(RejectArgs),
+    Findings(FindingsArgs),
+    /// Pause a loop, and show how to enter its workspace and the agent's session
+    #[command(after_help = "\
+Examples:
+  windlass takeover search-page
+  windlass resume search-page     give it back")]
+    Takeover(LoopArgs),
+    Milestone(MilestoneArgs),
     Diff(DiffArgs),
     Rollback(RollbackArgs),
     Merge(MergeArgs),

@@ -6,7 +6,7 @@ use clap::Args;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
-    BranchTemplate, Gates, Globs, Iterations, Millis, Options, Promise, Sandbox, Tokens, Usd,
+    BranchTemplate, Gates, Globs, Iterations, Millis, Options, Promise, Sandbox, Tokens, Usd, Wishes,
 };
 
 use super::goal::GoalSource;
@@ -68,6 +68,16 @@ pub struct RunArgs {
     #[arg(long, value_parser = word::<Sandbox>(&["auto", "off"]), help_heading = "Agent")]
     sandbox: Option<Sandbox>,
 
+    /// Who takes over when the agent or its model fails for good: an agent, or agent:model. Can be given many times
+    #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent")]
+    fallbacks: Vec<String>,
+    /// Who judges the work in the recipes audited and milestone [default: the agent, in a session of its own]
+    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent")]
+    reviewer: Option<String>,
+    /// The same as a command, like --agent-command
+    #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer", help_heading = "Agent")]
+    pub reviewer_command: Option<String>,
+
     /// The recipe: named defaults for how the loop goes [default: promise; refine with --iter or --time]
     #[arg(long, value_parser = not_blank, help_heading = "When it is done")]
     recipe: Option<String>,
@@ -89,7 +99,19 @@ pub struct RunArgs {
         help_heading = "When it is done"
     )]
     pub time: Option<String>,
-    /// Refine: the file with the plan [default: the newest *.md in .windlass/plans and .claude/plans]
+    /// Audited: the agent writes the plan first, in a turn of its own
+    #[arg(long, conflicts_with = "plan", help_heading = "When it is done")]
+    plan_first: bool,
+    /// Audited: open warnings block as bugs do
+    #[arg(long, help_heading = "When it is done")]
+    warnings_block: bool,
+    /// Audited and milestone: you have to agree in the end
+    #[arg(long, help_heading = "When it is done")]
+    human_review: bool,
+    /// Audited: what the agent does once after the last review was clean
+    #[arg(long, value_name = "TEXT", value_parser = not_blank, help_heading = "When it is done")]
+    post_action: Option<String>,
+    /// Refine and audited: the file with the plan [default: the newest *.md in .windlass/plans and .claude/plans]
     #[arg(long, value_name = "FILE", value_parser = not_blank, help_heading = "When it is done")]
     plan: Option<String>,
     /// A command that judges the work, run in the workspace by your shell; exit 0 passes. Can be given many times
@@ -199,6 +221,14 @@ impl RunArgs {
             agent: self.agent.clone(),
             recipe: self.recipe.clone().or_else(|| self.has_target().then(|| "refine".to_owned())),
             model: self.model.clone(),
+            fallbacks: (!self.fallbacks.is_empty())
+                .then(|| self.fallbacks.clone())
+                .and_then(|wishes| Wishes::new(wishes).ok()),
+            reviewer: self.reviewer.clone(),
+            warnings_block: self.warnings_block.then_some(true),
+            plan_first: self.plan_first.then_some(true),
+            human_review: self.human_review.then_some(true),
+            post_action: self.post_action.clone(),
             max_iterations: self.max_iterations,
             duration: self.duration,
             budget_usd: self.budget_usd,

@@ -34,6 +34,14 @@ pub enum Effect {
     RunGate {
         gate: GateKey,
     },
+    /// Close a section with a commit of its own. Not interruptible.
+    Seal {
+        section: u32,
+    },
+    /// Take back what came after a commit, and keep it reachable. Not interruptible.
+    Undo {
+        commit: String,
+    },
     SetTimer {
         timer: Timer,
     },
@@ -69,13 +77,23 @@ pub fn effects(state: &LoopState) -> Vec<Effect> {
 fn running(state: &LoopState) -> Vec<Effect> {
     match state.phase {
         Phase::Prepare => vec![Effect::OpenWorkspace { restore: state.restore() }],
-        Phase::Work => work(state),
+        Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => work(state),
+        Phase::Seal => section(state).map(|section| Effect::Seal { section }).into_iter().collect(),
+        Phase::Undo => agreed(state).map(|commit| Effect::Undo { commit }).into_iter().collect(),
         Phase::Setup => vec![Effect::SetUpWorkspace],
         Phase::Summarise => state.last_turn.iter().map(|last| Effect::Summarise { turn: last.key }).collect(),
         Phase::Checkpoint => state.last_turn.iter().map(|last| Effect::Checkpoint { turn: last.key }).collect(),
         Phase::Baseline | Phase::Gates => state.next_gate().map(|gate| Effect::RunGate { gate }).into_iter().collect(),
         Phase::Decide => Vec::new(),
     }
+}
+
+fn section(state: &LoopState) -> Option<u32> {
+    state.review.as_ref()?.section_number()
+}
+
+fn agreed(state: &LoopState) -> Option<String> {
+    state.review.as_ref()?.agreed.clone()
 }
 
 fn work(state: &LoopState) -> Vec<Effect> {

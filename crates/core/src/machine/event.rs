@@ -4,9 +4,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
+use super::review::{Aim, Ruling, Said, SkippedBecause};
 use super::state::Phase;
 use crate::agent::TurnReport;
-use crate::ids::{LoopId, TurnKey};
+use crate::findings::{Finding, FindingId};
+use crate::ids::{LoopId, Role, TurnKey};
+use crate::milestone::Milestone;
+use crate::plan::{Adjustment, Plan};
+use crate::review::{Report, SectionSummary};
 use crate::spec::LoopSpec;
 use crate::stop::{End, PauseReason, StopReason};
 use crate::usage::Usage;
@@ -40,6 +45,9 @@ pub enum Event {
     TurnStarted {
         turn: TurnKey,
         turn_id: String,
+        /// The agent's place in the role's list; the one that was appointed is 0.
+        #[serde(default, skip_serializing_if = "is_first")]
+        agent: usize,
         session: SessionUse,
         steering: Vec<String>,
         recovery: bool,
@@ -60,6 +68,15 @@ pub enum Event {
     SessionLost {
         turn: TurnKey,
         message: String,
+    },
+    /// An agent failed for good, and the next one in the role's list takes over in the same workspace.
+    AgentChanged {
+        role: Role,
+        from: String,
+        to: String,
+        /// Its place in the list; the one that was appointed is 0.
+        index: usize,
+        why: String,
     },
     WorkspaceSetUp,
     Summarised {
@@ -86,6 +103,92 @@ pub enum Event {
     ProgressStalled {
         iterations: u32,
         step: StallStep,
+    },
+    /// The plan, split into its sections.
+    Planned {
+        plan: Box<Plan>,
+    },
+    /// The milestone's file was edited and is read anew.
+    MilestoneAmended {
+        milestone: Box<Milestone>,
+    },
+    /// What the work and its review are about from here on.
+    AimChanged {
+        aim: Aim,
+    },
+    FindingWritten {
+        turn: TurnKey,
+        finding: Finding,
+    },
+    FindingResolved {
+        turn: TurnKey,
+        id: FindingId,
+    },
+    PlanAdjusted {
+        turn: TurnKey,
+        adjustment: Adjustment,
+    },
+    /// What a reviewer says through a tool; its turn goes on.
+    VerdictGiven {
+        turn: TurnKey,
+        verdict: Said,
+    },
+    /// What the coder says of its turn.
+    Reported {
+        turn: TurnKey,
+        report: Box<Report>,
+    },
+    /// A question that nobody was there to answer.
+    QuestionDeferred {
+        turn: TurnKey,
+        question: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default: Option<String>,
+    },
+    ReviewSkipped {
+        iteration: u32,
+        because: SkippedBecause,
+    },
+    /// A reviewer's or planner's answer that cannot be acted upon.
+    AnswerUnreadable {
+        turn: TurnKey,
+        why: String,
+    },
+    Reviewed {
+        turn: TurnKey,
+        ruling: Ruling,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<SectionSummary>,
+    },
+    /// What counts as a rejection although no reviewer was asked.
+    RejectedUnseen {
+        iteration: u32,
+        reason: String,
+    },
+    SectionFinished {
+        section: u32,
+        title: String,
+        checkpoint: CheckpointReport,
+    },
+    PostActionEnded {
+        summary: String,
+        commit: Option<String>,
+    },
+    /// Gates fail on what the post-action left.
+    PostActionRefused {
+        failing: Vec<String>,
+    },
+    PostActionUndone {
+        commit: String,
+        tree: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        saved: Option<String>,
+    },
+    /// What a person said to a loop that asked.
+    PersonRuled {
+        approved: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     WaitStarted {
         until: Timestamp,
@@ -121,6 +224,11 @@ pub enum Event {
         head_commit: Option<String>,
         usage: Usage,
     },
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_first(index: &usize) -> bool {
+    *index == 0
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -204,6 +312,7 @@ impl Event {
             Event::TurnInterrupted { .. } => "turn_interrupted",
             Event::TurnEnded { .. } => "turn_ended",
             Event::SessionLost { .. } => "session_lost",
+            Event::AgentChanged { .. } => "agent_changed",
             Event::WorkspaceSetUp => "workspace_set_up",
             Event::Summarised { .. } => "summarised",
             Event::Checkpointed { .. } => "checkpointed",
@@ -211,6 +320,24 @@ impl Event {
             Event::IterationJudged { .. } => "iteration_judged",
             Event::ClaimRefused { .. } => "claim_refused",
             Event::ProgressStalled { .. } => "progress_stalled",
+            Event::Planned { .. } => "planned",
+            Event::MilestoneAmended { .. } => "milestone_amended",
+            Event::AimChanged { .. } => "aim_changed",
+            Event::FindingWritten { .. } => "finding_written",
+            Event::FindingResolved { .. } => "finding_resolved",
+            Event::PlanAdjusted { .. } => "plan_adjusted",
+            Event::VerdictGiven { .. } => "verdict_given",
+            Event::Reported { .. } => "reported",
+            Event::QuestionDeferred { .. } => "question_deferred",
+            Event::ReviewSkipped { .. } => "review_skipped",
+            Event::AnswerUnreadable { .. } => "answer_unreadable",
+            Event::Reviewed { .. } => "reviewed",
+            Event::RejectedUnseen { .. } => "rejected_unseen",
+            Event::SectionFinished { .. } => "section_finished",
+            Event::PostActionEnded { .. } => "post_action_ended",
+            Event::PostActionRefused { .. } => "post_action_refused",
+            Event::PostActionUndone { .. } => "post_action_undone",
+            Event::PersonRuled { .. } => "person_ruled",
             Event::WaitStarted { .. } => "wait_started",
             Event::WaitEnded => "wait_ended",
             Event::PauseRequested { .. } => "pause_requested",

@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::TimerKind;
 use super::event::Opener;
+use super::review::Said;
 use crate::agent::TurnReport;
+use crate::findings::NewFinding;
 use crate::ids::TurnKey;
+use crate::milestone::Milestone;
 use crate::usage::UsageByModel;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +56,22 @@ pub enum Input {
         turn: TurnKey,
         checkpoint: CheckpointReport,
     },
+    /// The commit that closes a section is made.
+    Sealed {
+        section: u32,
+        checkpoint: CheckpointReport,
+    },
+    /// The tree is back where it was before the post-action.
+    Undone {
+        commit: String,
+        tree: String,
+        saved: Option<String>,
+    },
+    /// Something an agent does through the engine while its turn is under way.
+    Acted {
+        turn: TurnKey,
+        act: Act,
+    },
     GateEnded {
         gate: GateKey,
         report: GateReport,
@@ -68,12 +87,50 @@ pub enum Input {
         id: String,
         text: String,
     },
+    /// The milestone's file was edited; only a loop at rest takes it.
+    AmendMilestone {
+        milestone: Box<Milestone>,
+    },
+    /// A person agrees to what a loop asks.
+    Approve,
+    Reject {
+        reason: String,
+    },
     /// A person took the work back to an earlier checkpoint; 0 is the base.
     RolledBack {
         to_iteration: u32,
         commit: String,
         tree: String,
         saved: Option<String>,
+    },
+}
+
+/// What agents do through the engine, each by its role's right.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Act {
+    WriteFinding {
+        finding: NewFinding,
+    },
+    /// By id, or by `file:line`.
+    ResolveFinding {
+        id: String,
+    },
+    AdjustPlan {
+        section: u32,
+        body: String,
+        rationale: String,
+    },
+    Say {
+        verdict: Said,
+    },
+    Report {
+        text: String,
+    },
+    Ask {
+        question: String,
+        #[serde(default)]
+        default: Option<String>,
     },
 }
 

@@ -9,6 +9,7 @@ mod effect;
 mod event;
 mod evolve;
 mod input;
+mod review;
 mod state;
 
 pub use decide::{Refusal, decide};
@@ -16,7 +17,10 @@ pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
-    ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
+    Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
     WorkspaceOpening,
+};
+pub use review::{
+    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, PostActionRecord, Review, Ruling, Said, SkippedBecause,
 };
 pub use state::{Claims, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace};

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Interrupt, Restore, SessionUse};
 use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
+use super::review::{Aim, Review};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
-use crate::spec::{CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
+use crate::spec::{AgentChoice, CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
 use crate::stop::{Status, StopReason};
 use crate::usage::{Usage, UsageByModel, UsageLedger};
 
@@ -31,10 +32,20 @@ pub enum Phase {
     Gates,
     /// All facts of the iteration are in; what follows is decided.
     Decide,
+    /// The planner's turn, before the first iteration.
+    Plan,
+    /// The reviewer's turn.
+    Review,
+    /// The commit that closes a section.
+    Seal,
+    /// The finisher's turn.
+    PostAction,
+    /// What the finisher did is taken back.
+    Undo,
 }
 
 impl Phase {
-    pub const ALL: [Phase; 8] = [
+    pub const ALL: [Phase; 13] = [
         Phase::Prepare,
         Phase::Setup,
         Phase::Baseline,
@@ -43,6 +54,11 @@ impl Phase {
         Phase::Checkpoint,
         Phase::Gates,
         Phase::Decide,
+        Phase::Plan,
+        Phase::Review,
+        Phase::Seal,
+        Phase::PostAction,
+        Phase::Undo,
     ];
 
     pub fn name(self) -> &'static str {
@@ -55,6 +71,38 @@ impl Phase {
             Phase::Checkpoint => "checkpoint",
             Phase::Gates => "gates",
             Phase::Decide => "decide",
+            Phase::Plan => "plan",
+            Phase::Review => "review",
+            Phase::Seal => "seal",
+            Phase::PostAction => "post_action",
+            Phase::Undo => "undo",
+        }
+    }
+
+    /// Whether an agent is at work in it.
+    pub fn has_turn(self) -> bool {
+        match self {
+            Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => true,
+            Phase::Prepare
+            | Phase::Setup
+            | Phase::Baseline
+            | Phase::Summarise
+            | Phase::Checkpoint
+            | Phase::Gates
+            | Phase::Decide
+            | Phase::Seal
+            | Phase::Undo => false,
+        }
+    }
+
+    /// The phase in which a role has its turn.
+    pub fn of_role(role: Role) -> Self {
+        match role {
+            Role::Coder => Phase::Work,
+            Role::Auditor | Role::Acceptor => Phase::Review,
+            Role::Summariser => Phase::Summarise,
+            Role::Planner => Phase::Plan,
+            Role::Finisher => Phase::PostAction,
         }
     }
 }
@@ -76,6 +124,16 @@ pub struct LoopState {
     pub workspace: Option<Workspace>,
     pub turn: Option<RunningTurn>,
     pub last_turn: Option<EndedTurn>,
+    /// What the coder last came to, in a loop whose reviewer reads it.
+    pub last_work: Option<TurnReport>,
+    /// The last turn of each role.
+    pub last_keys: BTreeMap<Role, TurnKey>,
+    /// The last iteration whose facts were all in.
+    pub judged: u32,
+    /// In a loop in which somebody judges the work.
+    pub review: Option<Review>,
+    /// How far each role is in its list of agents: at the first, unless one failed for good.
+    pub chosen: BTreeMap<Role, usize>,
     /// What the agent of each role calls its session.
     pub sessions: BTreeMap<Role, String>,
     /// What was used in each agent session so far; several agents only ever give the sum.
@@ -107,6 +165,8 @@ pub struct Workspace {
     pub dir: String,
     pub branch: Option<String>,
     pub base_commit: Option<String>,
+    /// Empty where it is not known.
+    pub base_tree: String,
     /// The last checkpoint, or the base.
     pub head_commit: Option<String>,
     pub tree: String,
@@ -129,11 +189,16 @@ pub struct EndedTurn {
     pub key: TurnKey,
     pub report: TurnReport,
     pub interrupt: Option<Interrupt>,
+    /// Somebody else takes the turn over.
+    pub taken_over: bool,
 }
 
 impl EndedTurn {
     /// Whether the turn did not come to an outcome of its own, so that the same iteration tries again.
     pub fn is_due_again(&self) -> bool {
+        if self.taken_over {
+            return true;
+        }
         match &self.report.outcome {
             TurnOutcome::Finished => false,
             TurnOutcome::CutOff | TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } => true,
@@ -217,8 +282,23 @@ impl LoopState {
         key.id(&self.id)
     }
 
+    /// The agent that has the role now.
+    pub fn agent(&self, role: Role) -> &AgentChoice {
+        self.spec.agent_of(role, self.chosen.get(&role.seat()).copied().unwrap_or(0))
+    }
+
+    /// The agent that takes the role over if the present one fails for good, with its place in the list.
+    pub fn next_agent(&self, role: Role) -> Option<(usize, &AgentChoice)> {
+        let now = self.chosen.get(&role.seat()).copied().unwrap_or(0);
+        self.spec.agents(role).1.get(now).map(|agent| (now + 1, agent))
+    }
+
     pub fn head_commit(&self) -> Option<&str> {
         self.workspace.as_ref()?.head_commit.as_deref()
+    }
+
+    pub fn workspace_dir(&self) -> Option<&str> {
+        self.workspace.as_ref().map(|workspace| workspace.dir.as_str())
     }
 
     pub fn is_open(&self) -> bool {
@@ -276,6 +356,7 @@ impl LoopState {
         match self.spec.done {
             Done::Promise { .. } => self.last_turn.as_ref().is_some_and(|last| last.report.claim),
             Done::Gates => true,
+            Done::Review => self.review.as_ref().is_some_and(|review| review.aim == Aim::Whole),
             Done::Count { iterations } => self.iteration >= iterations,
             Done::Duration { ms } => self.elapsed_ms >= ms,
         }
@@ -299,7 +380,17 @@ impl LoopState {
                 let runs = self.gate_runs.get(&index).copied().unwrap_or(0);
                 Some(GateKey { iteration: self.iteration, index, attempt: runs + 1 })
             }
-            Phase::Prepare | Phase::Setup | Phase::Work | Phase::Summarise | Phase::Checkpoint | Phase::Decide => None,
+            Phase::Prepare
+            | Phase::Setup
+            | Phase::Work
+            | Phase::Summarise
+            | Phase::Checkpoint
+            | Phase::Decide
+            | Phase::Plan
+            | Phase::Review
+            | Phase::Seal
+            | Phase::PostAction
+            | Phase::Undo => None,
         }
     }
 
@@ -344,7 +435,9 @@ impl LoopState {
     /// The session the next turn uses: a turn that is tried again goes on in its own session.
     pub(super) fn next_session(&self, role: Role) -> SessionUse {
         let known = self.sessions.get(&role);
-        if self.due_again().is_some() {
+        // Who is asked once more must know what it was asked before.
+        let asked_again = self.review.as_ref().is_some_and(|review| !review.unreadable.is_empty());
+        if self.due_again().is_some() || (asked_again && role.only_reads()) {
             return known.map_or(SessionUse::Fresh, |id| SessionUse::Resume { session: id.clone() });
         }
         match self.spec.session {
@@ -361,7 +454,7 @@ impl LoopState {
     pub fn iteration_limit(&self) -> Option<u32> {
         let target = match self.spec.done {
             Done::Count { iterations } => Some(iterations),
-            Done::Promise { .. } | Done::Gates | Done::Duration { .. } => None,
+            Done::Promise { .. } | Done::Gates | Done::Duration { .. } | Done::Review => None,
         };
         [self.spec.limits.max_iterations, target].into_iter().flatten().min()
     }
@@ -370,7 +463,7 @@ impl LoopState {
     pub fn duration_limit_ms(&self) -> Option<u64> {
         let target = match self.spec.done {
             Done::Duration { ms } => Some(ms),
-            Done::Promise { .. } | Done::Gates | Done::Count { .. } => None,
+            Done::Promise { .. } | Done::Gates | Done::Count { .. } | Done::Review => None,
         };
         [self.spec.limits.duration_ms, target].into_iter().flatten().min()
     }

@@ -135,6 +135,19 @@ impl Plan {
         parse::parse(text)
     }
 
+    /// A text that is one section, whatever is in it.
+    pub fn whole(text: &str) -> Plan {
+        let section = Section { number: 1, title: "Section 1".to_owned(), body: text.trim().to_owned() };
+        Plan {
+            preamble: String::new(),
+            sections: vec![section],
+            trailing: Vec::new(),
+            outside: Outside::default(),
+            marked: false,
+            warnings: Vec::new(),
+        }
+    }
+
     /// A section by its number, from 1.
     pub fn section(&self, number: u32) -> Option<&Section> {
         self.sections.iter().find(|section| section.number == number)

@@ -3,6 +3,7 @@
 //! Values are put into a text once and never read as a template again, so a goal that looks like a placeholder stays
 //! as the user wrote it.
 
+mod reviewed;
 mod task_context;
 
 use minijinja::value::Value;
@@ -42,8 +43,32 @@ pub fn follow_up_word(locale: &str) -> &'static str {
     }
 }
 
+/// What a prompt is told beside the loop's state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// What a reviewer looks at.
+    pub changes: Option<Changes>,
+    /// The agent has the tools of this very program.
+    pub tools: bool,
+}
+
+/// What lies between two commits.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Changes {
+    pub from: String,
+    pub to: String,
+    /// The commits, one a line.
+    pub log: String,
+    /// The files with their counts, one a line; empty where nothing changed.
+    pub files: String,
+    pub diff: String,
+}
+
 /// The prompt of the turn that is under way. `count` counts tokens.
-pub fn build(state: &LoopState, count: &dyn Fn(&str) -> usize) -> String {
+pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) -> String {
+    if let Some(prompt) = reviewed::build(state, facts) {
+        return prompt;
+    }
     let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
     let mut parts: Vec<String> = Vec::new();
     if resumed || state.iteration <= 1 {

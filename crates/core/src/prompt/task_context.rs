@@ -101,7 +101,7 @@ fn block(state: &LoopState, recent: usize, longest_summary: usize, plan: Option<
 fn total(state: &LoopState) -> String {
     match state.spec.done {
         Done::Duration { .. } => "ongoing".to_owned(),
-        Done::Promise { .. } | Done::Gates | Done::Count { .. } => {
+        Done::Promise { .. } | Done::Gates | Done::Review | Done::Count { .. } => {
             state.iteration_limit().map_or("ongoing".to_owned(), |max| max.to_string())
         }
     }

@@ -31,6 +31,8 @@ pub fn start_of_time() -> Timestamp {
 pub fn promise_loop() -> LoopSpec {
     let recipe = built_in("promise").unwrap();
     LoopSpec {
+        fallbacks: Vec::new(),
+        review: None,
         goal: "Build the feature".into(),
         recipe: recipe.name,
         agent: AgentChoice { name: "scripted".into(), profile: AgentProfile::default() },

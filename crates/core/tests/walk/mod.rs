@@ -167,6 +167,10 @@ impl Dice {
                 let unchanged = self.one_in(3) || self.mood == Mood::FailingGates;
                 Input::Checkpointed { turn, checkpoint: checkpoint(&driven.state, unchanged) }
             }
+            Effect::Seal { section } => {
+                Input::Sealed { section, checkpoint: checkpoint(&driven.state, self.one_in(2)) }
+            }
+            Effect::Undo { commit } => Input::Undone { commit, tree: "t".into(), saved: None },
             Effect::RunGate { gate } => Input::GateEnded { gate, report: driven.gate_report(self.verdict()) },
             Effect::SetTimer { timer } => {
                 driven.now = driven.now.max(timer.at);

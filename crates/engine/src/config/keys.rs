@@ -10,7 +10,7 @@ use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
 use super::gates::Gates;
-use super::lists::{Commands, Files, Folders, Globs};
+use super::lists::{Commands, Files, Folders, Globs, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
 use super::value::{Promise, Value, ValueError};
@@ -148,6 +148,54 @@ settings! {
     model: String {
         env: "WINDLASS_MODEL", flag: Some("--model"), default: "the agent's default",
         doc: "The model that the agent is told to use, where its command has {model}",
+    }
+    fallbacks: Wishes {
+        env: "WINDLASS_FALLBACKS", flag: Some("--fallback"), default: "none",
+        doc: "Who takes over, in this order, when the agent or its model fails for good: agents, or agent:model",
+    }
+    reviewer: String {
+        env: "WINDLASS_REVIEWER", flag: Some("--reviewer"), default: "the agent that works, in a session of its own",
+        doc: "Who judges the work in the recipes audited and milestone: an agent, or agent:model",
+    }
+    reviewer_fallbacks: Wishes {
+        env: "WINDLASS_REVIEWER_FALLBACKS", flag: None, default: "none",
+        doc: "Who takes the reviewer's place, in this order, when it fails for good",
+    }
+    reviewer_budget_usd: Usd {
+        env: "WINDLASS_REVIEWER_BUDGET_USD", flag: None, default: "no limit of its own",
+        doc: "How many US dollars the reviewer alone may spend",
+    }
+    warnings_block: bool {
+        env: "WINDLASS_WARNINGS_BLOCK", flag: Some("--warnings-block"), default: "false",
+        doc: "Whether an open warning keeps the work from being done, as a bug does",
+    }
+    plan_first: bool {
+        env: "WINDLASS_PLAN_FIRST", flag: Some("--plan-first"), default: "false",
+        doc: "Whether the agent writes the plan in a turn of its own, in the recipe audited without a plan",
+    }
+    human_review: bool {
+        env: "WINDLASS_HUMAN_REVIEW", flag: Some("--human-review"), default: "false",
+        doc: "Whether a person has to agree (windlass approve) before a reviewed loop is completed",
+    }
+    vision: String {
+        env: "WINDLASS_VISION", flag: None, default: "VISION.md",
+        doc: "The file that says what the project is for, for the recipe milestone",
+    }
+    soul: String {
+        env: "WINDLASS_SOUL", flag: None, default: ".windlass/soul.md",
+        doc: "The file with the project's rules, quality bar and red lines, for the recipe milestone",
+    }
+    memory: String {
+        env: "WINDLASS_MEMORY", flag: None, default: ".windlass/memory.md",
+        doc: "The file with what is known of the project, for the recipe milestone",
+    }
+    post_action: String {
+        env: "WINDLASS_POST_ACTION", flag: Some("--post-action"), default: "none",
+        doc: "What the agent does once after the last review was clean, in the words of a prompt",
+    }
+    post_action_skill: String {
+        env: "WINDLASS_POST_ACTION_SKILL", flag: None, default: "none",
+        doc: "A skill of the agent that it uses then",
     }
     max_iterations: Iterations {
         env: "WINDLASS_MAX_ITERATIONS", flag: Some("--max-iterations"), default: "by recipe",

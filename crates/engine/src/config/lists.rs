@@ -71,6 +71,13 @@ list!(
     "[\".env\"]"
 );
 list!(
+    /// Agents as people name them.
+    Wishes,
+    check_wish,
+    "a list of agents",
+    "[\"codex:gpt-5\"]"
+);
+list!(
     /// Folders, seen from the root of the checkout.
     Folders,
     check_folder,
@@ -82,6 +89,10 @@ impl Folders {
     pub(super) fn of_known(folders: &[&str]) -> Self {
         Self(folders.iter().map(|&folder| folder.to_owned()).collect())
     }
+}
+
+fn check_wish(wish: &str) -> Result<(), ValueError> {
+    command(wish, "name of an agent", "write an agent, or an agent and a model, such as \"codex:gpt-5\"").map(drop)
 }
 
 fn check_command(text: &str) -> Result<(), ValueError> {

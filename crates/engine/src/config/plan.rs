@@ -28,8 +28,8 @@ pub struct Plan {
 pub fn read_plan(settings: &Settings, cwd: &Path, project: &Path) -> Result<Plan, UsageError> {
     let recipe = settings.recipe.value.as_deref().unwrap_or(super::DEFAULT_RECIPE);
     let takes_plan = recipe::built_in(recipe).is_some_and(|recipe| match recipe.done {
-        DoneKind::Target => true,
-        DoneKind::Promise | DoneKind::Gates => false,
+        DoneKind::Target | DoneKind::FindingsClear => true,
+        DoneKind::Promise | DoneKind::Gates | DoneKind::Verdict => false,
     });
     let by_flag = matches!(settings.plan.origin, Origin::Flag { .. });
     match &settings.plan.value {

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 
 use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_core::ids::is_valid_name;
+use windlass_core::milestone::Milestone;
+use windlass_core::plan::Plan;
 use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Done, GateSpec, Limits, LoopSpec, SessionPolicy, TimeLimits, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, ContextSpec, Document, Done, GateSpec, Limits, LoopSpec, ReviewKind, SessionPolicy, TimeLimits,
+    WorkspaceKind, WorkspaceSpec,
 };
 
 use super::amounts::Millis;
@@ -20,6 +23,7 @@ use super::lists::{Commands, Files};
 use super::money;
 use super::nearest::nearest;
 use super::origin::Origin;
+use super::review;
 use super::summaries::summariser;
 use super::target::target;
 use super::usage::UsageError;
@@ -28,6 +32,8 @@ use super::words::Sandbox;
 
 /// What `run` asks an agent for when nobody says otherwise.
 pub const DEFAULT_PROMISE: &str = "<promise>COMPLETE</promise>";
+
+const PLAN_WARNINGS_SHOWN: usize = 10;
 
 /// What is said about this one loop, beside the settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,6 +53,11 @@ pub struct RunOptions {
     pub time: Option<String>,
     /// The plan's text.
     pub plan: Option<String>,
+    /// A one-off reviewer; it wins over the setting `reviewer`.
+    pub reviewer_command: Option<String>,
+    pub milestone: Option<Milestone>,
+    /// Texts of the project that everybody in a reviewed loop has to know.
+    pub documents: Vec<Document>,
     /// Where the user is: a relative program in `agent_command` is meant from here.
     pub cwd: PathBuf,
     /// The root of the checkout: a relative program in a profile is meant from here.
@@ -79,7 +90,9 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     if single && !run.no_loop {
         note_single(settings, &agent, &mut notes);
     }
-    let (done, limits) = bounds(settings, target, &recipe, &agent, single, &mut notes)?;
+    let plan = parsed_plan(&recipe, run, &mut notes)?;
+    let (done, limits) = bounds(settings, target, &recipe, &agent, plan.as_ref(), single, &mut notes)?;
+    let review = if single { None } else { review::review(&recipe, &agent, settings, run)? };
     if settings.sandbox.value.unwrap_or(Sandbox::Auto) == Sandbox::Auto {
         notes.push("no sandbox is built in yet: the agent and the gates run with your rights".to_owned());
     }
@@ -94,8 +107,10 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     let language = settings.language.value.clone().unwrap_or_default();
     let spec = LoopSpec {
         goal: run.goal.clone(),
+        fallbacks: review::fallbacks(settings.fallbacks.value.as_ref().map(|list| list.get()), settings, run)?,
         session: session_policy(settings, &recipe, &agent)?,
         agent,
+        review,
         commit: settings.commit.value.unwrap_or(recipe.commit),
         done,
         gates: gates.get().iter().map(gate).collect(),
@@ -117,6 +132,19 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     Ok(Resolved { spec, notes })
 }
 
+/// The sections of a reviewed loop's plan; what is wrong with it is said before anything is made.
+fn parsed_plan(recipe: &Recipe, run: &RunOptions, notes: &mut Vec<String>) -> Result<Option<Plan>, UsageError> {
+    let (Some(text), Some(ReviewKind::Audit)) = (&run.plan, recipe.review) else { return Ok(None) };
+    let plan =
+        Plan::parse(text).map_err(|error| UsageError::PlanShape { problem: error.to_string(), hint: error.hint() })?;
+    notes.push(format!("the plan has {} section{}", plan.count(), if plan.count() == 1 { "" } else { "s" }));
+    notes.extend(plan.warnings.iter().take(PLAN_WARNINGS_SHOWN).map(|warning| format!("plan: {warning}")));
+    if plan.warnings.len() > PLAN_WARNINGS_SHOWN {
+        notes.push(format!("plan: {} more warnings", plan.warnings.len() - PLAN_WARNINGS_SHOWN));
+    }
+    Ok(Some(plan))
+}
+
 fn find_recipe(settings: &Settings) -> Result<Recipe, UsageError> {
     let name = settings.recipe.value.as_deref().unwrap_or(super::DEFAULT_RECIPE);
     recipe::built_in(name).ok_or_else(|| UsageError::UnknownRecipe {
@@ -129,30 +157,51 @@ fn find_recipe(settings: &Settings) -> Result<Recipe, UsageError> {
 fn choose_agent(settings: &Settings, run: &RunOptions, notes: &mut Vec<String>) -> Result<AgentChoice, UsageError> {
     let mut choice = match &run.agent_command {
         Some(command) => one_off(command, &run.cwd)?,
-        None => known_agent(settings, run)?,
+        None => {
+            let name = settings.agent.value.clone().or_else(|| run.installed_agent.clone());
+            known_agent(&name.ok_or(UsageError::NoAgent)?, settings, run)?
+        }
     };
+    check_profile(&choice)?;
+    fill_model(settings, &mut choice, notes)?;
+    Ok(choice)
+}
+
+/// An agent by its name, with a model of its own.
+pub(super) fn named_agent(
+    name: &str,
+    model: Option<&str>,
+    settings: &Settings,
+    run: &RunOptions,
+) -> Result<AgentChoice, UsageError> {
+    let mut choice = known_agent(name, settings, run)?;
+    check_profile(&choice)?;
+    put_model(&mut choice, model, &Origin::Flag { name: "--model".to_owned() }, &mut Vec::new())?;
+    Ok(choice)
+}
+
+fn check_profile(choice: &AgentChoice) -> Result<(), UsageError> {
     windlass_agents::check_patterns(&choice.profile).map_err(|(key, error)| {
         let text = error.to_string();
         let problem = text.rsplit("error: ").next().unwrap_or(&text).trim().to_owned();
         UsageError::Pattern { agent: choice.name.clone(), key, problem }
     })?;
-    if let Some(key) = windlass_agents::not_taken(&choice.profile) {
-        return Err(UsageError::NotTaken { agent: choice.name, key });
+    match windlass_agents::not_taken(&choice.profile) {
+        Some(key) => Err(UsageError::NotTaken { agent: choice.name.clone(), key }),
+        None => Ok(()),
     }
-    fill_model(settings, &mut choice, notes)?;
-    Ok(choice)
 }
 
 /// A command agent of its own, called like its program.
-fn one_off(command: &str, cwd: &Path) -> Result<AgentChoice, UsageError> {
+pub(super) fn one_off(command: &str, cwd: &Path) -> Result<AgentChoice, UsageError> {
     let words = shlex::split(command).ok_or(UsageError::UnclosedQuote)?;
     let program = words.first().filter(|program| !program.is_empty()).ok_or(UsageError::EmptyCommand)?;
     let name = program.rsplit('/').find(|part| !part.is_empty()).unwrap_or(program).to_owned();
     Ok(AgentChoice { name, profile: AgentProfile::of_command(from_dir(words, cwd)) })
 }
 
-fn known_agent(settings: &Settings, run: &RunOptions) -> Result<AgentChoice, UsageError> {
-    let name = settings.agent.value.clone().or_else(|| run.installed_agent.clone()).ok_or(UsageError::NoAgent)?;
+fn known_agent(name: &str, settings: &Settings, run: &RunOptions) -> Result<AgentChoice, UsageError> {
+    let name = name.to_owned();
     let Some(known) = settings.agents.get(&name) else {
         return Err(UsageError::UnknownAgent {
             nearest: nearest(&name, settings.agents.keys().map(String::as_str)).map(str::to_owned),
@@ -189,6 +238,10 @@ fn from_dir(mut words: Vec<String>, dir: &Path) -> Vec<String> {
 fn session_policy(settings: &Settings, recipe: &Recipe, agent: &AgentChoice) -> Result<SessionPolicy, UsageError> {
     let policy = settings.session.value.unwrap_or(recipe.session);
     if policy == SessionPolicy::KeepAlive && !windlass_agents::keeps_alive(&agent.profile) {
+        // A recipe asks for it where the agent can.
+        if settings.session.said().is_none() {
+            return Ok(SessionPolicy::Resume);
+        }
         return Err(UsageError::NotKeptAlive {
             agent: agent.name.clone(),
             origin: settings.session.origin.clone(),
@@ -201,18 +254,27 @@ fn session_policy(settings: &Settings, recipe: &Recipe, agent: &AgentChoice) -> 
 const MODEL: &str = "{model}";
 
 fn fill_model(settings: &Settings, choice: &mut AgentChoice, notes: &mut Vec<String>) -> Result<(), UsageError> {
+    put_model(choice, settings.model.value.as_deref(), &settings.model.origin, notes)
+}
+
+fn put_model(
+    choice: &mut AgentChoice,
+    wished: Option<&str>,
+    origin: &Origin,
+    notes: &mut Vec<String>,
+) -> Result<(), UsageError> {
     let agent = choice.name.clone();
     let profile = &mut choice.profile;
     if profile.adapter() != AdapterKind::Command {
         // Its adapter knows how to say it.
-        profile.model = settings.model.value.clone().or_else(|| profile.model.take());
+        profile.model = wished.map(str::to_owned).or_else(|| profile.model.take());
         return Ok(());
     }
     let words = || profile.command.iter().chain(&profile.resume_args).chain(profile.env.values());
     let takes_model = words().any(|word| word.contains(MODEL));
-    match (&settings.model.value, takes_model) {
-        (Some(model), true) => profile.model = Some(model.clone()),
-        (Some(_), false) if matches!(settings.model.origin, Origin::Flag { .. }) => {
+    match (wished, takes_model) {
+        (Some(model), true) => profile.model = Some(model.to_owned()),
+        (Some(_), false) if matches!(origin, Origin::Flag { .. }) => {
             return Err(UsageError::ModelUnused { agent });
         }
         (Some(_), false) => notes.push(format!("the agent '{agent}' takes no model: the setting 'model' is not used")),
@@ -240,18 +302,20 @@ fn bounds(
     target: Option<Done>,
     recipe: &Recipe,
     agent: &AgentChoice,
+    plan: Option<&Plan>,
     single: bool,
     notes: &mut Vec<String>,
 ) -> Result<(Done, Limits), UsageError> {
     let done = match (single, recipe.done) {
         (true, _) | (false, DoneKind::Gates) => Done::Gates,
         (false, DoneKind::Promise) => Done::Promise { promise: promise(settings, agent)? },
+        (false, DoneKind::FindingsClear | DoneKind::Verdict) => Done::Review,
         (false, DoneKind::Target) => target.unwrap_or(Done::Count { iterations: recipe.max_iterations }),
     };
     let said = settings.max_iterations.said().map(|said| said.get());
     let by_default = || match agent.profile.max_iterations {
         Some(_) => agent.profile.iterations(),
-        None => recipe.max_iterations,
+        None => review::iterations_for(recipe, plan),
     };
     let duration_ms = settings.duration.value.map(|ms| ms.get());
     // The target of a refine loop is its limit, unless a lower one was asked for.
@@ -259,7 +323,7 @@ fn bounds(
         _ if single => (Some(1), duration_ms),
         Done::Count { iterations } => (said.flatten().or(Some(*iterations)), duration_ms),
         Done::Duration { ms } => (said.flatten(), duration_ms.or(Some(*ms))),
-        Done::Promise { .. } | Done::Gates => (said.unwrap_or_else(|| Some(by_default())), duration_ms),
+        Done::Promise { .. } | Done::Gates | Done::Review => (said.unwrap_or_else(|| Some(by_default())), duration_ms),
     };
     let limits = Limits {
         max_iterations,
@@ -274,13 +338,7 @@ fn bounds(
     if let Some(amount) = limits.budget_usd
         && !money::reports(&agent.profile, &["cost"])
     {
-        return Err(UsageError::NoPrice {
-            agent: name(),
-            amount,
-            origin: settings.budget_usd.origin.clone(),
-            model: agent.profile.model.clone(),
-            named: KnownAgent::of(agent.profile.adapter()).is_some(),
-        });
+        return Err(no_price(agent, amount, &settings.budget_usd.origin));
     }
     if limits.max_tokens.is_some() && !money::reports(&agent.profile, &["input", "output"]) {
         let others = Limits { max_tokens: None, ..limits.clone() };
@@ -297,6 +355,17 @@ fn bounds(
         notes.push("there is no completion promise: only a limit ends this loop".to_owned());
     }
     Ok((done, limits))
+}
+
+/// Why a budget in dollars cannot be kept with this agent.
+pub(super) fn no_price(agent: &AgentChoice, amount: f64, origin: &Origin) -> UsageError {
+    UsageError::NoPrice {
+        agent: agent.name.clone(),
+        amount,
+        origin: origin.clone(),
+        model: agent.profile.model.clone(),
+        named: KnownAgent::of(agent.profile.adapter()).is_some(),
+    }
 }
 
 /// A setting that somebody said, else the profile's, else the default.

@@ -18,7 +18,7 @@ pub(super) fn target(run: &RunOptions, recipe: &Recipe) -> Result<Option<Done>, 
     };
     match recipe.done {
         DoneKind::Target => Ok(Some(target)),
-        DoneKind::Promise | DoneKind::Gates => {
+        DoneKind::Promise | DoneKind::Gates | DoneKind::FindingsClear | DoneKind::Verdict => {
             let known = recipe::built_in_names().collect();
             Err(UsageError::NoTarget { recipe: recipe.name.clone(), known })
         }

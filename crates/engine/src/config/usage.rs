@@ -65,6 +65,12 @@ pub enum UsageError {
     PlanUnused { recipe: String },
     #[error("the plan {path} cannot be used: {problem}")]
     Plan { path: String, problem: String },
+    #[error("the plan cannot be used: {problem}")]
+    PlanShape { problem: String, hint: String },
+    #[error("'{wish}' names no agent")]
+    Wish { wish: String },
+    #[error("the recipe '{recipe}' has no reviewer")]
+    ReviewerUnused { recipe: String },
     #[error("the summariser 'endpoint' needs the setting '{key}'")]
     NoEndpoint { key: &'static str, example: &'static str },
     #[error("'summariser_url' is not an http or https address")]
@@ -103,6 +109,9 @@ impl UsageError {
             UsageError::NoCommand { name } => {
                 format!("give it one in the settings: [agents.{name}] command = [\"program\", \"argument\"]")
             }
+            UsageError::PlanShape { hint, .. } => hint.clone(),
+            UsageError::Wish { .. } => "give an agent, or an agent and a model: codex, codex:gpt-5".into(),
+            UsageError::ReviewerUnused { .. } => "use --recipe audited, or leave the reviewer out".into(),
             UsageError::UnclosedQuote => "close the quote, or escape it with a backslash".into(),
             UsageError::EmptyCommand => "name a program: --agent-command \"./my-agent.sh\"".into(),
             UsageError::Pattern { agent, key, .. } => {

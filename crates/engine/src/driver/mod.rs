@@ -8,6 +8,7 @@ mod gate;
 mod live;
 mod performing;
 mod reading;
+mod review;
 mod setup;
 mod shell;
 mod summary;
@@ -157,7 +158,7 @@ impl Driver {
         effects(&self.state)
             .into_iter()
             .filter(|effect| match effect {
-                Effect::EndTurn { .. } | Effect::Checkpoint { .. } => true,
+                Effect::EndTurn { .. } | Effect::Checkpoint { .. } | Effect::Seal { .. } | Effect::Undo { .. } => true,
                 Effect::OpenWorkspace { .. }
                 | Effect::SetUpWorkspace
                 | Effect::Summarise { .. }

@@ -8,7 +8,7 @@ use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
 
 use super::live::LiveAgents;
-use super::{DriveError, gate, setup, summary, turn, workspace};
+use super::{DriveError, gate, review, setup, summary, turn, workspace};
 use crate::engine::Engine;
 use crate::socket::Line;
 
@@ -21,6 +21,8 @@ pub(super) enum Key {
     Turn(TurnKey),
     Checkpoint(TurnKey),
     Gate(GateKey),
+    Seal(u32),
+    Undo,
     Timer(Timer),
 }
 
@@ -33,6 +35,8 @@ impl Key {
             Effect::RunTurn { turn, .. } | Effect::EndTurn { turn } => Key::Turn(*turn),
             Effect::Checkpoint { turn } => Key::Checkpoint(*turn),
             Effect::RunGate { gate } => Key::Gate(gate.clone()),
+            Effect::Seal { section } => Key::Seal(*section),
+            Effect::Undo { .. } => Key::Undo,
             Effect::SetTimer { timer } => Key::Timer(*timer),
         }
     }
@@ -150,8 +154,16 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
     match effect {
         Effect::OpenWorkspace { restore } => workspace::open(context, &state, restore).await,
         Effect::SetUpWorkspace => setup::run(context, &state).await,
-        Effect::RunTurn { turn, session } => turn::run(context, &state, turn, &session).await,
-        Effect::EndTurn { turn } => turn::recover(context, &state, turn).await,
+        Effect::RunTurn { turn, session } => {
+            let ended = turn::run(context.clone(), &state, turn, &session).await?;
+            put_back_after(&context, &state, ended).await
+        }
+        Effect::EndTurn { turn } => {
+            let ended = turn::recover(context.clone(), &state, turn).await?;
+            put_back_after(&context, &state, ended).await
+        }
+        Effect::Seal { section } => review::seal(context, &state, section).await,
+        Effect::Undo { commit } => review::undo(context, &state, commit).await,
         Effect::Summarise { turn } => summary::run(context, &state, turn).await,
         Effect::Checkpoint { turn } => workspace::checkpoint(context, &state, turn).await,
         Effect::RunGate { gate } => gate::run(context, &state, gate).await,
@@ -165,6 +177,16 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
             Ok(Input::TimerFired { timer: timer.kind })
         }
     }
+}
+
+/// Who only reads leaves nothing behind: what it changed is undone before its turn counts as ended.
+async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) -> Result<Input, DriveError> {
+    if let Input::TurnEnded { turn, report } = &mut ended
+        && turn.role.only_reads()
+    {
+        report.put_back = workspace::put_back(context, state).await?;
+    }
+    Ok(ended)
 }
 
 /// Asks tasks to end and waits until they have: their process trees are gone then, a commit that was under way is

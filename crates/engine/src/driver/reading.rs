@@ -23,7 +23,7 @@ pub(super) struct Reading {
 
 impl Reading {
     pub(super) fn new(state: &LoopState, turn: TurnKey, files: &TurnFiles, prompt: &str) -> Self {
-        let session = windlass_agents::session_with(&state.spec.agent.profile, &session_facts(state, turn));
+        let session = windlass_agents::session_with(&state.agent(turn.role).profile, &session_facts(state, turn));
         Self::with(state, turn, files, prompt, session)
     }
 
@@ -35,11 +35,15 @@ impl Reading {
         prompt: &str,
         session: Box<dyn Session>,
     ) -> Self {
+        let mut watcher = TurnWatcher::new(state.spec.done.promise(), prompt);
+        if state.review.is_some() {
+            watcher = watcher.answers(turn.role, prompt);
+        }
         Self {
             turn,
             files: files.clone(),
-            transcript: TranscriptReader::with(files, &state.spec.agent.profile, session),
-            watcher: TurnWatcher::new(state.spec.done.promise(), prompt),
+            transcript: TranscriptReader::with(files, &state.agent(turn.role).profile, session),
+            watcher,
             session_told: false,
         }
     }

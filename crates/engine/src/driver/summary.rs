@@ -47,7 +47,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState, turn: TurnKey) 
 /// What the turn left behind: its transcript read again, and the files that changed.
 async fn material(context: &Context, state: &LoopState, turn: TurnKey) -> Result<Material, DriveError> {
     let files = context.engine.data.turn(&state.id, turn);
-    let mut transcript = TranscriptReader::new(&files, &state.spec.agent.profile, &SessionFacts::default());
+    let mut transcript = TranscriptReader::new(&files, &state.agent(turn.role).profile, &SessionFacts::default());
     let mut history = TurnHistory::default();
     loop {
         let batch = transcript.read().map_err(|source| transcript_error(&files.dir, source))?;

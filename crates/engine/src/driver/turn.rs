@@ -14,7 +14,7 @@ use super::follow::{Followed, follow};
 use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
-use super::{DriveError, transcript_error};
+use super::{DriveError, review, transcript_error};
 use crate::data::{TurnFiles, private_dir, private_files};
 use crate::engine::Engine;
 use crate::faults;
@@ -30,7 +30,8 @@ pub(super) async fn run(
     if files.dir.exists() {
         return recover(context, state, turn).await;
     }
-    let prompt = prompt::build(state, &crate::tokens::count);
+    let facts = review::facts(&context, state, turn).await?;
+    let prompt = prompt::build(state, &facts, &crate::tokens::count);
     let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt };
     let report = match job.run(&mut context).await {
         Ok(report) => report,
@@ -123,7 +124,8 @@ impl Job<'_> {
 
     /// Whether the process is to take the next turn too.
     fn keeps(&self) -> bool {
-        self.state.spec.session == SessionPolicy::KeepAlive
+        let can = windlass_agents::keeps_alive(&self.state.agent(self.turn.role).profile);
+        self.state.spec.session == SessionPolicy::KeepAlive && can
     }
 
     fn request(&self) -> TurnRequest<'_> {
@@ -132,7 +134,7 @@ impl Job<'_> {
             env.insert(live::TAG.into(), live::tag(self.state, self.turn.role));
         }
         TurnRequest {
-            agent: &self.state.spec.agent,
+            agent: self.state.agent(self.turn.role),
             prompt: &self.prompt,
             prompt_file: self.files.prompt(),
             session: self.session(),
@@ -146,6 +148,8 @@ impl Job<'_> {
         LaunchFacts {
             turn_id: self.state.turn_id(self.turn),
             as_root: rustix::process::geteuid().is_root(),
+            mcp_servers: review::servers(&self.engine, self.state, self.turn),
+            read_only: self.turn.role.only_reads(),
             keep_alive: self.keeps(),
             ..LaunchFacts::default()
         }
@@ -154,10 +158,10 @@ impl Job<'_> {
     /// A reader for the turn's output; in a process that `has_session` only the prompt is left to be said.
     fn reading(&self, has_session: bool) -> Result<Reading, LaunchError> {
         let facts = session_facts(self.state, self.turn);
-        let session = if windlass_agents::converses(&self.state.spec.agent.profile, self.keeps()) {
+        let session = if windlass_agents::converses(&self.state.agent(self.turn.role).profile, self.keeps()) {
             windlass_agents::conversation(&self.request(), &self.facts(), &facts, has_session)?
         } else {
-            windlass_agents::session_with(&self.state.spec.agent.profile, &facts)
+            windlass_agents::session_with(&self.state.agent(self.turn.role).profile, &facts)
         };
         Ok(Reading::with(self.state, self.turn, &self.files, &self.prompt, session))
     }
@@ -222,7 +226,7 @@ pub(super) fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
             SessionUse::Fresh | SessionUse::FreshInstead => None,
         });
     let usage_before = resumed.as_ref().and_then(|session| state.session_usage.get(session)).cloned();
-    let chosen = || windlass_agents::chosen_session(&state.spec.agent.profile, &state.turn_id(turn));
+    let chosen = || windlass_agents::chosen_session(&state.agent(turn.role).profile, &state.turn_id(turn));
     SessionFacts { session: resumed.or_else(chosen), usage_before: usage_before.unwrap_or_default() }
 }
 

@@ -14,7 +14,8 @@ use crate::engine::Engine;
 use crate::faults;
 use crate::git::Change;
 use crate::workspace::{
-    CheckpointRequest, CommitMode, Kind, Opened, Reopen, RestoreRequest, Workspace, WorkspaceError, WorkspaceRequest,
+    Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Reopen, RestoreRequest, Workspace, WorkspaceError,
+    WorkspaceRequest,
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
@@ -110,7 +111,17 @@ pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<(), Dri
     use windlass_core::machine::Phase;
     match state.phase {
         Phase::Prepare | Phase::Decide => Ok(()),
-        Phase::Setup | Phase::Baseline | Phase::Work | Phase::Summarise | Phase::Checkpoint | Phase::Gates => {
+        Phase::Setup
+        | Phase::Baseline
+        | Phase::Work
+        | Phase::Summarise
+        | Phase::Checkpoint
+        | Phase::Gates
+        | Phase::Plan
+        | Phase::Review
+        | Phase::Seal
+        | Phase::PostAction
+        | Phase::Undo => {
             if state.workspace.is_some() && !state.is_external() {
                 engine.workspaces.reopen(&handle(state)?, &Reopen::Keep).await?;
             }
@@ -132,11 +143,7 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         message: state.summary.as_ref().and_then(|said| said.commit_message.clone()).unwrap_or_else(|| {
             windlass_core::commit_message::compose(turn.iteration, last_words, state.spec.done.promise())
         }),
-        mode: match state.spec.commit {
-            CommitPolicy::Engine => CommitMode::Engine,
-            CommitPolicy::Agent => CommitMode::Agent,
-            CommitPolicy::Off => CommitMode::Off,
-        },
+        mode: mode(state),
         section: None,
         never_commit: state.spec.workspace.copy.clone(),
     };
@@ -145,17 +152,29 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
     faults::point("checkpoint.before");
     let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");
-    let checkpoint = CheckpointReport {
-        commit: made.commit,
-        tree: made.tree,
+    Ok(Input::Checkpointed { turn, checkpoint: checkpoint_report(made, &restored) })
+}
+
+pub(super) fn mode(state: &LoopState) -> CommitMode {
+    match state.spec.commit {
+        CommitPolicy::Engine => CommitMode::Engine,
+        CommitPolicy::Agent => CommitMode::Agent,
+        CommitPolicy::Off => CommitMode::Off,
+    }
+}
+
+/// A checkpoint as the journal has it.
+pub(super) fn checkpoint_report(made: Checkpoint, restored: &[crate::git::ChangedFile]) -> CheckpointReport {
+    CheckpointReport {
         files_changed: made.files.len() as u64,
         files: made.files.iter().take(NAMED_FILES).map(named).collect(),
-        created: made.created,
         restored: restored.iter().take(NAMED_FILES).map(named).collect(),
+        commit: made.commit,
+        tree: made.tree,
+        created: made.created,
         agent_commits: made.agent_commits,
         notes: made.notes,
-    };
-    Ok(Input::Checkpointed { turn, checkpoint })
+    }
 }
 
 /// Returns the tree to the commit that was judged, and says what had changed.

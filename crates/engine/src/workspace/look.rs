@@ -15,6 +15,15 @@ pub enum DiffTo {
     Worktree,
 }
 
+/// What lies between two commits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Between {
+    pub log: Vec<u8>,
+    pub files: Vec<u8>,
+    /// Empty where it is too long.
+    pub diff: Vec<u8>,
+}
+
 impl Workspaces {
     /// A patch from one commit to another or to what is on disk. Between commits it works without the directory too.
     pub async fn diff(&self, workspace: &Workspace, from: &str, to: &DiffTo) -> Result<Vec<u8>, WorkspaceError> {
@@ -38,6 +47,28 @@ impl Workspaces {
                 patch(&git, from, &tree, colours).await
             }
         }
+    }
+
+    /// What lies between two commits, in words for a reader: the commits, the files with their counts, the patch up
+    /// to a length.
+    pub async fn between(
+        &self,
+        workspace: &Workspace,
+        from: &str,
+        to: &str,
+        longest_diff: usize,
+    ) -> Result<Between, WorkspaceError> {
+        let git = self.home_git(workspace);
+        let range = format!("{from}..{to}");
+        let log = git.run(&["log", "--format=%h %s", "-n", "200", "--end-of-options", &range, "--"]).await?;
+        let stat = ["diff-tree", "-r", "-M", "--stat=120", "--stat-count=200", "--no-ext-diff", "--end-of-options"];
+        let files = git.run(&[&stat[..], &[from, to, "--"]].concat()).await?;
+        let mut diff = patch(&git, from, to, false).await?;
+        // Half a patch is worse than the command that shows all of it.
+        if diff.len() > longest_diff {
+            diff.clear();
+        }
+        Ok(Between { log, files, diff })
     }
 
     /// What is different on disk from `commit`, committed or not.

@@ -98,6 +98,17 @@ impl super::Workspaces {
         Ok(Project::inspect(&self.host, dir).await?.checkout)
     }
 
+    /// The branch that new work starts from: the remote's default one, else main or master, else what is checked out.
+    pub async fn default_branch(&self, dir: &Path) -> Result<String, WorkspaceError> {
+        let git = Project::inspect(&self.host, dir).await?.git(&self.host);
+        for name in ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"] {
+            if git.commit(name).await?.is_some() {
+                return Ok(name.to_owned());
+            }
+        }
+        Ok("HEAD".to_owned())
+    }
+
     /// Makes a repository of a directory, with all its files in one commit.
     pub async fn make_repository(&self, dir: &Path, message: &str) -> Result<(), WorkspaceError> {
         let git = Git::discover(self.host.clone(), dir);

@@ -4,6 +4,7 @@
 //! One batch is one durable transaction.
 
 mod opening;
+mod review;
 mod timer;
 mod turn;
 mod verdict;
@@ -16,7 +17,9 @@ use super::event::{Event, Interrupt};
 use super::evolve::apply;
 use super::input::Input;
 use super::state::{LoopState, Phase, Wish};
-use crate::ids::TurnKey;
+use crate::findings::FindingRefusal;
+use crate::ids::{Role, TurnKey};
+use crate::plan::AdjustError;
 use crate::spec::OnLimit;
 use crate::stop::{End, PauseReason, Status, StopReason};
 
@@ -39,6 +42,18 @@ pub enum Refusal {
     AlreadyAsked,
     #[error("the loop has no such limit to raise: {limit}")]
     NoSuchLimit { limit: &'static str },
+    #[error("the loop waits for a verdict: approve or reject it")]
+    AwaitsRuling,
+    #[error("the loop asks nothing that could be approved or rejected")]
+    NothingToRule,
+    #[error("nobody judges the work of this loop")]
+    NotReviewed,
+    #[error("that is not the {role}'s to do")]
+    NotYourRole { role: Role },
+    #[error(transparent)]
+    Finding(#[from] FindingRefusal),
+    #[error(transparent)]
+    Plan(#[from] AdjustError),
 }
 
 pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -59,6 +74,12 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::SetUp => batch.set_up()?,
         Input::Summarised { turn, summary } => batch.summarised(*turn, summary)?,
         Input::Checkpointed { turn, checkpoint } => batch.checkpointed(*turn, checkpoint)?,
+        Input::Sealed { section, checkpoint } => batch.sealed(*section, checkpoint)?,
+        Input::Undone { commit, tree, saved } => batch.undone(commit, tree, saved.as_deref())?,
+        Input::Acted { turn, act } => batch.act(*turn, act)?,
+        Input::AmendMilestone { milestone } => batch.amend_milestone(milestone)?,
+        Input::Approve => batch.approve()?,
+        Input::Reject { reason } => batch.reject(reason)?,
         Input::GateEnded { gate, report } => batch.gate_ended(gate, report)?,
         Input::TimerFired { timer } => batch.timer_fired(*timer)?,
         Input::Stop => batch.stop()?,
@@ -91,7 +112,7 @@ impl Batch {
         let status = stop_reason.end();
         self.push(Event::LoopStopped {
             status,
-            verified: status == End::Completed && !self.state.gates.is_empty(),
+            verified: status == End::Completed && (!self.state.gates.is_empty() || self.state.review.is_some()),
             stop_reason,
             iterations: self.state.iteration,
             head_commit: self.state.head_commit().map(str::to_owned),
@@ -126,8 +147,12 @@ impl Batch {
         if self.state.status == Status::Running && self.state.phase == phase { Ok(()) } else { Err(Refusal::Stale) }
     }
 
+    fn expect_at_work(&self) -> Result<(), Refusal> {
+        if self.state.status == Status::Running && self.state.phase.has_turn() { Ok(()) } else { Err(Refusal::Stale) }
+    }
+
     fn expect_turn(&self, turn: TurnKey) -> Result<(), Refusal> {
-        self.expect_running(Phase::Work)?;
+        self.expect_at_work()?;
         match &self.state.turn {
             Some(running) if running.key == turn => Ok(()),
             Some(_) | None => Err(Refusal::Stale),

@@ -12,11 +12,13 @@ impl Batch {
         match &self.state.status {
             Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Paused { why: PauseReason::Review } => return Err(Refusal::AwaitsRuling),
             Status::Ended { end } if by == Opener::Start => return Err(Refusal::Ended { end: *end }),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
         }
         self.check_raise(raise)?;
         self.push(Event::LoopOpened { by, raise: raise.clone() });
+        self.plan_once();
         self.go_on();
         // Opening a loop only to end it at the same limit again would tell the person nothing.
         match self.standing_limit() {
@@ -61,14 +63,14 @@ impl Batch {
     /// Goes on from wherever the loop was left.
     pub(super) fn go_on(&mut self) {
         match self.state.phase {
-            Phase::Prepare | Phase::Work => self.prepare(),
+            Phase::Prepare | Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => self.prepare(),
             // What these phases want is derived from the state, and stands.
-            Phase::Setup | Phase::Summarise | Phase::Checkpoint => {}
+            Phase::Setup | Phase::Summarise | Phase::Checkpoint | Phase::Seal | Phase::Undo => {}
             Phase::Baseline | Phase::Gates if self.state.next_gate().is_some() => {}
-            Phase::Baseline => self.next_iteration(),
+            Phase::Baseline => self.next_step(),
             // A stop came between the last verdict (or a checkpoint without gates) and what follows from it.
             Phase::Gates => self.conclude(),
-            Phase::Decide => self.next_iteration(),
+            Phase::Decide => self.next_step(),
         }
     }
 
@@ -138,7 +140,7 @@ impl Batch {
                 });
                 self.pause_or(|batch| batch.start_turn(key.next_attempt(), recovery));
             }
-            None => self.next_iteration(),
+            None => self.next_step(),
         }
     }
 

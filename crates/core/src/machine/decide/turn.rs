@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Batch, Refusal};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
-use crate::ids::TurnKey;
+use crate::ids::{Role, TurnKey};
 use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
@@ -24,15 +24,20 @@ const MAX_SESSIONS_LOST: u32 = 3;
 impl Batch {
     pub(super) fn start_turn(&mut self, turn: TurnKey, recovery: bool) {
         let session = self.state.next_session(turn.role);
-        let steering = self.state.undelivered_steering().map(|message| message.id.clone()).collect();
+        // People speak to who works.
+        let steering = match turn.role {
+            Role::Coder => self.state.undelivered_steering().map(|message| message.id.clone()).collect(),
+            Role::Auditor | Role::Acceptor | Role::Summariser | Role::Planner | Role::Finisher => Vec::new(),
+        };
         let turn_id = self.state.turn_id(turn);
         // A tree that was put back holds nothing to recover.
         let recovery = recovery && self.state.restore() == Restore::Keep;
-        self.push(Event::TurnStarted { turn, turn_id, session, steering, recovery });
+        let agent = self.state.chosen.get(&turn.role.seat()).copied().unwrap_or(0);
+        self.push(Event::TurnStarted { turn, turn_id, agent, session, steering, recovery });
     }
 
     pub(super) fn interrupt_turn(&mut self, why: Interrupt) -> Result<(), Refusal> {
-        self.expect_running(Phase::Work)?;
+        self.expect_at_work()?;
         match &self.state.turn {
             Some(running) if running.interrupt.is_none() => {
                 let turn = running.key;
@@ -70,14 +75,22 @@ impl Batch {
             self.stop_loop(StopReason::Cancelled);
             return Ok(());
         }
+        self.note_report(turn, report);
         match &report.outcome {
             TurnOutcome::Finished => self.close_turn(),
+            // The work is accepted already; what was to follow it may fail.
+            TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if turn.role == Role::Finisher => {
+                self.close_turn();
+            }
             TurnOutcome::Interrupted => self.turn_interrupted(),
             TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }
             TurnOutcome::CutOff => self.pause_or(Self::prepare),
             TurnOutcome::RateLimited { until, message } => self.rate_limited(*until, message),
+            TurnOutcome::NotStarted { message, missing: true } if self.fall_back(turn.role, message) => {
+                self.pause_or(Self::prepare);
+            }
             TurnOutcome::NotStarted { message, missing: true } => {
                 self.stop_loop(StopReason::AgentMissing { message: message.clone() });
             }
@@ -107,6 +120,9 @@ impl Batch {
             ErrorKind::Overloaded | ErrorKind::Network => {
                 let tries = self.state.counters.no_answers;
                 if tries > MAX_NO_ANSWERS {
+                    if self.fall_back(turn.role, message) {
+                        return self.pause_or(Self::prepare);
+                    }
                     return self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() });
                 }
                 let until = later(self.now, back_off_ms(tries - 1));
@@ -115,14 +131,29 @@ impl Batch {
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
                 // A fresh session that fails in the same way would go on for ever.
                 if self.state.counters.sessions_lost >= MAX_SESSIONS_LOST {
+                    if self.fall_back(turn.role, message) {
+                        return self.pause_or(Self::prepare);
+                    }
                     return self.stop_loop(StopReason::AgentFailed { message: message.to_owned() });
                 }
                 self.push(Event::SessionLost { turn, message: message.to_owned() });
                 self.pause_or(Self::prepare);
             }
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
+            // Nothing was worked on: the same turn is the next one's.
+            ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.pause_or(Self::prepare),
             ErrorKind::ModelNotFound | ErrorKind::Other => self.close_turn(),
         }
+    }
+
+    /// Gives the role to the next agent in its list, if there is one.
+    pub(super) fn fall_back(&mut self, role: Role, why: &str) -> bool {
+        let from = self.state.agent(role).label();
+        let Some((index, to)) = self.state.next_agent(role).map(|(index, agent)| (index, agent.label())) else {
+            return false;
+        };
+        self.push(Event::AgentChanged { role, from, to, index, why: why.to_owned() });
+        true
     }
 
     /// A rate limit is never a failure: the loop waits, however often.
@@ -141,6 +172,9 @@ impl Batch {
     pub(super) fn close_turn(&mut self) {
         if self.state.is_external() {
             return self.turn_closed();
+        }
+        if let Some(last) = self.state.last_turn.clone().filter(|last| last.key.role != Role::Coder) {
+            return self.side_turn_closed(last.key, &last.report);
         }
         let summariser = &self.state.spec.summariser;
         let asks_somebody = summariser.enabled
@@ -173,6 +207,9 @@ impl Batch {
 
     pub(super) fn turn_closed(&mut self) {
         let Some(last) = self.state.last_turn.clone() else { return };
+        if last.key.role == Role::Finisher {
+            return self.finisher_closed(&last.report);
+        }
         if self.state.wish == Some(Wish::Stop) {
             self.enter(if last.report.outcome.is_finished() { Phase::Gates } else { Phase::Decide });
             return self.stop_loop(StopReason::Cancelled);
@@ -200,19 +237,22 @@ impl Batch {
     }
 
     pub(super) fn after_failure(&mut self, outcome: &TurnOutcome) {
-        let message = match outcome {
-            TurnOutcome::Failed { message, .. } => message.clone(),
-            TurnOutcome::Interrupted => "the turn ran into its time limit".to_owned(),
-            TurnOutcome::Finished
-            | TurnOutcome::RateLimited { .. }
-            | TurnOutcome::NotStarted { .. }
-            | TurnOutcome::CutOff => String::new(),
-        };
+        let message = outcome.failure();
         let failures = self.state.counters.failures;
-        match self.state.spec.on_failure {
+        let for_good = match self.state.spec.on_failure {
+            OnFailure::Stop => true,
+            OnFailure::Retry { times } => failures > times,
+            OnFailure::Continue | OnFailure::CountAsRejection => false,
+        };
+        if for_good && self.fall_back(Role::Coder, &message) {
+            return self.next_iteration();
+        }
+        let on_failure = self.state.spec.on_failure.clone();
+        match on_failure {
             OnFailure::Stop => self.stop_loop(StopReason::AgentFailed { message }),
             OnFailure::Retry { times } if failures > times => self.stop_loop(StopReason::ErrorMaxRetries { message }),
-            OnFailure::Continue | OnFailure::Retry { .. } => {
+            OnFailure::CountAsRejection if self.rejects_failure(&message) => {}
+            OnFailure::Continue | OnFailure::Retry { .. } | OnFailure::CountAsRejection => {
                 if let Some(limit) = StopReason::reached_limit(&self.state, self.now) {
                     return self.target_or_limit(limit);
                 }
@@ -228,7 +268,7 @@ impl Batch {
 }
 
 /// 10 s, 20 s, 40 s … at most 5 minutes.
-fn back_off_ms(tries_before: u32) -> u64 {
+pub(super) fn back_off_ms(tries_before: u32) -> u64 {
     (10_000_u64 << tries_before.min(5)).min(300_000)
 }
 

@@ -24,7 +24,7 @@ impl Batch {
             return Ok(());
         }
         if self.state.phase == Phase::Baseline {
-            self.next_iteration();
+            self.next_step();
         } else {
             self.conclude();
         }
@@ -35,6 +35,16 @@ impl Batch {
     pub(super) fn conclude(&mut self) {
         let iteration = self.state.iteration;
         let failing = self.state.failing_gates();
+        if let Some(review) = &self.state.review {
+            if review.post_action.is_some() {
+                return self.after_post_action();
+            }
+            // The gates may run once more in the same iteration, before the whole is looked at.
+            if self.state.judged != iteration {
+                self.push(Event::IterationJudged { iteration, claim: false, failing });
+            }
+            return self.after_work();
+        }
         let claim = self.state.claims_done();
         self.push(Event::IterationJudged { iteration, claim, failing: failing.clone() });
         if claim && self.accept_claim(failing) {
@@ -51,7 +61,7 @@ impl Batch {
         let iteration = self.state.iteration;
         let target = match self.state.spec.done {
             Done::Count { .. } | Done::Duration { .. } => true,
-            Done::Promise { .. } | Done::Gates => false,
+            Done::Promise { .. } | Done::Gates | Done::Review => false,
         };
         if !failing.is_empty() {
             if target {
@@ -78,7 +88,7 @@ impl Batch {
             _ => return,
         };
         self.push(Event::ProgressStalled { iterations, step });
-        if step == StallStep::Stop {
+        if step == StallStep::Stop && !self.fall_back(Role::Coder, "nothing changes any more") {
             self.stop_loop(StopReason::NoProgress { iterations });
         }
     }
@@ -119,11 +129,11 @@ impl Batch {
         match limit {
             StopReason::Duration { limit_ms } => match self.state.spec.done {
                 Done::Duration { ms } => *limit_ms >= ms,
-                Done::Promise { .. } | Done::Gates | Done::Count { .. } => false,
+                Done::Promise { .. } | Done::Gates | Done::Count { .. } | Done::Review => false,
             },
             StopReason::MaxIterations { .. } => match self.state.spec.done {
                 Done::Count { iterations } => self.state.iteration >= iterations,
-                Done::Promise { .. } | Done::Gates | Done::Duration { .. } => false,
+                Done::Promise { .. } | Done::Gates | Done::Duration { .. } | Done::Review => false,
             },
             StopReason::Completed
             | StopReason::Budget { .. }
@@ -137,8 +147,8 @@ impl Batch {
             | StopReason::ProviderLimit { .. }
             | StopReason::Auth { .. }
             | StopReason::ErrorMaxRetries { .. }
-            | StopReason::AuditRetryExhausted
-            | StopReason::FinalAuditRetryExhausted
+            | StopReason::AuditRetryExhausted { .. }
+            | StopReason::FinalAuditRetryExhausted { .. }
             | StopReason::Rejections
             | StopReason::WorkspaceMissing { .. }
             | StopReason::CutOff { .. }

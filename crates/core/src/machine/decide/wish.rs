@@ -16,12 +16,12 @@ impl Batch {
         self.push(Event::StopRequested);
         let running = self.state.status == Status::Running;
         match self.state.phase {
-            Phase::Work if running && self.state.turn.is_some() && !self.state.is_external() => {
+            phase if phase.has_turn() && running && self.state.turn.is_some() && !self.state.is_external() => {
                 // An interrupt that is under way already ends the turn; the wish decides what follows.
                 let _ = self.interrupt_turn(Interrupt::Stop);
             }
             // A commit is not interruptible; the wish is looked at when it is made.
-            Phase::Checkpoint if running => {}
+            Phase::Checkpoint | Phase::Seal | Phase::Undo if running => {}
             Phase::Prepare
             | Phase::Setup
             | Phase::Baseline
@@ -29,7 +29,12 @@ impl Batch {
             | Phase::Summarise
             | Phase::Checkpoint
             | Phase::Gates
-            | Phase::Decide => {
+            | Phase::Decide
+            | Phase::Plan
+            | Phase::Review
+            | Phase::Seal
+            | Phase::PostAction
+            | Phase::Undo => {
                 self.stop_loop(StopReason::Cancelled);
             }
         }
@@ -57,12 +62,14 @@ impl Batch {
         if at_once {
             match self.state.phase {
                 // A turn that is interrupted already ends; the wish decides what follows.
-                Phase::Work => drop(self.interrupt_turn(Interrupt::Pause)),
+                Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => {
+                    drop(self.interrupt_turn(Interrupt::Pause));
+                }
                 Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => {
                     self.push(Event::LoopPaused { why: PauseReason::Person })
                 }
                 // A commit is not interruptible; the wish is looked at before the next turn.
-                Phase::Checkpoint | Phase::Decide => {}
+                Phase::Checkpoint | Phase::Decide | Phase::Seal | Phase::Undo => {}
             }
         }
         Ok(())
@@ -71,9 +78,11 @@ impl Batch {
     /// Whether a loop that is to pause after its turn could do so at once.
     fn can_pause_sooner(&self) -> bool {
         match self.state.phase {
-            Phase::Work => self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none()),
+            Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => {
+                self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none())
+            }
             Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => true,
-            Phase::Checkpoint | Phase::Decide => false,
+            Phase::Checkpoint | Phase::Decide | Phase::Seal | Phase::Undo => false,
         }
     }
 

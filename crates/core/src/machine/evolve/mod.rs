@@ -1,17 +1,20 @@
 //! The fold: what an event means for the state. It decides nothing and never fails.
 
+mod review;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use thiserror::Error;
 
-use super::event::{Event, Interrupt, Opener, SessionUse, StallStep};
-use super::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
-use super::state::{
-    Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
-};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
+use crate::machine::event::{Event, Interrupt, Opener, SessionUse, StallStep};
+use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
+use crate::machine::review::Review;
+use crate::machine::state::{
+    Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
+};
 use crate::spec::{Done, LoopSpec};
 use crate::stop::{End, Status, StopReason};
 use crate::summary::{self, Material};
@@ -50,6 +53,11 @@ impl LoopState {
             workspace: None,
             turn: None,
             last_turn: None,
+            last_work: None,
+            last_keys: BTreeMap::new(),
+            judged: 0,
+            review: spec.review.as_ref().map(|_| Review::new()),
+            chosen: BTreeMap::new(),
             sessions: BTreeMap::new(),
             session_usage: BTreeMap::new(),
             gates: BTreeMap::new(),
@@ -76,7 +84,7 @@ pub fn evolve(mut state: LoopState, at: Timestamp, event: &Event) -> LoopState {
     state
 }
 
-pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
+pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
     state.seq += 1;
     if *event != Event::DriverAttached {
         state.elapsed_ms = state.elapsed_at(at);
@@ -92,6 +100,7 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
                 state.gates.clear();
                 state.gate_runs.clear();
             }
+            review::phase_entered(state, *phase);
         }
         Event::WorkspaceOpened { opening } => workspace_opened(state, opening),
         Event::IterationStarted { iteration } => state.iteration = *iteration,
@@ -107,9 +116,28 @@ pub(super) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
             }
         }
         Event::TurnEnded { turn, report } => turn_ended(state, *turn, report),
+        Event::Planned { .. }
+        | Event::MilestoneAmended { .. }
+        | Event::AimChanged { .. }
+        | Event::FindingWritten { .. }
+        | Event::FindingResolved { .. }
+        | Event::PlanAdjusted { .. }
+        | Event::VerdictGiven { .. }
+        | Event::Reported { .. }
+        | Event::QuestionDeferred { .. }
+        | Event::ReviewSkipped { .. }
+        | Event::AnswerUnreadable { .. }
+        | Event::Reviewed { .. }
+        | Event::RejectedUnseen { .. }
+        | Event::SectionFinished { .. }
+        | Event::PostActionEnded { .. }
+        | Event::PostActionRefused { .. }
+        | Event::PostActionUndone { .. }
+        | Event::PersonRuled { .. } => review::apply(state, event),
         Event::SessionLost { turn, .. } => {
             state.sessions.remove(&turn.role);
         }
+        Event::AgentChanged { role, index, .. } => agent_changed(state, *role, *index),
         Event::Checkpointed { turn, checkpoint } => checkpointed(state, at, *turn, checkpoint),
         Event::WorkspaceSetUp => {
             if let Some(workspace) = &mut state.workspace {
@@ -170,14 +198,26 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
     if by == Opener::Restart || ended_by_counters {
         state.counters = Counters::default();
     }
+    review::opened(state, by);
     if by == Opener::Restart {
         state.sessions.clear();
+        state.chosen.clear();
     }
     state.status = Status::Running;
     state.stop_reason = None;
     state.stopped_at = None;
     state.wish = None;
     state.started_at.get_or_insert(at);
+}
+
+/// Tree and memory of the work stay; what the old agent remembered and suffered from does not.
+fn agent_changed(state: &mut LoopState, role: Role, index: usize) {
+    state.chosen.insert(role.seat(), index);
+    state.sessions.retain(|other, _| other.seat() != role.seat());
+    state.counters = Counters { cut_offs: state.counters.cut_offs, ..Counters::default() };
+    if let Some(last) = state.last_turn.as_mut().filter(|last| last.key.role == role) {
+        last.taken_over = true;
+    }
 }
 
 fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
@@ -192,20 +232,21 @@ fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
     match &mut spec.done {
         Done::Count { iterations } => *iterations = iterations.saturating_add(raise.max_iterations),
         Done::Duration { ms } => *ms = ms.saturating_add(raise.duration_ms),
-        Done::Promise { .. } | Done::Gates => {}
+        Done::Promise { .. } | Done::Gates | Done::Review => {}
     }
 }
 
 fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
-    let (head_commit, tree, set_up) = match state.workspace.take() {
+    let (base_tree, head_commit, tree, set_up) = match state.workspace.take() {
         // The journal knows the checkpoint; an agent may have moved HEAD since.
-        Some(known) => (known.head_commit, known.tree, known.set_up && !opening.recreated),
-        None => (opening.head_commit.clone(), opening.tree.clone(), false),
+        Some(known) => (known.base_tree, known.head_commit, known.tree, known.set_up && !opening.recreated),
+        None => (opening.tree.clone(), opening.head_commit.clone(), opening.tree.clone(), false),
     };
     state.workspace = Some(Workspace {
         dir: opening.dir.clone(),
         branch: opening.branch.clone(),
         base_commit: opening.base_commit.clone(),
+        base_tree,
         head_commit,
         tree,
         set_up,
@@ -221,7 +262,9 @@ fn turn_started(
     steering: &[String],
     recovery: bool,
 ) {
-    state.phase = Phase::Work;
+    state.phase = Phase::of_role(key.role);
+    state.last_keys.insert(key.role, key);
+    review::turn_started(state, key);
     match session {
         SessionUse::Resume { .. } => {}
         // Until the agent names the new session, a cut-off turn must not go on in an older one.
@@ -244,8 +287,9 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
         }
     }
     count(&mut state.counters, &report.outcome, interrupt.as_ref());
+    review::turn_ended(state, key, report);
     state.summary = None;
-    set_last_turn(state, EndedTurn { key, report: report.clone(), interrupt });
+    set_last_turn(state, EndedTurn { key, report: report.clone(), interrupt, taken_over: false });
 }
 
 /// A gate that is known to flip is only believed when it fails so many times in a row.
@@ -304,7 +348,10 @@ fn set_last_turn(state: &mut LoopState, ended: EndedTurn) {
 /// A loop that ends without waiting for its turn cuts it off: should it be opened again, that turn is tried again.
 fn abandon_turn(state: &mut LoopState) {
     if let Some(RunningTurn { key, interrupt, .. }) = state.turn.take() {
-        set_last_turn(state, EndedTurn { key, report: TurnReport::bare(TurnOutcome::CutOff), interrupt });
+        set_last_turn(
+            state,
+            EndedTurn { key, report: TurnReport::bare(TurnOutcome::CutOff), interrupt, taken_over: false },
+        );
     }
 }
 
@@ -315,6 +362,11 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
         }
         workspace.tree.clone_from(&checkpoint.tree);
     }
+    // What follows the work is told of by itself.
+    if turn.role == Role::Finisher {
+        return;
+    }
+    review::checkpointed(state);
     let Some(last) = &state.last_turn else { return };
     state.iterations.push(IterationRecord {
         iteration: turn.iteration,
@@ -371,10 +423,12 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     state.summary = None;
     state.last_turn = None;
     state.phase = Phase::Prepare;
+    review::rolled_back(state, to_iteration);
 }
 
 fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
     state.phase = Phase::Decide;
+    state.judged = iteration;
     let verdicts = (0..state.spec.gates.len()).map(|index| {
         let verdict = state.gates.get(&index).map(|gate| gate.verdict.passed());
         verdict.map_or("skipped", |passed| if passed { "pass" } else { "fail" }).to_owned()
@@ -388,7 +442,13 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
         tree => tree,
     });
     let tree = tree.to_owned();
-    let counters = &mut state.counters;
+    if state.review.is_none() || !failing.is_empty() {
+        watch_sameness(&mut state.counters, tree, failing);
+    }
+}
+
+/// Counts how often in a row the same things were wrong with the same tree.
+fn watch_sameness(counters: &mut Counters, tree: String, failing: &[String]) {
     if failing.is_empty() {
         counters.same = 0;
     } else if tree.is_empty() {
@@ -404,7 +464,7 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
 
 impl StopReason {
     /// What a limit would say if it were looked at now; the first that is reached, in a fixed order.
-    pub(super) fn reached_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
+    pub(in crate::machine) fn reached_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
         if let Some(max) = state.iteration_limit().filter(|max| state.iteration >= *max) {
             return Some(StopReason::MaxIterations { max });
         }
@@ -412,7 +472,7 @@ impl StopReason {
     }
 
     /// The same for what every turn takes, also one that is tried again: time, money, tokens.
-    pub(super) fn spent_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
+    pub(in crate::machine) fn spent_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
         if let Some(limit_ms) = state.duration_limit_ms().filter(|limit| state.elapsed_at(now) >= *limit) {
             return Some(StopReason::Duration { limit_ms });
         }
@@ -420,12 +480,20 @@ impl StopReason {
     }
 
     /// Whether so much use passes what the loop may spend.
-    pub(super) fn overspent(state: &LoopState, used: &UsageLedger) -> Option<StopReason> {
+    pub(in crate::machine) fn overspent(state: &LoopState, used: &UsageLedger) -> Option<StopReason> {
         let limits = &state.spec.limits;
         // One turn without a figure must not switch the budget off: what is known counts.
         let spent_usd = used.known_cost_usd;
         if let Some(limit_usd) = limits.budget_usd.filter(|limit| spent_usd >= *limit) {
             return Some(StopReason::Budget { limit_usd, spent_usd });
+        }
+        if let Some(review) = &state.spec.review
+            && let Some(limit_usd) = review.budget_usd
+        {
+            let spent_usd = used.known_cost_of(review.kind.role());
+            if spent_usd >= limit_usd {
+                return Some(StopReason::Budget { limit_usd, spent_usd });
+            }
         }
         let used = used.total().tokens();
         limits.max_tokens.filter(|limit| used >= *limit).map(|limit| StopReason::Tokens { limit, used })

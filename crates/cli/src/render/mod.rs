@@ -1,8 +1,11 @@
 //! The feed in words: what the agent says, what it does, what the gates say.
 
+mod review;
+
 use jiff::Timestamp;
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
+use windlass_core::ids::Role;
 use windlass_core::machine::{
     CheckpointReport, Event, GateReport, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep, Verdict,
 };
@@ -11,6 +14,8 @@ use windlass_engine::feed::{FeedBody, FeedItem};
 
 use crate::status::{clock_time, left};
 use crate::style::{Style, one_line, safe, short};
+
+pub use review::finding_line;
 
 /// Turns feed items into lines. It keeps the part of a line that has not ended yet.
 #[derive(Debug)]
@@ -106,6 +111,9 @@ impl Renderer {
 
     fn event(&mut self, event: &Event, at: Timestamp) -> String {
         let style = self.style;
+        if let Some(lines) = review::event(event, style) {
+            return if lines.is_empty() { lines } else { format!("{lines}\n") };
+        }
         let line = match event {
             Event::LoopCreated { spec, .. } => {
                 self.max_iterations = spec.limits.max_iterations;
@@ -135,7 +143,11 @@ impl Renderer {
                 style.bold(&format!("▶ iteration {iteration}{of}"))
             }
             Event::TurnStarted { turn, session, .. } => {
-                let again = if turn.attempt > 1 { format!("  attempt {}", turn.attempt) } else { String::new() };
+                let again = if turn.attempt > 1 && turn.role == Role::Coder {
+                    format!("  attempt {}", turn.attempt)
+                } else {
+                    String::new()
+                };
                 let fresh = match session {
                     // The journal has it every time; a person wants to know it once.
                     SessionUse::FreshInstead if !std::mem::replace(&mut self.fresh_told, true) => {
@@ -201,7 +213,29 @@ impl Renderer {
                 let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what was undone is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
             }
+            Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  under review …"),
+            Event::PhaseEntered { phase: Phase::Plan, .. } => style.dim("the plan is written first …"),
+            Event::PhaseEntered { phase: Phase::PostAction, .. } => style.dim("  post-action …"),
             Event::SessionFound { .. }
+            | Event::Planned { .. }
+            | Event::AimChanged { .. }
+            | Event::MilestoneAmended { .. }
+            | Event::FindingWritten { .. }
+            | Event::FindingResolved { .. }
+            | Event::PlanAdjusted { .. }
+            | Event::VerdictGiven { .. }
+            | Event::Reported { .. }
+            | Event::QuestionDeferred { .. }
+            | Event::ReviewSkipped { .. }
+            | Event::AnswerUnreadable { .. }
+            | Event::Reviewed { .. }
+            | Event::RejectedUnseen { .. }
+            | Event::SectionFinished { .. }
+            | Event::PostActionEnded { .. }
+            | Event::PostActionRefused { .. }
+            | Event::PostActionUndone { .. }
+            | Event::PersonRuled { .. }
+            | Event::AgentChanged { .. }
             | Event::WorkspaceSetUp
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }
@@ -227,7 +261,14 @@ impl Renderer {
             TurnOutcome::Interrupted => style.warn("  turn interrupted"),
             TurnOutcome::CutOff => style.warn("  the turn was cut off"),
         };
-        format!("{line}\n")
+        let files: Vec<&str> = report.put_back.iter().take(5).map(|file| file.path.as_str()).collect();
+        let changed = if files.is_empty() {
+            String::new()
+        } else {
+            let note = format!("\n  it may only read, but changed files, which were put back: {}", files.join(", "));
+            style.warn(&note)
+        };
+        format!("{line}{changed}\n")
     }
 
     fn checkpointed(&self, checkpoint: &CheckpointReport) -> String {
@@ -320,6 +361,11 @@ pub fn pause(why: &PauseReason) -> String {
         PauseReason::Person => "a person asked for it".to_owned(),
         PauseReason::Limit { limit } => reason(limit),
         PauseReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 200)),
+        PauseReason::Review => "the work is accepted by the reviewer and waits for you".to_owned(),
+        PauseReason::Rejections { reasons } => {
+            let last = reasons.last().map(|reason| one_line(reason, 200)).unwrap_or_default();
+            format!("rejected {} times in a row, the last time because: {last}", reasons.len())
+        }
     }
 }
 
@@ -345,8 +391,12 @@ pub fn reason(reason: &StopReason) -> String {
         StopReason::ProviderLimit { message } => format!("the provider refuses: {}", one_line(message, 400)),
         StopReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 400)),
         StopReason::ErrorMaxRetries { message } => format!("too many failures in a row: {}", one_line(message, 400)),
-        StopReason::AuditRetryExhausted => "the audit failed too often".to_owned(),
-        StopReason::FinalAuditRetryExhausted => "the final audit failed too often".to_owned(),
+        StopReason::AuditRetryExhausted { message } => {
+            format!("the audit failed too often: {}", one_line(message, 400))
+        }
+        StopReason::FinalAuditRetryExhausted { message } => {
+            format!("the final audit failed too often: {}", one_line(message, 400))
+        }
         StopReason::Rejections => "the work was rejected too often".to_owned(),
         StopReason::WorkspaceMissing { message } => format!("the workspace is gone: {}", one_line(message, 400)),
         StopReason::CutOff { times } => format!("the turn was cut off {times} times in a row"),

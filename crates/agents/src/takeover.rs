@@ -1,0 +1,18 @@
+//! How a person enters an agent's session.
+
+use windlass_core::profile::{AdapterKind, AgentProfile};
+
+/// The command that opens the session for a person, to be run in the workspace; none where nobody knows it.
+pub fn takeover(profile: &AgentProfile, session: &str) -> Option<Vec<String>> {
+    let program = profile.command.first()?.clone();
+    let args = match profile.adapter() {
+        AdapterKind::Claude | AdapterKind::Gemini | AdapterKind::Qwen => {
+            vec!["--resume".to_owned(), session.to_owned()]
+        }
+        AdapterKind::Codex => vec!["resume".to_owned(), session.to_owned()],
+        AdapterKind::Copilot => vec![format!("--resume={session}")],
+        AdapterKind::Opencode => vec!["--session".to_owned(), session.to_owned()],
+        AdapterKind::Command => return None,
+    };
+    Some([vec![program], args].concat())
+}

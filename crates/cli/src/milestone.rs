@@ -1,0 +1,261 @@
+//! `windlass milestone`.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
+use windlass_engine::config::{Iterations, Options, RunOptions, resolve_spec};
+use windlass_engine::engine::{Engine, NewLoop};
+use windlass_engine::milestones::{self, Found, MilestonesError};
+use windlass_engine::store::Listed;
+
+use crate::args::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::run::{self, print};
+use crate::style::{Style, one_line};
+use crate::{agent_report, follow, loops, status};
+
+pub async fn milestone(context: &Context, args: &MilestoneArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        MilestoneCommand::Add(args) => add(context, args).await,
+        MilestoneCommand::List { json } => list(context, *json).await,
+        MilestoneCommand::Show { id, json } => show(context, id, *json).await,
+        MilestoneCommand::Start(args) => start(context, args).await,
+    }
+}
+
+impl From<MilestonesError> for Failure {
+    fn from(error: MilestonesError) -> Self {
+        let hint = error.hint();
+        Failure::of(Exit::Usage, &error, hint)
+    }
+}
+
+async fn add(context: &Context, args: &AddArgs) -> Result<Exit, Failure> {
+    let project = context.project().await?;
+    let feature = |text: &String| {
+        let (text, acceptance) = match text.split_once("(acceptance:") {
+            Some((text, rest)) => (text.trim(), Some(rest.trim().trim_end_matches(')').trim().to_owned())),
+            None => (text.as_str(), None),
+        };
+        let (id, text) = match text.split_once(':') {
+            Some((id, rest)) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()) => (id, rest.trim()),
+            _ => ("", text),
+        };
+        Feature {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            details: String::new(),
+            acceptance,
+            kind: None,
+            done: false,
+        }
+    };
+    let mut features: Vec<Feature> = args.features.iter().map(feature).collect();
+    let taken: Vec<String> = features.iter().map(|feature| feature.id.clone()).collect();
+    let mut number = 0;
+    for feature in features.iter_mut().filter(|feature| feature.id.is_empty()) {
+        feature.id = loop {
+            number += 1;
+            let id = format!("F{number}");
+            if !taken.contains(&id) {
+                break id;
+            }
+        };
+    }
+    let milestone = Milestone {
+        id: args.id.clone(),
+        title: args.title.clone(),
+        goal: args.goal.clone(),
+        features,
+        acceptance_criteria: args.criteria.iter().map(|text| Criterion { text: text.clone(), done: false }).collect(),
+        constraints: args.constraints.clone().unwrap_or_default(),
+        front_matter: FrontMatter {
+            requires_human_review: args.human_review.then_some(true),
+            order: args.order,
+            ..FrontMatter::default()
+        },
+    };
+    let path = milestones::add(&project, &milestone)?;
+    let shown = path.strip_prefix(&project).unwrap_or(&path).display().to_string();
+    print(&format!("made {shown}\n  start    windlass milestone start {}\n", args.id));
+    Ok(Exit::Completed)
+}
+
+/// A milestone with its loop, if it was ever started.
+struct Standing {
+    found: Found,
+    listed: Option<Listed>,
+}
+
+impl Standing {
+    async fn of(engine: Option<&Engine>, project: &str, found: Found) -> Result<Self, Failure> {
+        let name = milestones::loop_name(&found.milestone.id);
+        let listed = match engine {
+            Some(engine) => engine.store.find(project, &name).await?,
+            None => None,
+        };
+        Ok(Self { found, listed })
+    }
+
+    /// `pending`, else the words of its loop.
+    fn status(&self) -> &str {
+        self.listed.as_ref().map_or("pending", |listed| loops::word(listed))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let summary = self.listed.as_ref().map(|listed| crate::list::summary_json(listed));
+        let view: serde_json::Value = summary.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        json!({
+            "id": self.found.milestone.id,
+            "title": self.found.milestone.title,
+            "file": self.found.path,
+            "status": self.status(),
+            "requires_human_review": self.found.milestone.front_matter.requires_human_review.unwrap_or(false),
+            "order": self.found.milestone.front_matter.order,
+            "created_at": self.found.created_at,
+            "features": self.found.milestone.features,
+            "acceptance_criteria": self.found.milestone.acceptance_criteria,
+            "branch": milestones::branch(&self.found.milestone.id),
+            "loop": view,
+        })
+    }
+}
+
+async fn list(context: &Context, as_json: bool) -> Result<Exit, Failure> {
+    let project = context.project().await?;
+    let engine = context.reader().await?;
+    let mut rows = Vec::new();
+    let mut broken = Vec::new();
+    for found in milestones::list(&project) {
+        match found {
+            Ok(found) => rows.push(Standing::of(engine.as_deref(), &project.to_string_lossy(), found).await?),
+            Err(error) => broken.push(error),
+        }
+    }
+    for error in &broken {
+        eprintln!("warning: {error}{}", error.hint().map_or(String::new(), |hint| format!(" ({hint})")));
+    }
+    if as_json {
+        let rows: Vec<_> = rows.iter().map(Standing::json).collect();
+        print(&format!("{}\n", serde_json::Value::Array(rows)));
+        return Ok(Exit::Completed);
+    }
+    let style = Style::for_stdout();
+    let mut text = String::new();
+    for row in &rows {
+        let milestone = &row.found.milestone;
+        let features = milestone.features.len();
+        let _ = writeln!(
+            text,
+            "{:<20} {:<16} {features:>2} features  {}",
+            one_line(&milestone.id, 20),
+            style.status(row.status()),
+            one_line(&milestone.title, 60)
+        );
+    }
+    if rows.is_empty() && broken.is_empty() {
+        text.push_str("no milestones yet: windlass milestone add ID --title \"…\" --goal \"…\" --feature \"…\" --criterion \"…\"\n");
+    }
+    print(&text);
+    Ok(Exit::Completed)
+}
+
+async fn show(context: &Context, id: &str, as_json: bool) -> Result<Exit, Failure> {
+    let project = context.project().await?;
+    let engine = context.reader().await?;
+    let standing = Standing::of(engine.as_deref(), &project.to_string_lossy(), milestones::load(&project, id)?).await?;
+    let state = match (&engine, &standing.listed) {
+        (Some(engine), Some(listed)) => Some(follow::state(engine, &loops::id(listed)).await?),
+        _ => None,
+    };
+    let started_with = state.as_ref().and_then(|state| state.spec.review.as_ref()?.milestone.clone());
+    let edited = started_with.is_some_and(|started| started != standing.found.milestone);
+    if as_json {
+        let mut view = standing.json();
+        view["edited"] = json!(edited);
+        print(&format!("{view}\n"));
+        return Ok(Exit::Completed);
+    }
+    let style = Style::for_stdout();
+    let mut text = format!("{}\n", style.bold(&format!("milestone {id}: {}", standing.found.milestone.title)));
+    let _ = writeln!(text, "  status   {}", style.status(standing.status()));
+    let _ = writeln!(text, "  branch   {}", milestones::branch(id));
+    if edited {
+        let _ = writeln!(
+            text,
+            "  {}",
+            style.warn(&format!(
+                "edited since it was started: `windlass restart {}` takes the new text",
+                milestones::loop_name(id)
+            ))
+        );
+    }
+    let accepted = state.as_ref().and_then(|state| state.review.as_ref()).map(|review| review.accepted.clone());
+    for feature in &standing.found.milestone.features {
+        let done = feature.done
+            || accepted
+                .iter()
+                .flatten()
+                .any(|done| done.id.as_deref().is_some_and(|id| id.eq_ignore_ascii_case(&feature.id)));
+        let mark = if done { style.good("✓") } else { "·".to_owned() };
+        let _ = writeln!(text, "  {mark} {} {}", feature.id, one_line(&feature.text, 100));
+    }
+    if let Some(state) = &state {
+        text.push_str(&status::summary(state, standing.status(), style));
+    }
+    print(&text);
+    Ok(Exit::Completed)
+}
+
+async fn start(context: &Context, args: &StartArgs) -> Result<Exit, Failure> {
+    let project = context.project().await?;
+    let found = milestones::load(&project, &args.id)?;
+    let name = milestones::loop_name(&args.id);
+    let engine = context.engine().await?;
+    if let Some(listed) = engine.store.find(&project.to_string_lossy(), &name).await? {
+        return Err(Failure::usage(
+            format!("the milestone '{}' was started already; it is {}", args.id, loops::word(&listed)),
+            format!("`windlass resume {name}` goes on, `windlass restart {name}` takes an edited file into account"),
+        ));
+    }
+    let flags = args.options();
+    let front = &found.milestone.front_matter;
+    let options = Options {
+        agent: flags.agent.or_else(|| front.agent.clone()),
+        model: flags.model.or_else(|| front.model.clone()),
+        reviewer: flags.reviewer.or_else(|| front.reviewer.clone()),
+        max_iterations: flags.max_iterations.or_else(|| front.max_iterations.and_then(|max| Iterations::new(max).ok())),
+        human_review: flags.human_review.or(front.requires_human_review),
+        ..flags
+    };
+    let settings = context.settings(Some(&project), options)?;
+    for warning in &settings.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let resolved = resolve_spec(
+        &settings,
+        &RunOptions {
+            goal: found.milestone.goal.clone(),
+            name: name.clone(),
+            agent_command: args.agent_command.clone(),
+            installed_agent: agent_report::first_installed(context),
+            reviewer_command: args.reviewer_command.clone(),
+            documents: milestones::documents(&settings, &project)?,
+            base: Some(context.workspaces()?.default_branch(&project).await?),
+            milestone: Some(found.milestone),
+            cwd: context.cwd.clone(),
+            project_root: project.clone(),
+            ..RunOptions::default()
+        },
+    )?;
+    let new =
+        NewLoop { project, name, numbered: false, spec: resolved.spec, branch_template: milestones::branch(&args.id) };
+    let held = engine.create(new).await?;
+    if !args.watching().json {
+        print(&status::plan(&held.state, &resolved.notes, Style::for_stdout()));
+    }
+    run::go(context, &engine, held, args.watching(), 0).await
+}

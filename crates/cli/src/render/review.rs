@@ -1,0 +1,107 @@
+//! What happens around a review, in words.
+
+use windlass_core::findings::Finding;
+use windlass_core::machine::{Aim, Event, Ruling, Said, SkippedBecause};
+use windlass_core::review::Report;
+
+use crate::style::{Style, one_line, short};
+
+/// The lines for an event of a review; none for any other.
+pub(super) fn event(event: &Event, style: Style) -> Option<String> {
+    Some(match event {
+        Event::Planned { plan } if plan.count() <= 1 => return Some(String::new()),
+        Event::Planned { plan } => {
+            let mut lines = style.bold(&format!("plan: {} sections", plan.count()));
+            for section in &plan.sections {
+                lines.push_str(&style.dim(&format!("\n  {}. {}", section.number, one_line(&section.title, 80))));
+            }
+            lines
+        }
+        Event::AimChanged { aim: Aim::Section { number } } => style.bold(&format!("§ section {number}")),
+        Event::AimChanged { aim: Aim::Whole } => style.dim("  now about the whole"),
+        Event::MilestoneAmended { .. } => style.bold("the milestone's file was edited and is read anew"),
+        Event::FindingWritten { finding, .. } => style.warn(&finding_line(finding)),
+        Event::FindingResolved { id, .. } => style.good(&format!("  ✓ {id} resolved")),
+        Event::PlanAdjusted { adjustment, .. } => style.accent(&format!(
+            "  the plan of section {} was changed: {}",
+            adjustment.section,
+            one_line(&adjustment.rationale, 160)
+        )),
+        Event::VerdictGiven { verdict, .. } => style.dim(&format!("  the reviewer says {}", said(verdict))),
+        Event::Reported { report, .. } => style.dim(&format!("  {}", reported(report))),
+        Event::QuestionDeferred { question, default, .. } => {
+            let on = default.as_ref().map_or(String::new(), |on| format!("; it goes on with: {}", one_line(on, 120)));
+            style.warn(&format!("  nobody is here to answer: {}{on}", one_line(question, 200)))
+        }
+        Event::ReviewSkipped { because, .. } => style.dim(&format!("  no review: {}", skipped(because))),
+        Event::AnswerUnreadable { turn, why } => {
+            style.warn(&format!("  the {}'s answer cannot be used: {}", turn.role, one_line(why, 300)))
+        }
+        Event::Reviewed { ruling, .. } => match ruling {
+            Ruling::Clean => style.good("  ✓ review: clean"),
+            Ruling::Accepted => style.good("  ✓ review: accepted"),
+            Ruling::Dirty { open } => style.bad(&format!("  ✗ review: open are {}", open.join(", "))),
+            Ruling::Rejected { reason } => style.bad(&format!("  ✗ review: rejected: {}", one_line(reason, 300))),
+        },
+        Event::RejectedUnseen { reason, .. } => {
+            style.bad(&format!("  ✗ counts as a rejection: {}", one_line(reason, 300)))
+        }
+        Event::SectionFinished { section, title, checkpoint } => {
+            let commit = checkpoint.commit.as_deref().map(short).unwrap_or_default();
+            style.good(&format!("✔ section {section} is done: {} {commit}", one_line(title, 80)))
+        }
+        Event::PostActionEnded { .. } => style.dim("  the post-action has ended"),
+        Event::PostActionRefused { failing } => {
+            style.warn(&format!("  gates fail after the post-action, so it is taken back: {}", failing.join(", ")))
+        }
+        Event::PostActionUndone { commit, saved, .. } => {
+            let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what it did is at {saved}"));
+            style.warn(&format!("  back at {}{kept}", short(commit)))
+        }
+        Event::PersonRuled { approved: true, .. } => style.good("approved by a person"),
+        Event::PersonRuled { approved: false, reason } => {
+            style.warn(&format!("rejected by a person: {}", one_line(reason.as_deref().unwrap_or_default(), 300)))
+        }
+        Event::AgentChanged { role, from, to, why, .. } => {
+            style.warn(&format!("  {to} takes over from {from} as {role}: {}", one_line(why, 200)))
+        }
+        _ => return None,
+    })
+}
+
+/// A finding in one line.
+pub fn finding_line(finding: &Finding) -> String {
+    let again = if finding.recurrence > 1 { format!(" ({} reviews)", finding.recurrence) } else { String::new() };
+    format!(
+        "  {} [{}] {}{again}: {}",
+        finding.id,
+        finding.severity,
+        one_line(&finding.place(), 80),
+        one_line(&finding.description, 160)
+    )
+}
+
+fn said(verdict: &Said) -> &'static str {
+    match verdict {
+        Said::Clean { .. } => "clean",
+        Said::Dirty => "dirty",
+        Said::Accepted => "accepted",
+        Said::Rejected { .. } => "rejected",
+    }
+}
+
+fn reported(report: &Report) -> String {
+    match report {
+        Report::Feature(report) => format!("report: {}", one_line(&report.feature, 120)),
+        Report::AllFeaturesComplete { .. } => "report: all features are complete".to_owned(),
+        Report::Unparsed { why } => format!("no report could be read: {}", one_line(why, 160)),
+    }
+}
+
+fn skipped(because: &SkippedBecause) -> String {
+    match because {
+        SkippedBecause::Gates { failing } => format!("{} failed", failing.join(", ")),
+        SkippedBecause::NothingChanged => "nothing was changed".to_owned(),
+        SkippedBecause::UnknownCommit { commit } => format!("the commit {} was not made", one_line(commit, 60)),
+    }
+}

@@ -1,0 +1,136 @@
+//! People and reviewers: `approve`, `reject`, `findings`, `takeover`.
+
+use std::fmt::Write as _;
+
+use windlass_core::findings::Finding;
+use windlass_core::ids::Role;
+use windlass_core::machine::LoopState;
+use windlass_core::stop::Status;
+use windlass_engine::command::{Answer, Command};
+
+use crate::args::{ApproveArgs, FindingsArgs, LoopArgs, RejectArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::finding_line;
+use crate::run::{self, Watching, print};
+use crate::style::{Style, one_line};
+use crate::{follow, loops};
+
+pub async fn approve(context: &Context, args: &ApproveArgs) -> Result<Exit, Failure> {
+    rule(context, &args.name, windlass_core::machine::Input::Approve, args.watching()).await
+}
+
+pub async fn reject(context: &Context, args: &RejectArgs) -> Result<Exit, Failure> {
+    let reason = args.reason.clone();
+    rule(context, &args.name, windlass_core::machine::Input::Reject { reason }, args.watching()).await
+}
+
+/// Takes the loop, gives it a person's word, and drives it where that means more work.
+async fn rule(
+    context: &Context,
+    name: &str,
+    input: windlass_core::machine::Input,
+    watching: Watching,
+) -> Result<Exit, Failure> {
+    let engine = context.engine().await?;
+    let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
+    let listed = loops::find(&engine, project.as_deref(), name).await?;
+    let mut held = engine.take(&loops::id(&listed)).await?;
+    let seen = held.state.seq;
+    if let Err(error) = engine.apply(&mut held, &input).await {
+        engine.release(held).await?;
+        return Err(error.into());
+    }
+    match held.state.status {
+        Status::Running | Status::Waiting { .. } => run::go(context, &engine, held, watching, seen).await,
+        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {
+            let state = held.state.clone();
+            engine.release(held).await?;
+            if watching.json {
+                let view = windlass_engine::view::LoopView::of(&state);
+                print(&format!("{}\n", serde_json::to_string(&view).unwrap_or_default()));
+            } else {
+                print(&crate::status::summary(&state, state.status.name(), Style::for_stdout()));
+            }
+            Ok(Exit::of_status(state.status.name()))
+        }
+    }
+}
+
+pub async fn findings(context: &Context, args: &FindingsArgs) -> Result<Exit, Failure> {
+    let state = state_of(context, &args.name).await?;
+    let found: Vec<&Finding> = match &state.review {
+        Some(review) => review.findings.all().iter().filter(|finding| args.all || finding.is_open()).collect(),
+        None => Vec::new(),
+    };
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string(&found).unwrap_or_else(|_| "[]".to_owned())));
+        return Ok(Exit::Completed);
+    }
+    let style = Style::for_stdout();
+    let mut text = String::new();
+    for finding in &found {
+        let line = finding_line(finding);
+        let line = if finding.is_open() { style.warn(&line) } else { style.dim(&format!("{line} (resolved)")) };
+        let _ = writeln!(text, "{}", line.trim_start());
+        for detail in finding.description.lines().skip(1).chain(finding.scenario.iter().flat_map(|text| text.lines())) {
+            let _ = writeln!(text, "    {}", one_line(detail, 200));
+        }
+    }
+    if found.is_empty() {
+        let none = match (&state.review, args.all) {
+            (None, _) => "nobody reviews this loop: --recipe audited or milestone has a reviewer\n",
+            (Some(_), true) => "no findings\n",
+            (Some(_), false) => "no open findings; --all shows the resolved ones too\n",
+        };
+        text.push_str(none);
+    }
+    print(&text);
+    Ok(Exit::Completed)
+}
+
+async fn state_of(context: &Context, name: &str) -> Result<LoopState, Failure> {
+    let none = || Failure::usage("there are no loops yet", "start one with `windlass run`");
+    let engine = context.reader().await?.ok_or_else(none)?;
+    let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
+    let listed = loops::find(&engine, project.as_deref(), name).await?;
+    follow::state(&engine, &loops::id(&listed)).await
+}
+
+/// Pauses a loop and says how a person enters its place.
+pub async fn takeover(context: &Context, args: &LoopArgs) -> Result<Exit, Failure> {
+    let engine = context.engine().await?;
+    let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
+    let listed = loops::find(&engine, project.as_deref(), &args.name).await?;
+    let id = loops::id(&listed);
+    let state = follow::state(&engine, &id).await?;
+    if let Status::Running | Status::Waiting { .. } = state.status {
+        match engine.command(&id, &Command::Pause { now: true }).await? {
+            Answer::Accepted | Answer::Done { .. } => {}
+            Answer::Refused { message } => {
+                return Err(Failure::usage(
+                    format!("{}: {message}", args.name),
+                    "`windlass status` shows how it stands",
+                ));
+            }
+        }
+    }
+    let state = follow::state(&engine, &id).await?;
+    let mut text = format!("{} is {}; nothing of it runs\n", state.name, state.status.name());
+    let dir = state.workspace_dir().unwrap_or(&state.project);
+    let _ = writeln!(text, "  files    cd {}", shlex::try_quote(dir).unwrap_or_else(|_| dir.into()));
+    for (role, session) in &state.sessions {
+        if let Some(words) = windlass_agents::takeover(&state.agent(*role).profile, session) {
+            let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+            let _ = writeln!(text, "  {:<8} {line}", word(*role));
+        }
+    }
+    let _ = writeln!(text, "  go on    windlass resume {}", state.name);
+    print(&text);
+    Ok(Exit::Completed)
+}
+
+fn word(role: Role) -> &'static str {
+    role.name()
+}

@@ -1,0 +1,573 @@
+//! What a reviewer says, and what follows from it: the next section, mending, the end, a person.
+
+use super::{Batch, Refusal};
+use crate::agent::{TurnOutcome, TurnReport};
+use crate::findings::{FindingRefusal, NewFinding};
+use crate::ids::{Role, TurnKey};
+use crate::machine::effect::later;
+use crate::machine::event::{Event, RefusedBecause};
+use crate::machine::input::{Act, CheckpointReport};
+use crate::machine::review::{Aim, Ruling, Said, SkippedBecause};
+use crate::machine::state::{Phase, Wish};
+use crate::milestone::Milestone;
+use crate::plan::Plan;
+use crate::review::{self, Audit, AuditVerdict, Report, SectionSummary, Verdict};
+use crate::spec::{CommitPolicy, OnFailure, ReviewKind};
+use crate::stop::{End, PauseReason, Status, StopReason};
+
+use super::turn::back_off_ms;
+
+/// An answer that cannot be read is asked for once more.
+const MOST_UNREADABLE: usize = 2;
+
+impl Batch {
+    /// Splits the plan into its sections, once; a loop without one has its goal for a plan.
+    pub(super) fn plan_once(&mut self) {
+        let Some((spec, review)) = self.state.reviewed() else { return };
+        if review.plan.is_some() || spec.planning {
+            return;
+        }
+        let text = self.state.spec.context.plan.as_deref().unwrap_or(&self.state.spec.goal);
+        // A plan that cannot be read is refused before the loop is made; a goal is one section whatever is in it.
+        let plan = match &self.state.spec.context.plan {
+            Some(_) => Plan::parse(text).unwrap_or_else(|_| Plan::whole(text)),
+            None => Plan::whole(text),
+        };
+        self.planned(plan);
+    }
+
+    fn planned(&mut self, plan: Plan) {
+        let single = plan.count() <= 1 && !self.state.accepts_features();
+        self.push(Event::Planned { plan: Box::new(plan) });
+        // The audit of the only section is the audit of the whole.
+        if single {
+            self.push(Event::AimChanged { aim: Aim::Whole });
+        }
+    }
+
+    /// What comes after a turn that is closed, in the order of things: a plan, a review, the post-action, more work.
+    pub(super) fn next_step(&mut self) {
+        let Some((spec, review)) = self.state.reviewed() else { return self.next_iteration() };
+        if spec.planning && review.plan.is_none() {
+            self.start_side_turn(Phase::Plan, Role::Planner);
+        } else if review.due {
+            self.start_review();
+        } else if review.finishing {
+            self.start_side_turn(Phase::PostAction, Role::Finisher);
+        } else {
+            self.next_iteration();
+        }
+    }
+
+    /// The coder's turn is committed and judged by the gates.
+    pub(super) fn after_work(&mut self) {
+        match self.not_worth_a_review() {
+            None => self.start_review(),
+            Some(because) => {
+                self.push(Event::ReviewSkipped { iteration: self.state.iteration, because: because.clone() });
+                match because {
+                    SkippedBecause::Gates { .. } => self.mend(),
+                    SkippedBecause::NothingChanged => self.reject_or_mend("nothing was changed"),
+                    SkippedBecause::UnknownCommit { commit } => {
+                        self.reject_or_mend(&format!("the report names the commit {commit}, which was not made"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn not_worth_a_review(&self) -> Option<SkippedBecause> {
+        let failing = self.state.blocking_gates();
+        if !failing.is_empty() {
+            return Some(SkippedBecause::Gates { failing });
+        }
+        let (spec, review) = self.state.reviewed()?;
+        let last = self.state.iterations.last()?;
+        if !self.state.differs_from_base() {
+            return Some(SkippedBecause::NothingChanged);
+        }
+        match spec.kind {
+            ReviewKind::Audit => None,
+            ReviewKind::Acceptance => {
+                let Some(Report::Feature(report)) = &review.report else { return None };
+                let made = &last.checkpoint;
+                if made.files_changed == 0 && made.agent_commits.is_empty() {
+                    return Some(SkippedBecause::NothingChanged);
+                }
+                let commit = report.commit.as_ref().filter(|_| self.state.spec.commit == CommitPolicy::Agent)?;
+                let is = |known: &String| known.starts_with(commit.as_str());
+                let known = made.agent_commits.iter().any(is) || made.commit.as_ref().is_some_and(is);
+                (!known).then(|| SkippedBecause::UnknownCommit { commit: commit.clone() })
+            }
+        }
+    }
+
+    fn start_review(&mut self) {
+        let Some((spec, _)) = self.state.reviewed() else { return };
+        let role = spec.kind.role();
+        self.start_side_turn(Phase::Review, role);
+    }
+
+    /// A turn that is not the coder's: it takes no iteration, but time and money.
+    fn start_side_turn(&mut self, phase: Phase, role: Role) {
+        if self.state.phase != phase {
+            self.enter(phase);
+        }
+        if let Some(limit) = StopReason::spent_limit(&self.state, self.now) {
+            return self.limit_reached(limit);
+        }
+        let key = self.state.next_key(role);
+        self.pause_or(|batch| batch.start_turn(key, false));
+    }
+
+    /// A reviewer, planner or finisher ended its turn, in whatever way.
+    pub(super) fn side_turn_closed(&mut self, turn: TurnKey, report: &TurnReport) {
+        match turn.role {
+            Role::Auditor | Role::Acceptor | Role::Planner if !report.outcome.is_finished() => {
+                self.side_turn_failed(turn.role, &report.outcome);
+            }
+            Role::Auditor => self.audited(turn, report),
+            Role::Acceptor => self.judged_by_acceptor(turn, report),
+            Role::Planner => self.plan_written(turn, report),
+            Role::Finisher => return self.enter(Phase::Checkpoint),
+            Role::Coder | Role::Summariser => {}
+        }
+        if self.state.wish == Some(Wish::Stop) && self.state.is_open() {
+            self.stop_loop(StopReason::Cancelled);
+        }
+    }
+
+    fn side_turn_failed(&mut self, role: Role, outcome: &TurnOutcome) {
+        let message = outcome.failure();
+        let retries = match self.state.spec.on_failure {
+            OnFailure::Retry { times } => times,
+            OnFailure::Stop | OnFailure::Continue | OnFailure::CountAsRejection => 0,
+        };
+        let failures = self.state.counters.failures;
+        if role == Role::Acceptor {
+            let reason = format!("the acceptor gave no verdict: {message}");
+            return self.rejected(self.state.last_keys[&role], reason);
+        }
+        if failures <= retries {
+            let until = later(self.now, back_off_ms(failures.saturating_sub(1)));
+            return self.wait(until, format!("the {role} failed: {message}"));
+        }
+        if self.fall_back(role, &message) {
+            return self.pause_or(Self::prepare);
+        }
+        self.stop_loop(self.gave_up(role, message));
+    }
+
+    fn gave_up(&self, role: Role, message: String) -> StopReason {
+        let whole = self.state.review.as_ref().is_some_and(|review| review.aim == Aim::Whole);
+        match role {
+            Role::Auditor | Role::Acceptor if whole => StopReason::FinalAuditRetryExhausted { message },
+            Role::Auditor | Role::Acceptor => StopReason::AuditRetryExhausted { message },
+            Role::Coder | Role::Summariser | Role::Planner | Role::Finisher => StopReason::AgentFailed { message },
+        }
+    }
+
+    /// The answer says nothing that could be acted upon. It is asked for once more in the same session.
+    fn unreadable(&mut self, turn: TurnKey, why: String) {
+        self.push(Event::AnswerUnreadable { turn, why: why.clone() });
+        let times = self.state.review.as_ref().map_or(0, |review| review.unreadable.len());
+        if times < MOST_UNREADABLE {
+            let phase = self.state.phase;
+            return self.start_side_turn(phase, turn.role);
+        }
+        let message = format!("the {} was asked twice, and its answer could not be read: {why}", turn.role);
+        if turn.role == Role::Acceptor {
+            return self.rejected(turn, message);
+        }
+        if self.fall_back(turn.role, &message) {
+            return self.pause_or(Self::prepare);
+        }
+        self.stop_loop(self.gave_up(turn.role, message));
+    }
+
+    fn plan_written(&mut self, turn: TurnKey, report: &TurnReport) {
+        match Plan::parse(report.answer.as_deref().unwrap_or_default()) {
+            Ok(plan) => {
+                self.planned(plan);
+                self.pause_or(Self::next_iteration);
+            }
+            Err(error) => self.unreadable(turn, format!("{error} ({})", error.hint())),
+        }
+    }
+
+    fn audited(&mut self, turn: TurnKey, report: &TurnReport) {
+        let answer = report.answer.as_deref().unwrap_or_default();
+        let said = self.state.review.as_ref().and_then(|review| review.said.clone());
+        let said = match said {
+            Some(said) => said,
+            None => match review::read_audit(answer) {
+                Ok(audit) => match self.take_audit(turn, audit, review::section_summary(answer)) {
+                    Ok(said) => said,
+                    Err(why) => return self.unreadable(turn, why),
+                },
+                Err(error) => return self.unreadable(turn, error.to_string()),
+            },
+        };
+        let open = self.state.blocking_findings();
+        let section = self.state.review.as_ref().and_then(|review| review.section_number());
+        let (ruling, summary) = match said {
+            Said::Clean { summary: None } if section.is_some() && open.is_empty() => {
+                return self.unreadable(turn, "a clean section needs a summary of what was done in it".to_owned());
+            }
+            Said::Clean { summary } if open.is_empty() => (Ruling::Clean, summary),
+            // What is open blocks, whatever else is said.
+            Said::Clean { .. } => (Ruling::Dirty { open }, None),
+            Said::Dirty if open.is_empty() => {
+                let why = "the verdict is dirty, but no finding is open that blocks: write down what is wrong";
+                return self.unreadable(turn, why.to_owned());
+            }
+            Said::Dirty => (Ruling::Dirty { open }, None),
+            Said::Accepted | Said::Rejected { .. } => {
+                return self.unreadable(turn, "an auditor says clean or dirty".to_owned());
+            }
+        };
+        self.push(Event::Reviewed { turn, ruling: ruling.clone(), summary: summary.clone() });
+        match ruling {
+            Ruling::Clean if section.is_some() => self.enter(Phase::Seal),
+            Ruling::Clean | Ruling::Accepted => self.agreed(),
+            Ruling::Dirty { .. } | Ruling::Rejected { .. } => self.mend(),
+        }
+    }
+
+    /// Writes down what the auditor's block says; an id that nobody knows makes the block unreadable.
+    fn take_audit(&mut self, turn: TurnKey, answer: Audit, summary: Option<SectionSummary>) -> Result<Said, String> {
+        let section = self.state.review.as_ref().and_then(|review| review.section_number());
+        for id in &answer.resolved {
+            self.resolve_finding(turn, id).map_err(|refusal| refusal.to_string())?;
+        }
+        for finding in answer.findings {
+            match self.write_finding(turn, &finding.in_section(section)) {
+                // It is open already, which is what was meant.
+                Ok(()) | Err(Refusal::Finding(FindingRefusal::Duplicate { .. })) => {}
+                Err(refusal) => return Err(refusal.to_string()),
+            }
+        }
+        for adjustment in &answer.plan_adjustments {
+            self.adjust_plan(turn, adjustment.section, &adjustment.body, &adjustment.rationale)
+                .map_err(|refusal| refusal.to_string())?;
+        }
+        Ok(match answer.verdict {
+            AuditVerdict::Clean => Said::Clean { summary: answer.section_summary.or(summary) },
+            AuditVerdict::Dirty => Said::Dirty,
+        })
+    }
+
+    fn judged_by_acceptor(&mut self, turn: TurnKey, report: &TurnReport) {
+        let said = self.state.review.as_ref().and_then(|review| review.said.clone());
+        let ruling = match said {
+            Some(Said::Accepted) => Ruling::Accepted,
+            Some(Said::Rejected { reason }) => Ruling::Rejected { reason },
+            Some(Said::Clean { .. } | Said::Dirty) | None => match report.verdict.clone() {
+                Some(Verdict::Accepted) => Ruling::Accepted,
+                Some(Verdict::Rejected { reason }) => Ruling::Rejected { reason },
+                Some(Verdict::Unclear { why }) => return self.unreadable(turn, why),
+                None => return self.unreadable(turn, "there is no answer".to_owned()),
+            },
+        };
+        match ruling {
+            Ruling::Accepted | Ruling::Clean => self.accepted(turn),
+            Ruling::Rejected { reason } => self.rejected(turn, reason),
+            Ruling::Dirty { .. } => self.mend(),
+        }
+    }
+
+    fn accepted(&mut self, turn: TurnKey) {
+        let whole = self.state.review.as_ref().is_some_and(|review| review.aim == Aim::Whole);
+        self.push(Event::Reviewed { turn, ruling: Ruling::Accepted, summary: None });
+        if whole {
+            self.agreed();
+        } else {
+            self.go_on_working();
+        }
+    }
+
+    /// The acceptor's no to a feature counts; its no to the whole only sends the developer back.
+    fn rejected(&mut self, turn: TurnKey, reason: String) {
+        let whole = self.state.review.as_ref().is_some_and(|review| review.aim == Aim::Whole);
+        self.push(Event::Reviewed { turn, ruling: Ruling::Rejected { reason }, summary: None });
+        if whole {
+            self.push(Event::AimChanged { aim: Aim::Section { number: 1 } });
+            self.go_on_working();
+        } else {
+            self.ask_after_rejections();
+        }
+    }
+
+    /// What the engine itself finds wanting counts as a rejection where rejections are counted.
+    pub(super) fn reject_or_mend(&mut self, reason: &str) {
+        if !self.state.accepts_features() {
+            return self.mend();
+        }
+        self.push(Event::RejectedUnseen { iteration: self.state.iteration, reason: reason.to_owned() });
+        self.ask_after_rejections();
+    }
+
+    /// Counts a failed turn of the coder as a rejection; whether that was one too many.
+    pub(super) fn rejects_failure(&mut self, message: &str) -> bool {
+        self.push(Event::RejectedUnseen {
+            iteration: self.state.iteration,
+            reason: format!("the turn failed: {message}"),
+        });
+        let asks = self.state.reviewed().is_some_and(|(spec, review)| review.rejections >= spec.max_rejections);
+        if asks {
+            self.ask_after_rejections();
+        }
+        asks
+    }
+
+    fn ask_after_rejections(&mut self) {
+        let Some((spec, review)) = self.state.reviewed() else { return };
+        if review.rejections >= spec.max_rejections {
+            let reasons = review.reasons.clone();
+            self.push(Event::LoopPaused { why: PauseReason::Rejections { reasons } });
+        } else {
+            self.go_on_working();
+        }
+    }
+
+    fn mend(&mut self) {
+        self.watch_progress();
+        if self.state.is_open() {
+            self.go_on_working();
+        }
+    }
+
+    fn go_on_working(&mut self) {
+        self.next_iteration();
+    }
+
+    /// The section's own commit is made.
+    pub(super) fn sealed(&mut self, section: u32, checkpoint: &CheckpointReport) -> Result<(), Refusal> {
+        self.expect_running(Phase::Seal)?;
+        let number = self.state.review.as_ref().and_then(|review| review.section_number());
+        if number != Some(section) {
+            return Err(Refusal::Stale);
+        }
+        let title = self.state.review.as_ref().and_then(|review| review.section()).map(|section| section.title.clone());
+        self.push(Event::SectionFinished { section, title: title.unwrap_or_default(), checkpoint: checkpoint.clone() });
+        let count = self.state.review.as_ref().map_or(0, |review| review.section_count());
+        if section < count {
+            self.push(Event::AimChanged { aim: Aim::Section { number: section + 1 } });
+            self.stop_or(Self::go_on_working);
+        } else {
+            self.push(Event::AimChanged { aim: Aim::Whole });
+            self.stop_or(Self::judge_whole);
+        }
+        Ok(())
+    }
+
+    fn stop_or(&mut self, otherwise: impl FnOnce(&mut Self)) {
+        if self.state.wish == Some(Wish::Stop) {
+            self.enter(Phase::Decide);
+            self.stop_loop(StopReason::Cancelled);
+        } else {
+            otherwise(self);
+        }
+    }
+
+    /// The last review looks at a commit that every gate has passed.
+    pub(super) fn judge_whole(&mut self) {
+        self.enter(Phase::Gates);
+        if self.state.next_gate().is_none() {
+            self.after_work();
+        }
+    }
+
+    /// The reviewer agrees to all of it.
+    fn agreed(&mut self) {
+        let iteration = self.state.iteration;
+        if self.state.undelivered_steering().next().is_some() {
+            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
+            return self.go_on_working();
+        }
+        let wants_more = self
+            .state
+            .reviewed()
+            .is_some_and(|(spec, review)| spec.post_action.is_some() && review.post_action.is_none());
+        if wants_more {
+            self.start_side_turn(Phase::PostAction, Role::Finisher);
+        } else {
+            self.complete();
+        }
+    }
+
+    /// The post-action is over, well or not: it cannot cost what was accepted.
+    pub(super) fn finisher_closed(&mut self, report: &TurnReport) {
+        let summary = report.answer.clone().filter(|_| report.outcome.is_finished()).unwrap_or_default();
+        self.push(Event::PostActionEnded { summary, commit: self.state.head_commit().map(str::to_owned) });
+        let changed =
+            self.state.review.as_ref().is_some_and(|review| review.agreed.as_deref() != self.state.head_commit());
+        if changed && !self.state.spec.gates.is_empty() {
+            self.enter(Phase::Gates);
+        } else {
+            self.complete();
+        }
+    }
+
+    /// The gates have judged what the post-action left.
+    pub(super) fn after_post_action(&mut self) {
+        let failing = self.state.failing_gates();
+        if failing.is_empty() {
+            return self.complete();
+        }
+        self.push(Event::PostActionRefused { failing });
+        self.enter(Phase::Undo);
+    }
+
+    pub(super) fn undone(&mut self, commit: &str, tree: &str, saved: Option<&str>) -> Result<(), Refusal> {
+        self.expect_running(Phase::Undo)?;
+        self.push(Event::PostActionUndone {
+            commit: commit.to_owned(),
+            tree: tree.to_owned(),
+            saved: saved.map(str::to_owned),
+        });
+        self.complete();
+        Ok(())
+    }
+
+    fn complete(&mut self) {
+        let asks = self.state.spec.review.as_ref().is_some_and(|review| review.human_review);
+        if asks {
+            self.enter(Phase::Decide);
+            self.push(Event::LoopPaused { why: PauseReason::Review });
+        } else {
+            self.stop_loop(StopReason::Completed);
+        }
+    }
+
+    /// What is accepted already stays accepted; what is not is measured by the new text.
+    pub(super) fn amend_milestone(&mut self, milestone: &Milestone) -> Result<(), Refusal> {
+        match &self.state.status {
+            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        }
+        if !self.state.accepts_features() {
+            return Err(Refusal::NotReviewed);
+        }
+        self.push(Event::MilestoneAmended { milestone: Box::new(milestone.clone()) });
+        Ok(())
+    }
+
+    /// A person agrees: to the whole, or, after too many rejections, to what was rejected last.
+    pub(super) fn approve(&mut self) -> Result<(), Refusal> {
+        match &self.state.status {
+            Status::Paused { why: PauseReason::Review } => {
+                self.push(Event::PersonRuled { approved: true, reason: None });
+                self.stop_loop(StopReason::Completed);
+                Ok(())
+            }
+            Status::Paused { why: PauseReason::Rejections { .. } } => {
+                self.push(Event::PersonRuled { approved: true, reason: None });
+                self.prepare();
+                Ok(())
+            }
+            Status::Ended { end } => Err(Refusal::Ended { end: *end }),
+            Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } => {
+                Err(Refusal::NothingToRule)
+            }
+        }
+    }
+
+    pub(super) fn reject(&mut self, reason: &str) -> Result<(), Refusal> {
+        match &self.state.status {
+            Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
+                self.push(Event::PersonRuled { approved: false, reason: Some(reason.to_owned()) });
+                self.prepare();
+                Ok(())
+            }
+            Status::Ended { end } => Err(Refusal::Ended { end: *end }),
+            Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } => {
+                Err(Refusal::NothingToRule)
+            }
+        }
+    }
+
+    /// Something that an agent does through the engine while its turn is under way.
+    pub(super) fn act(&mut self, turn: TurnKey, act: &Act) -> Result<(), Refusal> {
+        self.expect_turn(turn)?;
+        if self.state.review.is_none() {
+            return Err(Refusal::NotReviewed);
+        }
+        match act {
+            Act::WriteFinding { finding } => self.as_role(turn, Role::Auditor)?.write_finding(turn, finding),
+            Act::ResolveFinding { id } => self.as_role(turn, Role::Auditor)?.resolve_finding(turn, id),
+            Act::AdjustPlan { section, body, rationale } => {
+                self.as_role(turn, Role::Auditor)?.adjust_plan(turn, *section, body, rationale)
+            }
+            Act::Say { verdict } => {
+                match verdict {
+                    Said::Clean { .. } | Said::Dirty => self.as_role(turn, Role::Auditor)?,
+                    Said::Accepted | Said::Rejected { .. } => self.as_role(turn, Role::Acceptor)?,
+                };
+                self.push(Event::VerdictGiven { turn, verdict: verdict.clone() });
+                Ok(())
+            }
+            Act::Report { text } => {
+                self.as_role(turn, Role::Coder)?;
+                let report = Report::read(text, "");
+                self.push(Event::Reported { turn, report: Box::new(report) });
+                Ok(())
+            }
+            Act::Ask { question, default } => {
+                self.push(Event::QuestionDeferred { turn, question: question.clone(), default: default.clone() });
+                Ok(())
+            }
+        }
+    }
+
+    fn as_role(&mut self, turn: TurnKey, role: Role) -> Result<&mut Self, Refusal> {
+        if turn.role == role { Ok(self) } else { Err(Refusal::NotYourRole { role: turn.role }) }
+    }
+
+    fn write_finding(&mut self, turn: TurnKey, new: &NewFinding) -> Result<(), Refusal> {
+        let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
+        let mut new = new.clone();
+        if new.section.is_none() {
+            new.section = review.section_number();
+        }
+        let finding = review.findings.check(&new, turn, self.state.workspace_dir())?;
+        self.push(Event::FindingWritten { turn, finding });
+        Ok(())
+    }
+
+    fn resolve_finding(&mut self, turn: TurnKey, which: &str) -> Result<(), Refusal> {
+        let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
+        let id = review.findings.to_resolve(which, self.state.workspace_dir())?;
+        self.push(Event::FindingResolved { turn, id });
+        Ok(())
+    }
+
+    fn adjust_plan(&mut self, turn: TurnKey, section: u32, body: &str, rationale: &str) -> Result<(), Refusal> {
+        let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
+        let current = review.section_number().unwrap_or_else(|| review.section_count() + 1);
+        let Some(plan) = &review.plan else { return Err(Refusal::NotReviewed) };
+        let adjustment = plan.adjust(section, body, rationale, current)?;
+        self.push(Event::PlanAdjusted { turn, adjustment });
+        Ok(())
+    }
+
+    /// What the coder says of its own turn.
+    pub(super) fn note_report(&mut self, turn: TurnKey, report: &TurnReport) {
+        if turn.role != Role::Coder || !self.state.accepts_features() {
+            return;
+        }
+        let told = self.state.review.as_ref().is_some_and(|review| review.report.is_some());
+        if let (false, Some(report)) = (told, &report.developer) {
+            self.push(Event::Reported { turn, report: Box::new(report.clone()) });
+        }
+        let Some(review) = &self.state.review else { return };
+        let aim = match &review.report {
+            Some(Report::AllFeaturesComplete { .. }) => Aim::Whole,
+            Some(Report::Feature(_) | Report::Unparsed { .. }) | None => Aim::Section { number: 1 },
+        };
+        if aim != review.aim {
+            self.push(Event::AimChanged { aim });
+        }
+    }
+}

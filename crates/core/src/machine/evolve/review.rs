@@ -1,0 +1,239 @@
+//! The fold of what happens around a review.
+
+use super::watch_sameness;
+use crate::agent::TurnReport;
+use crate::ids::{Role, TurnKey};
+use crate::machine::event::{Event, Opener};
+use crate::machine::review::{
+    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, PostActionRecord, Review, Ruling,
+};
+use crate::machine::state::{LoopState, Phase};
+use crate::review::{self, Report};
+use crate::stop::{PauseReason, Status};
+
+pub(super) fn phase_entered(state: &mut LoopState, phase: Phase) {
+    let Some(review) = &mut state.review else { return };
+    review.due |= phase == Phase::Review;
+    review.finishing |= phase == Phase::PostAction;
+}
+
+pub(super) fn opened(state: &mut LoopState, by: Opener) {
+    let asked = match &state.status {
+        Status::Paused { why: PauseReason::Rejections { .. } } => true,
+        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => {
+            false
+        }
+    };
+    let Some(review) = &mut state.review else { return };
+    review.unreadable.clear();
+    if asked || by == Opener::Restart {
+        review.forget_rejections();
+    }
+}
+
+pub(super) fn turn_started(state: &mut LoopState, key: TurnKey) {
+    let head = state.head_commit().map(str::to_owned);
+    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
+    let Some(review) = &mut state.review else { return };
+    // A verdict belongs to the turn it was given in.
+    review.said = None;
+    if key.role == Role::Coder {
+        review.report = None;
+        review.decisions = None;
+        review.started_at.get_or_insert((head, tree));
+    }
+}
+
+pub(super) fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
+    let Some(review) = &mut state.review else { return };
+    if key.role == Role::Coder {
+        state.last_work = Some(report.clone());
+        review.decisions = report.answer.as_deref().and_then(review::coder_decisions);
+    }
+}
+
+/// What a person said has reached the coder.
+pub(super) fn checkpointed(state: &mut LoopState) {
+    if let Some(review) = &mut state.review {
+        review.direction = None;
+    }
+}
+
+pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
+    let Some(review) = &mut state.review else { return };
+    review.due = false;
+    review.finishing = false;
+    review.unreadable.clear();
+    review.post_action = None;
+    review.agreed = None;
+    review.started_at = None;
+    review.finished.retain(|section| section.iteration <= to_iteration);
+    review.accepted.retain(|feature| feature.iteration <= to_iteration);
+    if let Some(plan) = &review.plan
+        && plan.count() > 1
+    {
+        let next = review.finished.last().map_or(1, |section| section.number + 1);
+        review.aim = if next > plan.count() { Aim::Whole } else { Aim::Section { number: next } };
+    }
+}
+
+pub(super) fn apply(state: &mut LoopState, event: &Event) {
+    let iteration = state.iteration;
+    let head = state.head_commit().map(str::to_owned);
+    let Some(review) = &mut state.review else { return };
+    match event {
+        Event::Planned { plan } => {
+            review.plan = Some((**plan).clone());
+            review.unreadable.clear();
+        }
+        Event::MilestoneAmended { milestone } => {
+            if let Some(spec) = &mut state.spec.review {
+                spec.milestone = Some((**milestone).clone());
+            }
+        }
+        Event::AimChanged { aim } => {
+            review.aim = *aim;
+            review.started_at = None;
+        }
+        Event::FindingWritten { finding, .. } => review.findings.put(finding.clone()),
+        Event::FindingResolved { turn, id } => review.findings.close(*id, *turn),
+        Event::PlanAdjusted { adjustment, .. } => {
+            if let Some(plan) = &mut review.plan {
+                plan.apply(adjustment);
+            }
+            review.adjustments.push(adjustment.clone());
+        }
+        Event::VerdictGiven { verdict, .. } => review.said = Some(verdict.clone()),
+        Event::Reported { report, .. } => review.report = Some((**report).clone()),
+        Event::QuestionDeferred { turn, question, default } => review.questions.push(DeferredQuestion {
+            turn: *turn,
+            question: question.clone(),
+            default: default.clone(),
+        }),
+        Event::ReviewSkipped { because, .. } => {
+            review.due = false;
+            review.skipped = Some(because.clone());
+        }
+        Event::AnswerUnreadable { why, .. } => review.unreadable.push(why.clone()),
+        Event::Reviewed { turn, ruling, summary } => {
+            review.summary.clone_from(summary);
+            reviewed(state, *turn, ruling);
+        }
+        Event::RejectedUnseen { reason, .. } => {
+            review.due = false;
+            review.rejected(reason);
+        }
+        Event::SectionFinished { section, title, checkpoint } => {
+            review.finished.push(FinishedSection {
+                number: *section,
+                title: title.clone(),
+                iteration,
+                commit: checkpoint.commit.clone(),
+                summary: review.summary.take().unwrap_or_default(),
+            });
+            if let Some(workspace) = &mut state.workspace {
+                if checkpoint.commit.is_some() {
+                    workspace.head_commit.clone_from(&checkpoint.commit);
+                }
+                workspace.tree.clone_from(&checkpoint.tree);
+            }
+        }
+        Event::PostActionEnded { summary, commit } => {
+            review.finishing = false;
+            review.post_action =
+                Some(PostActionRecord { summary: summary.clone(), commit: commit.clone(), undone_for: Vec::new() });
+        }
+        Event::PostActionRefused { failing } => {
+            if let Some(record) = &mut review.post_action {
+                record.undone_for.clone_from(failing);
+            }
+        }
+        Event::PostActionUndone { commit, tree, .. } => {
+            if let Some(record) = &mut review.post_action {
+                record.commit = None;
+            }
+            if let Some(workspace) = &mut state.workspace {
+                workspace.head_commit = Some(commit.clone());
+                workspace.tree.clone_from(tree);
+            }
+        }
+        Event::PersonRuled { approved, reason } => {
+            // Approving the whole says nothing of a single feature; overruling the reviewer does.
+            if *approved && review.rejections > 0 {
+                accept_feature(review, iteration, head);
+            }
+            review.forget_rejections();
+            review.direction.clone_from(reason);
+            // What was agreed to is worked at once more.
+            review.post_action = None;
+            state.status = Status::Running;
+        }
+        Event::LoopCreated { .. }
+        | Event::LoopOpened { .. }
+        | Event::DriverAttached
+        | Event::PhaseEntered { .. }
+        | Event::WorkspaceOpened { .. }
+        | Event::IterationStarted { .. }
+        | Event::TurnStarted { .. }
+        | Event::SessionFound { .. }
+        | Event::TurnInterrupted { .. }
+        | Event::TurnEnded { .. }
+        | Event::SessionLost { .. }
+        | Event::AgentChanged { .. }
+        | Event::WorkspaceSetUp
+        | Event::Summarised { .. }
+        | Event::Checkpointed { .. }
+        | Event::GateEnded { .. }
+        | Event::IterationJudged { .. }
+        | Event::ClaimRefused { .. }
+        | Event::ProgressStalled { .. }
+        | Event::WaitStarted { .. }
+        | Event::WaitEnded
+        | Event::PauseRequested { .. }
+        | Event::LoopPaused { .. }
+        | Event::StopRequested
+        | Event::SteeringQueued { .. }
+        | Event::RolledBack { .. }
+        | Event::LoopStopped { .. } => {}
+    }
+}
+
+fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling) {
+    let head = state.head_commit().map(str::to_owned);
+    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
+    let Some(review) = &mut state.review else { return };
+    review.due = false;
+    review.said = None;
+    review.skipped = None;
+    review.unreadable.clear();
+    review.last = Some((turn, ruling.clone()));
+    let whole = review.aim == Aim::Whole;
+    match ruling {
+        Ruling::Clean | Ruling::Dirty { .. } => review.findings.audited(),
+        Ruling::Accepted if !whole => accept_feature(review, turn.iteration, head.clone()),
+        Ruling::Accepted | Ruling::Rejected { .. } => {}
+    }
+    match ruling {
+        Ruling::Clean | Ruling::Accepted => {
+            review.forget_rejections();
+            if whole {
+                review.agreed = head;
+                review.agreed_tree = Some(tree.clone());
+                state.claims.made += 1;
+            }
+            state.counters.same = 0;
+        }
+        Ruling::Dirty { open } => watch_sameness(&mut state.counters, tree, open),
+        Ruling::Rejected { reason } if !whole => review.rejected(reason),
+        // Said of the whole it is told to the developer, and counts by the turns it takes.
+        Ruling::Rejected { .. } => {}
+    }
+}
+
+fn accept_feature(review: &mut Review, iteration: u32, commit: Option<String>) {
+    let (id, feature) = match &review.report {
+        Some(Report::Feature(report)) => (report.feature_id.clone(), report.feature.clone()),
+        Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => (None, String::new()),
+    };
+    review.accepted.push(AcceptedFeature { iteration, id, feature, commit });
+}

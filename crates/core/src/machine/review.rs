@@ -1,0 +1,259 @@
+//! What a reviewed loop is about: its plan, what was found and said, and where in all that the loop is.
+
+use serde::{Deserialize, Serialize};
+
+use super::state::LoopState;
+use crate::findings::{Findings, Scope};
+use crate::ids::{Role, TurnKey};
+use crate::plan::{Adjustment, Plan, Section};
+use crate::review::{CoderDecisions, Report, SectionSummary};
+use crate::spec::{ReviewKind, ReviewSpec};
+
+/// The reasons that are kept for a person who has to say how to go on.
+const REASONS_KEPT: usize = 3;
+
+/// What the coder works at and the reviewer looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Aim {
+    /// One section of the plan, or one feature after the other.
+    Section { number: u32 },
+    /// All that was done since the base. A coder's turn with this aim only mends.
+    Whole,
+}
+
+/// What a reviewer's turn came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Ruling {
+    /// Nothing is open that blocks.
+    Clean,
+    /// These findings block.
+    Dirty {
+        open: Vec<String>,
+    },
+    Accepted,
+    Rejected {
+        reason: String,
+    },
+}
+
+/// Why no reviewer was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SkippedBecause {
+    Gates {
+        failing: Vec<String>,
+    },
+    NothingChanged,
+    /// The report names a commit that the turn did not make.
+    UnknownCommit {
+        commit: String,
+    },
+}
+
+/// What a reviewer said through a tool, before its turn is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Said {
+    Clean {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<SectionSummary>,
+    },
+    Dirty,
+    Accepted,
+    Rejected {
+        reason: String,
+    },
+}
+
+/// A section that the auditor found clean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FinishedSection {
+    pub number: u32,
+    pub title: String,
+    pub iteration: u32,
+    pub commit: Option<String>,
+    pub summary: SectionSummary,
+}
+
+/// A feature that the acceptor accepted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AcceptedFeature {
+    pub iteration: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub feature: String,
+    pub commit: Option<String>,
+}
+
+/// A question that nobody was there to answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeferredQuestion {
+    pub turn: TurnKey,
+    pub question: String,
+    /// What the agent goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+/// What became of the post-action.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PostActionRecord {
+    /// The agent's last message, as it is; empty where it did not end well.
+    pub summary: String,
+    pub commit: Option<String>,
+    /// Gates that failed on it, so that its changes were taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone_for: Vec<String>,
+}
+
+/// The judged part of a loop's state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Review {
+    /// None until it is written.
+    pub plan: Option<Plan>,
+    pub adjustments: Vec<Adjustment>,
+    pub aim: Aim,
+    /// Head and tree where the work on the present section began.
+    pub started_at: Option<(Option<String>, String)>,
+    pub finished: Vec<FinishedSection>,
+    pub findings: Findings,
+    /// What the reviewer said through a tool in the turn that is under way.
+    pub said: Option<Said>,
+    /// The coder's own account of its last turn.
+    pub decisions: Option<CoderDecisions>,
+    pub report: Option<Report>,
+    /// A review of the present checkpoint is due, or under way.
+    pub due: bool,
+    /// The post-action is due, or under way.
+    pub finishing: bool,
+    /// Why the last answers of the same reviewer (or planner) could not be read.
+    pub unreadable: Vec<String>,
+    pub last: Option<(TurnKey, Ruling)>,
+    /// What the auditor says was done in the section that it found clean.
+    pub summary: Option<SectionSummary>,
+    pub skipped: Option<SkippedBecause>,
+    /// In a row.
+    pub rejections: u32,
+    /// The last reasons in a row, oldest first.
+    pub reasons: Vec<String>,
+    pub accepted: Vec<AcceptedFeature>,
+    /// What a person said when the loop asked.
+    pub direction: Option<String>,
+    pub questions: Vec<DeferredQuestion>,
+    /// The commit that the last reviewer agreed to.
+    pub agreed: Option<String>,
+    pub agreed_tree: Option<String>,
+    pub post_action: Option<PostActionRecord>,
+}
+
+impl Review {
+    pub(super) fn new() -> Self {
+        Self {
+            plan: None,
+            adjustments: Vec::new(),
+            aim: Aim::Section { number: 1 },
+            started_at: None,
+            finished: Vec::new(),
+            findings: Findings::default(),
+            said: None,
+            decisions: None,
+            report: None,
+            due: false,
+            finishing: false,
+            unreadable: Vec::new(),
+            last: None,
+            summary: None,
+            skipped: None,
+            rejections: 0,
+            reasons: Vec::new(),
+            accepted: Vec::new(),
+            direction: None,
+            questions: Vec::new(),
+            agreed: None,
+            agreed_tree: None,
+            post_action: None,
+        }
+    }
+
+    /// The section that is worked at; none once the whole is mended.
+    pub fn section(&self) -> Option<&Section> {
+        match self.aim {
+            Aim::Section { number } => self.plan.as_ref()?.section(number),
+            Aim::Whole => None,
+        }
+    }
+
+    pub fn section_number(&self) -> Option<u32> {
+        match self.aim {
+            Aim::Section { number } => Some(number),
+            Aim::Whole => None,
+        }
+    }
+
+    pub fn section_count(&self) -> u32 {
+        self.plan.as_ref().map_or(0, Plan::count)
+    }
+
+    pub(super) fn rejected(&mut self, reason: &str) {
+        self.rejections += 1;
+        self.reasons.push(reason.to_owned());
+        let kept = self.reasons.len().saturating_sub(REASONS_KEPT);
+        self.reasons.drain(..kept);
+    }
+
+    pub(super) fn forget_rejections(&mut self) {
+        self.rejections = 0;
+        self.reasons.clear();
+    }
+}
+
+impl LoopState {
+    /// The specification and the state of the review, in a loop that has one.
+    pub fn reviewed(&self) -> Option<(&ReviewSpec, &Review)> {
+        self.spec.review.as_ref().zip(self.review.as_ref())
+    }
+
+    /// Whether features of a milestone are accepted one by one.
+    pub fn accepts_features(&self) -> bool {
+        self.spec.review.as_ref().is_some_and(|review| match review.kind {
+            ReviewKind::Acceptance => true,
+            ReviewKind::Audit => false,
+        })
+    }
+
+    /// The next key of a role in this iteration.
+    pub(super) fn next_key(&self, role: Role) -> TurnKey {
+        match self.last_keys.get(&role) {
+            Some(last) if last.iteration == self.iteration => last.next_attempt(),
+            Some(_) | None => TurnKey::first(self.iteration, role),
+        }
+    }
+
+    /// The ids of the findings that stand against what the loop aims at.
+    pub(super) fn blocking_findings(&self) -> Vec<String> {
+        let Some((spec, review)) = self.reviewed() else { return Vec::new() };
+        let scope = review.section_number().map_or(Scope::All, |section| Scope::Section { section });
+        review.findings.blocking(spec.warnings_block, scope).map(|finding| finding.id.to_string()).collect()
+    }
+
+    /// Failing gates that stand against the aim. What failed on the base already need not pass before the end.
+    pub(super) fn blocking_gates(&self) -> Vec<String> {
+        let whole = self.review.as_ref().is_none_or(|review| review.aim == Aim::Whole);
+        let failing = self.gates.iter().filter(|(_, gate)| !gate.verdict.passed());
+        failing
+            .filter(|(index, _)| whole || !self.failed_before(**index))
+            .map(|(_, gate)| gate.command.clone())
+            .collect()
+    }
+
+    /// Whether anything at all was done since the base.
+    pub(super) fn differs_from_base(&self) -> bool {
+        let Some(workspace) = &self.workspace else { return true };
+        match (workspace.base_tree.as_str(), workspace.tree.as_str()) {
+            ("", _) | (_, "") => workspace.base_commit != workspace.head_commit,
+            (base, tree) => base != tree,
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! What the agents of a reviewed loop are told, each by its role.
+//!
+//! A reviewer sees the goal, the plan, the changes, the gates and the findings; of the coder's own words only what
+//! the recipe grants it.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use super::{
+    Facts, baseline, fence_around, fill, last_chars, nudge, protected, recovery, refusal, steering, who_commits,
+};
+use crate::findings::{Finding, RECURRING};
+use crate::ids::Role;
+use crate::machine::{Aim, LoopState, Review, Ruling, SessionUse, SkippedBecause, Verdict};
+use crate::milestone::{FrontMatter, Milestone};
+use crate::plan::{Plan, TrailingPart};
+use crate::review::{self, CoderDecisions, Report, SectionSummary};
+use crate::spec::{ReviewKind, ReviewSpec};
+
+const AUDITED_CODER: &str = include_str!("texts/audited_coder.md");
+const FINDINGS: &str = include_str!("texts/findings.md");
+const NOTHING_CHANGED: &str = include_str!("texts/nothing_changed.md");
+const AUDITOR: &str = include_str!("texts/auditor.md");
+const AUDITOR_TOOLS: &str = include_str!("texts/auditor_tools.md");
+const DEVELOPER: &str = include_str!("texts/developer.md");
+const REJECTED: &str = include_str!("texts/rejected.md");
+const ACCEPTOR: &str = include_str!("texts/acceptor.md");
+const ACCEPTOR_TOOLS: &str = include_str!("texts/acceptor_tools.md");
+const PLANNER: &str = include_str!("texts/planner.md");
+const FINISHER: &str = include_str!("texts/finisher.md");
+
+/// Findings told in one prompt; the rest follows when these are done.
+const FINDINGS_TOLD: usize = 40;
+const LONGEST_FINDING: usize = 1_500;
+const LONGEST_SUMMARY: usize = 800;
+/// Summaries told in full; of older sections the title is enough.
+const SUMMARIES_TOLD: usize = 8;
+const LONGEST_DIFF: usize = 30_000;
+const LONGEST_DOCUMENT: usize = 12_000;
+const LONGEST_REPORT: usize = 6_000;
+
+pub(super) fn build(state: &LoopState, facts: &Facts) -> Option<String> {
+    let (spec, review) = state.reviewed()?;
+    let turn = state.turn.as_ref()?;
+    let resumed = matches!(turn.session, SessionUse::Resume { .. });
+    // Who is asked again in its own session has all the rest before it.
+    if turn.key.role.only_reads() && resumed && !turn.recovery && !review.unreadable.is_empty() {
+        return Some(unreadable(turn.key.role, review));
+    }
+    let told = Told { state, spec, review, facts };
+    let mut parts = match turn.key.role {
+        Role::Coder => told.coder(resumed),
+        Role::Auditor => told.auditor(),
+        Role::Acceptor => told.acceptor(),
+        Role::Planner => {
+            vec![fill(PLANNER, context! { goal => state.spec.goal.as_str(), documents => told.documents() })]
+        }
+        Role::Finisher => vec![told.finisher()],
+        Role::Summariser => Vec::new(),
+    };
+    if turn.key.role.only_reads() && !review.unreadable.is_empty() {
+        parts.push(unreadable(turn.key.role, review));
+    }
+    Some(parts.join("\n\n"))
+}
+
+/// What was wrong with the last answer, and what was asked for.
+fn unreadable(role: Role, review: &Review) -> String {
+    let asked = match role {
+        Role::Acceptor => review::ask_verdict(),
+        Role::Auditor | Role::Coder | Role::Summariser | Role::Finisher => {
+            review::ask_audit_block(review.section_number().is_some())
+        }
+        Role::Planner => "the whole plan, between its two comments".to_owned(),
+    };
+    review::ask_again(review.unreadable.last().map_or("", String::as_str), &asked)
+}
+
+struct Told<'a> {
+    state: &'a LoopState,
+    spec: &'a ReviewSpec,
+    review: &'a Review,
+    facts: &'a Facts,
+}
+
+impl Told<'_> {
+    fn coder(&self, resumed: bool) -> Vec<String> {
+        let state = self.state;
+        let mut parts = match self.spec.kind {
+            ReviewKind::Audit => vec![self.audited_coder()],
+            ReviewKind::Acceptance => vec![self.developer()],
+        };
+        if self.spec.kind == ReviewKind::Audit && !resumed {
+            parts.extend(who_commits(state).map(str::to_owned));
+        }
+        parts.extend(baseline(state));
+        parts.extend(recovery(state));
+        parts.extend(protected(state));
+        parts.extend(refusal(state));
+        parts.extend(self.objection());
+        parts.extend(nudge(state));
+        parts.extend(steering(state));
+        parts.push(match self.spec.kind {
+            ReviewKind::Audit => review::ask_decisions(),
+            ReviewKind::Acceptance => review::ask_report(state.iteration),
+        });
+        parts
+    }
+
+    fn audited_coder(&self) -> String {
+        let plan = self.review.plan.as_ref();
+        let state = self.state;
+        fill(
+            AUDITED_CODER,
+            context! {
+                iteration => state.iteration,
+                max => state.iteration_limit(),
+                goal => self.goal(),
+                documents => self.documents(),
+                preamble => plan.filter(|plan| plan.marked).map(|plan| plan.preamble.as_str()),
+                finished => self.finished(),
+                section => self.section(),
+                count => self.review.section_count(),
+                trailing => self.trailing(),
+                changed_plan => self.review.adjustments.iter().rev().take(5).map(|change| context! {
+                    section => change.section, rationale => change.rationale.as_str()
+                }).collect::<Vec<Value>>(),
+            },
+        )
+    }
+
+    /// The goal, unless the plan is nothing else.
+    fn goal(&self) -> &str {
+        self.state.spec.goal.trim_end()
+    }
+
+    /// The section under way; for a loop whose goal is its plan there is nothing to add.
+    fn section(&self) -> Option<Value> {
+        let section = self.review.section()?;
+        Some(context! { number => section.number, title => section.title.as_str(), body => section.body.as_str() })
+    }
+
+    fn finished(&self) -> Vec<Value> {
+        let recent = self.review.finished.len().saturating_sub(SUMMARIES_TOLD);
+        let told = self.review.finished.iter().enumerate();
+        told.map(|(index, section)| {
+            let summary = if index < recent {
+                String::new()
+            } else {
+                last_chars(&told_summary(&section.summary), LONGEST_SUMMARY)
+            };
+            context! { number => section.number, title => section.title.as_str(), summary }
+        })
+        .collect()
+    }
+
+    fn trailing(&self) -> Vec<Value> {
+        let Some(plan) = &self.review.plan else { return Vec::new() };
+        let parts = TrailingPart::ALL.into_iter();
+        parts.filter_map(|part| plan.part(part).map(|text| context! { text })).collect()
+    }
+
+    fn documents(&self) -> Vec<Value> {
+        let documents = self.spec.documents.iter();
+        documents
+            .map(|document| {
+                let text = first_chars(document.text.trim(), LONGEST_DOCUMENT);
+                context! { title => document.title.as_str(), text }
+            })
+            .collect()
+    }
+
+    /// What stands against the work: findings, a rejection, a person's word, nothing done.
+    fn objection(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        if self.review.skipped == Some(SkippedBecause::NothingChanged) {
+            parts.push(NOTHING_CHANGED.trim_end().to_owned());
+        }
+        let open: Vec<&Finding> = self.findings();
+        if !open.is_empty() {
+            let findings: Vec<Value> = open.iter().take(FINDINGS_TOLD).map(|finding| told(finding)).collect();
+            let more = open.len().saturating_sub(FINDINGS_TOLD);
+            parts.push(fill(FINDINGS, context! { findings, more }));
+        }
+        if let Some(reason) = &self.review.direction {
+            parts.push(fill(REJECTED, context! { by_person => true, whole => false, reason => reason.as_str() }));
+        } else if let Some(reason) = self.rejection() {
+            let whole = self.was_whole();
+            parts.push(fill(REJECTED, context! { by_person => false, whole, reason }));
+        }
+        parts
+    }
+
+    /// Open findings of what is worked at, bugs first.
+    fn findings(&self) -> Vec<&Finding> {
+        let section = self.review.section_number();
+        let mut open: Vec<&Finding> = self
+            .review
+            .findings
+            .open()
+            .filter(|finding| section.is_none() || finding.section.is_none() || finding.section == section)
+            .collect();
+        open.sort_by_key(|finding| finding.severity);
+        open
+    }
+
+    /// Why the last round was rejected; the engine's own word counts as the acceptor's does.
+    fn rejection(&self) -> Option<&str> {
+        match &self.review.last {
+            _ if self.review.rejections > 0 => self.review.reasons.last().map(String::as_str),
+            Some((_, Ruling::Rejected { reason })) => Some(reason),
+            Some((_, Ruling::Clean | Ruling::Dirty { .. } | Ruling::Accepted)) | None => None,
+        }
+    }
+
+    fn was_whole(&self) -> bool {
+        self.review.rejections == 0
+    }
+
+    fn auditor(&self) -> Vec<String> {
+        let whole = self.review.aim == Aim::Whole;
+        let plan = self.review.plan.as_ref().filter(|plan| whole && plan.marked).map(Plan::render);
+        let plan_told = plan.is_some();
+        let changes = self.facts.changes.as_ref();
+        let diff = changes.map(|changes| changes.diff.as_str()).filter(|diff| diff.len() <= LONGEST_DIFF);
+        let findings: Vec<Value> = self.review.findings.open().take(FINDINGS_TOLD).map(told).collect();
+        let text = fill(
+            AUDITOR,
+            context! {
+                goal => self.goal(),
+                documents => self.documents(),
+                section => self.section(),
+                number => self.review.section_number().unwrap_or(1),
+                count => self.review.section_count(),
+                plan,
+                finished => if whole { self.finished() } else { Vec::new() },
+                trailing => if plan_told { Vec::new() } else { self.trailing() },
+                from => changes.map_or("", |changes| &changes.from),
+                to => changes.map_or("", |changes| &changes.to),
+                nothing => changes.is_some_and(|changes| changes.files.is_empty()),
+                files => changes.map(|changes| changes.files.as_str()),
+                fence => fence_around(diff.unwrap_or_default()),
+                diff,
+                gates => self.gates(),
+                decisions => self.review.decisions.as_ref().map(told_decisions),
+                findings,
+                warnings_block => self.spec.warnings_block,
+            },
+        );
+        let section = self.review.section_number().is_some();
+        let mut parts = vec![text];
+        if self.facts.tools {
+            parts.push(fill(AUDITOR_TOOLS, context! { section }));
+        }
+        parts.push(review::ask_audit_block(section));
+        parts
+    }
+
+    fn gates(&self) -> Vec<Value> {
+        let gates = self.state.gates.values();
+        gates
+            .map(|gate| {
+                let verdict = match gate.verdict {
+                    Verdict::Pass => "passed",
+                    Verdict::Fail => "failed",
+                    Verdict::TimedOut => "timed out",
+                    Verdict::NotStarted => "could not be started",
+                };
+                context! { command => gate.command.as_str(), verdict }
+            })
+            .collect()
+    }
+
+    fn milestone(&self) -> Value {
+        let Some(milestone) = &self.spec.milestone else {
+            let goal = self.goal();
+            return context! { id => self.state.name.as_str(), title => "", goal, text => goal };
+        };
+        context! {
+            id => milestone.id.as_str(),
+            title => milestone.title.as_str(),
+            goal => milestone.goal.as_str(),
+            text => Milestone { front_matter: FrontMatter::default(), ..milestone.clone() }.render(),
+        }
+    }
+
+    fn developer(&self) -> String {
+        let state = self.state;
+        let fixing = self.rejection().is_some() || self.review.direction.is_some();
+        fill(
+            DEVELOPER,
+            context! {
+                branch => state.workspace.as_ref().and_then(|workspace| workspace.branch.as_deref()).unwrap_or("that is checked out"),
+                documents => self.documents(),
+                milestone => self.milestone(),
+                iteration => state.iteration,
+                max => state.iteration_limit(),
+                accepted => self.accepted(),
+                fixing,
+                commits => who_commits(state).unwrap_or_default(),
+            },
+        )
+    }
+
+    fn accepted(&self) -> Vec<String> {
+        let accepted = self.review.accepted.iter();
+        accepted
+            .filter(|feature| !feature.feature.is_empty())
+            .map(|feature| {
+                let commit: String = feature.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
+                first_chars(&format!("{} ({commit})", feature.feature), 200)
+            })
+            .collect()
+    }
+
+    fn acceptor(&self) -> Vec<String> {
+        let changes = self.facts.changes.as_ref();
+        let diff = changes.map(|changes| changes.diff.as_str()).filter(|diff| diff.len() <= LONGEST_DIFF);
+        let report = last_chars(
+            self.state.last_work.as_ref().and_then(|last| last.answer.as_deref()).unwrap_or("(there is none)"),
+            LONGEST_REPORT,
+        );
+        let (feature, acceptance) = self.feature();
+        let text = fill(
+            ACCEPTOR,
+            context! {
+                documents => self.documents(),
+                milestone => self.milestone(),
+                whole => self.review.aim == Aim::Whole,
+                feature,
+                acceptance,
+                fence => fence_around(&report),
+                report,
+                from => changes.map_or("", |changes| &changes.from),
+                to => changes.map_or("", |changes| &changes.to),
+                log => changes.map_or("", |changes| &changes.log),
+                files => changes.map(|changes| changes.files.as_str()),
+                diff_fence => fence_around(diff.unwrap_or_default()),
+                diff,
+                gates => self.gates(),
+            },
+        );
+        let mut parts = vec![text, review::ask_verdict()];
+        if self.facts.tools {
+            parts.push(ACCEPTOR_TOOLS.trim_end().to_owned());
+        }
+        parts
+    }
+
+    /// The feature that the report is about, and what it is measured by.
+    fn feature(&self) -> (String, String) {
+        let reported = match &self.review.report {
+            Some(Report::Feature(report)) => Some((report.feature.as_str(), report.feature_id.as_deref())),
+            Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => None,
+        };
+        let Some((text, id)) = reported else {
+            let unknown = "no report could be read: find out from the changes which feature this is".to_owned();
+            return (unknown, "as the milestone says of it".to_owned());
+        };
+        let known = self.spec.milestone.as_ref().and_then(|milestone| milestone.feature(id, text));
+        match known {
+            Some(feature) => (
+                format!("{}: {}", feature.id, feature.text),
+                feature.acceptance.clone().unwrap_or_else(|| "as its text says".to_owned()),
+            ),
+            None => (
+                text.to_owned(),
+                "the milestone has no feature of that name: reject, unless it clearly is one of them".to_owned(),
+            ),
+        }
+    }
+
+    fn finisher(&self) -> String {
+        let action = self.spec.post_action.as_ref();
+        fill(
+            FINISHER,
+            context! {
+                skill => action.and_then(|action| action.skill.as_deref()),
+                prompt => action.and_then(|action| action.prompt.as_deref()),
+                goal => self.goal(),
+            },
+        )
+    }
+}
+
+fn told_summary(summary: &SectionSummary) -> String {
+    lists(&[("Done", &summary.done), ("Deviations", &summary.deviations), ("Follow-ups", &summary.follow_ups)])
+}
+
+fn told_decisions(said: &CoderDecisions) -> String {
+    let text = lists(&[("Decisions", &said.decisions), ("Verification", &said.verification), ("Notes", &said.notes)]);
+    first_chars(&text, LONGEST_REPORT)
+}
+
+fn lists(parts: &[(&str, &Vec<String>)]) -> String {
+    let part = |(name, items): &(&str, &Vec<String>)| {
+        let list: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
+        (!list.is_empty()).then(|| format!("{name}:\n{}", list.join("\n")))
+    };
+    parts.iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+fn told(finding: &Finding) -> Value {
+    let mut text = finding.description.clone();
+    if let Some(scenario) = &finding.scenario {
+        text = format!("{text}\n  Scenario: {scenario}");
+    }
+    context! {
+        id => finding.id.to_string(),
+        severity => finding.severity.name(),
+        place => finding.place(),
+        section => finding.section,
+        recurring => finding.recurrence >= RECURRING,
+        recurrence => finding.recurrence,
+        text => first_chars(&text, LONGEST_FINDING).replace('\n', "\n  "),
+    }
+}
+
+/// The beginning of a text, where that is the part that matters.
+fn first_chars(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(most).collect();
+    format!("{head} […]")
+}

@@ -1,0 +1,433 @@
+//! The audited recipe: sections, findings, the audit of the whole, the post-action.
+
+mod driven;
+
+use driven::{Driven, checkpoint_of, gate, open, promise_loop};
+use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
+use windlass_core::findings::{NewFinding, Severity};
+use windlass_core::ids::{Role, TurnKey};
+use windlass_core::machine::{
+    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, Ruling, Said, SkippedBecause,
+    Verdict, effects,
+};
+use windlass_core::profile::AgentProfile;
+use windlass_core::recipe::built_in;
+use windlass_core::review::SectionSummary;
+use windlass_core::spec::{AgentChoice, ContextSpec, Done, LoopSpec, PostAction, ReviewKind, ReviewSpec};
+use windlass_core::stop::{End, PauseReason, Status, StopReason};
+
+const TWO_SECTIONS: &str =
+    "Do it.\n\n<!-- windlass-section -->\n## One\nFirst.\n\n<!-- windlass-section -->\n## Two\nSecond.\n";
+
+fn agent(name: &str) -> AgentChoice {
+    AgentChoice { name: name.into(), profile: AgentProfile::default() }
+}
+
+fn review() -> ReviewSpec {
+    ReviewSpec {
+        kind: ReviewKind::Audit,
+        reviewer: agent("auditor"),
+        fallbacks: Vec::new(),
+        budget_usd: None,
+        warnings_block: false,
+        planning: false,
+        max_rejections: 3,
+        human_review: false,
+        post_action: None,
+        milestone: None,
+        documents: Vec::new(),
+    }
+}
+
+fn audited(plan: Option<&str>, review: ReviewSpec) -> LoopSpec {
+    let recipe = built_in("audited").unwrap();
+    LoopSpec {
+        recipe: recipe.name,
+        session: recipe.session,
+        on_failure: recipe.on_failure,
+        done: Done::Review,
+        review: Some(review),
+        context: ContextSpec { plan: plan.map(Into::into), ..ContextSpec::default() },
+        ..promise_loop()
+    }
+}
+
+fn answer(text: &str) -> TurnReport {
+    TurnReport { answer: Some(text.into()), ..TurnReport::bare(TurnOutcome::Finished) }
+}
+
+fn block(json: &str) -> TurnReport {
+    answer(&format!("Looked.\n\n```windlass-review\n{json}\n```\n"))
+}
+
+fn clean() -> TurnReport {
+    block(r#"{"verdict": "clean", "section_summary": {"done": ["it"]}}"#)
+}
+
+fn dirty() -> TurnReport {
+    let finding = r#"{"file": "a.rs", "line": 3, "severity": "bug", "description": "wrong"}"#;
+    block(&format!(r#"{{"verdict": "dirty", "findings": [{finding}]}}"#))
+}
+
+/// The coder's turn and its commit, up to the reviewer's turn.
+fn work(driven: &mut Driven) {
+    assert_eq!(driven.turn().role, Role::Coder);
+    driven.end_turn(answer("done"));
+    driven.checkpoint();
+    assert_eq!(driven.state.phase, Phase::Review);
+}
+
+fn seal(driven: &mut Driven, section: u32) -> Vec<Event> {
+    assert_eq!(effects(&driven.state), [Effect::Seal { section }]);
+    let turn = driven.state.review.as_ref().unwrap().last.as_ref().unwrap().0;
+    driven.ok(Input::Sealed { section, checkpoint: checkpoint_of(turn) })
+}
+
+#[track_caller]
+fn ended(driven: &Driven) -> (End, StopReason) {
+    let Status::Ended { end } = driven.state.status else { panic!("{:?}", driven.state.status) };
+    (end, driven.state.stop_reason.clone().unwrap())
+}
+
+#[test]
+fn s4_9_sections_come_in_order_and_the_whole_last() {
+    let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
+    for section in [1, 2] {
+        assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Section { number: section });
+        work(&mut driven);
+        driven.end_turn(clean());
+        seal(&mut driven, section);
+    }
+    // No coder's turn in between: the audit of the whole follows at once.
+    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    assert_eq!(driven.turn(), TurnKey { iteration: 2, role: Role::Auditor, attempt: 2 });
+    driven.end_turn(clean());
+    assert_eq!(ended(&driven), (End::Completed, StopReason::Completed));
+    assert!(driven.state.verified);
+    assert_eq!(driven.state.claims.made, 1);
+}
+
+#[test]
+fn s4_28_a_dirty_section_is_worked_at_again_with_its_findings() {
+    let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
+    work(&mut driven);
+    let events = driven.end_turn(dirty());
+    assert!(matches!(&events[1], Event::FindingWritten { finding, .. } if finding.section == Some(1)));
+    assert!(matches!(&events[2], Event::Reviewed { ruling: Ruling::Dirty { open }, .. } if open == &["f1"]));
+    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Section { number: 1 });
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+    work(&mut driven);
+    // Saying clean does not make an open bug go away.
+    driven.end_turn(clean());
+    assert_eq!(driven.turn(), TurnKey::first(3, Role::Coder));
+    work(&mut driven);
+    driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1"], "section_summary": {"done": ["it"]}}"#));
+    assert_eq!(driven.state.phase, Phase::Seal);
+}
+
+#[test]
+fn without_a_plan_one_audit_is_the_final_one() {
+    let mut driven = Driven::working(audited(None, review()));
+    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    work(&mut driven);
+    driven.end_turn(dirty());
+    work(&mut driven);
+    driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1"]}"#));
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
+fn s4_27_bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
+    let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
+    for section in [1, 2] {
+        work(&mut driven);
+        driven.end_turn(clean());
+        seal(&mut driven, section);
+    }
+    driven.end_turn(dirty());
+    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    // A restart in the middle of mending goes on mending (B-4.11).
+    driven.ok(Input::Stop);
+    driven.end_turn(TurnReport::bare(TurnOutcome::Interrupted));
+    driven.ok(open(Opener::Restart));
+    driven.ok(driven::workspace_opened());
+    assert_eq!(driven.turn().role, Role::Coder);
+    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    work(&mut driven);
+    driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1"]}"#));
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_ends_the_loop() {
+    for (plan, reason) in [(Some(TWO_SECTIONS), "audit_retry_exhausted"), (None, "final_audit_retry_exhausted")] {
+        let mut driven = Driven::working(audited(plan, review()));
+        work(&mut driven);
+        let turn = driven.turn();
+        driven.ok(Input::SessionSeen { turn, session: "s-auditor".into() });
+        driven.end_turn(answer("looks good to me"));
+        assert_eq!(driven.turn(), turn.next_attempt(), "asked again");
+        let session = driven.state.turn.as_ref().unwrap().session.clone();
+        assert_eq!(session, windlass_core::machine::SessionUse::Resume { session: "s-auditor".into() });
+        driven.end_turn(answer(""));
+        assert_eq!(ended(&driven).1.name(), reason);
+        // Opened again, the auditor is asked anew.
+        driven.ok(open(Opener::Resume));
+        driven.ok(driven::workspace_opened());
+        assert_eq!(driven.turn().role, Role::Auditor);
+    }
+}
+
+#[test]
+fn a_clean_section_needs_a_summary_and_a_dirty_one_a_finding() {
+    let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
+    work(&mut driven);
+    let events = driven.end_turn(block(r#"{"verdict": "clean"}"#));
+    assert!(matches!(&events[1], Event::AnswerUnreadable { why, .. } if why.contains("summary")), "{events:?}");
+    let events = driven.end_turn(block(r#"{"verdict": "dirty"}"#));
+    assert!(matches!(&events[1], Event::AnswerUnreadable { why, .. } if why.contains("no finding")), "{events:?}");
+}
+
+#[test]
+fn nothing_changed_is_not_reviewed_and_so_not_approved() {
+    let mut driven = Driven::working(audited(None, review()));
+    driven.end_turn(answer("all done, nothing to do"));
+    let turn = driven.state.last_turn.as_ref().unwrap().key;
+    let checkpoint = CheckpointReport {
+        commit: Some("base".into()),
+        tree: "tree-base".into(),
+        files: Vec::new(),
+        files_changed: 0,
+        ..checkpoint_of(turn)
+    };
+    let events = driven.ok(Input::Checkpointed { turn, checkpoint });
+    assert!(events.contains(&Event::ReviewSkipped { iteration: 1, because: SkippedBecause::NothingChanged }));
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+}
+
+#[test]
+fn a_gate_that_broke_keeps_the_reviewer_away_and_one_that_was_broken_only_from_the_end() {
+    let mut spec = audited(Some(TWO_SECTIONS), review());
+    spec.gates = vec![gate("cargo test")];
+    let mut driven = Driven::working(spec);
+    driven.end_turn(answer("done"));
+    driven.checkpoint();
+    driven.judge(Verdict::Fail);
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder), "it passed before, or nobody knows");
+    assert!(matches!(driven.state.review.as_ref().unwrap().skipped, Some(SkippedBecause::Gates { .. })));
+
+    let mut spec = audited(Some(TWO_SECTIONS), review());
+    spec.gates = vec![gate("cargo test")];
+    spec.workspace.baseline = true;
+    let mut driven = Driven::created(spec);
+    driven.start();
+    driven.ok(driven::workspace_opened());
+    for attempt in [1, 2] {
+        let report = driven.gate_report(Verdict::Fail);
+        driven.ok(Input::GateEnded { gate: GateKey { iteration: 0, index: 0, attempt }, report });
+    }
+    for section in [1, 2] {
+        driven.end_turn(answer("done"));
+        driven.checkpoint();
+        driven.judge(Verdict::Fail);
+        assert_eq!(driven.turn().role, Role::Auditor, "it failed on the base already");
+        driven.end_turn(clean());
+        seal(&mut driven, section);
+    }
+    assert_eq!(driven.state.phase, Phase::Gates);
+    driven.judge(Verdict::Fail);
+    assert_eq!(driven.turn(), TurnKey::first(3, Role::Coder), "in the end it has to pass");
+    driven.end_turn(answer("mended"));
+    driven.checkpoint();
+    driven.judge(Verdict::Pass);
+    assert_eq!(driven.turn().role, Role::Auditor);
+    driven.end_turn(clean());
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
+fn what_a_reviewer_does_through_tools_counts_while_its_turn_runs_and_only_its_own() {
+    let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
+    let finding = NewFinding {
+        file: "a.rs".into(),
+        line: Some(3),
+        severity: Severity::Bug,
+        description: "wrong".into(),
+        scenario: None,
+        section: None,
+    };
+    let write = Act::WriteFinding { finding };
+    let coder = driven.turn();
+    assert_eq!(
+        driven.refused(Input::Acted { turn: coder, act: write.clone() }),
+        Refusal::NotYourRole { role: Role::Coder }
+    );
+    work(&mut driven);
+    let auditor = driven.turn();
+    assert_eq!(driven.refused(Input::Acted { turn: coder, act: write.clone() }), Refusal::Stale);
+    driven.ok(Input::Acted { turn: auditor, act: write.clone() });
+    assert!(matches!(driven.refused(Input::Acted { turn: auditor, act: write }), Refusal::Finding(_)));
+    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Dirty } });
+    driven.end_turn(answer("I wrote it down."));
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+    work(&mut driven);
+    let auditor = driven.turn();
+    driven.ok(Input::Acted { turn: auditor, act: Act::ResolveFinding { id: "a.rs:3".into() } });
+    let summary = Some(SectionSummary { done: vec!["it".into()], ..SectionSummary::default() });
+    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Clean { summary } } });
+    driven.end_turn(answer(""));
+    assert_eq!(driven.state.phase, Phase::Seal);
+}
+
+#[test]
+fn a_verdict_of_a_turn_that_was_cut_off_does_not_count() {
+    let mut driven = Driven::working(audited(None, review()));
+    work(&mut driven);
+    let auditor = driven.turn();
+    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Clean { summary: None } } });
+    driven.end_turn(TurnReport::bare(TurnOutcome::CutOff));
+    driven.ok(driven::workspace_opened());
+    assert_eq!(driven.turn(), auditor.next_attempt());
+    let events = driven.end_turn(answer("hm"));
+    assert!(matches!(&events[1], Event::AnswerUnreadable { .. }), "{events:?}");
+}
+
+#[test]
+fn x_19_a_question_is_put_off_and_kept() {
+    let mut driven = Driven::working(audited(None, review()));
+    let turn = driven.turn();
+    driven.ok(Input::Acted { turn, act: Act::Ask { question: "Which database?".into(), default: None } });
+    assert_eq!(driven.state.review.as_ref().unwrap().questions.len(), 1);
+    assert_eq!(driven.turn(), turn, "nobody waits");
+}
+
+fn with_post_action() -> LoopSpec {
+    let post_action = Some(PostAction { prompt: Some("write notes".into()), skill: None });
+    LoopSpec { gates: vec![gate("cargo test")], ..audited(None, ReviewSpec { post_action, ..review() }) }
+}
+
+/// Up to the post-action's turn.
+fn finishing() -> Driven {
+    let mut driven = Driven::working(with_post_action());
+    driven.end_turn(answer("done"));
+    driven.checkpoint();
+    driven.judge(Verdict::Pass);
+    driven.end_turn(clean());
+    assert_eq!(driven.turn(), TurnKey::first(1, Role::Finisher));
+    driven
+}
+
+#[test]
+fn s4_31_the_post_actions_last_message_is_the_summary() {
+    let mut driven = finishing();
+    driven.end_turn(answer("All is documented."));
+    driven.checkpoint();
+    driven.judge(Verdict::Pass);
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+    let record = driven.state.review.as_ref().unwrap().post_action.as_ref().unwrap();
+    assert_eq!(record.summary, "All is documented.");
+    assert_eq!(driven.state.iterations.len(), 1, "it is no iteration");
+}
+
+#[test]
+fn s4_30_a_post_action_that_fails_costs_nothing() {
+    let failed = TurnOutcome::Failed { kind: ErrorKind::Other, message: "no".into() };
+    for outcome in [failed, TurnOutcome::NotStarted { message: "no".into(), missing: true }] {
+        let mut driven = finishing();
+        driven.end_turn(TurnReport::bare(outcome));
+        driven.checkpoint();
+        if driven.state.phase == Phase::Gates {
+            driven.judge(Verdict::Pass);
+        }
+        assert_eq!(ended(&driven).1, StopReason::Completed);
+        assert_eq!(driven.state.review.as_ref().unwrap().post_action.as_ref().unwrap().summary, "");
+    }
+}
+
+#[test]
+fn a_post_action_that_breaks_a_gate_is_taken_back() {
+    let mut driven = finishing();
+    let agreed = driven.state.head_commit().unwrap().to_owned();
+    driven.end_turn(answer("I improved it."));
+    driven.checkpoint();
+    driven.judge(Verdict::Fail);
+    assert_eq!(effects(&driven.state), [Effect::Undo { commit: agreed.clone() }]);
+    driven.ok(Input::Undone { commit: agreed.clone(), tree: "t".into(), saved: Some("refs/x".into()) });
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+    assert_eq!(driven.state.head_commit(), Some(agreed.as_str()));
+}
+
+#[test]
+fn a_person_has_the_last_word_where_that_is_asked_for() {
+    let mut driven = Driven::working(audited(None, ReviewSpec { human_review: true, ..review() }));
+    work(&mut driven);
+    driven.end_turn(clean());
+    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review });
+    assert_eq!(driven.state.status.name(), "awaiting_review");
+    assert_eq!(driven.refused(open(Opener::Resume)), Refusal::AwaitsRuling);
+    driven.ok(Input::Reject { reason: "the empty case".into() });
+    driven.ok(driven::workspace_opened());
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+    assert_eq!(driven.state.review.as_ref().unwrap().direction.as_deref(), Some("the empty case"));
+    work(&mut driven);
+    driven.end_turn(clean());
+    driven.ok(Input::Approve);
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+    assert_eq!(driven.refused(Input::Approve), Refusal::Ended { end: End::Completed });
+}
+
+#[test]
+fn a_pause_before_the_review_comes_back_to_the_review() {
+    let mut driven = Driven::working(audited(None, review()));
+    driven.end_turn(answer("done"));
+    driven.ok(Input::Pause { now: false });
+    driven.checkpoint();
+    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Person });
+    driven.ok(open(Opener::Resume));
+    driven.ok(driven::workspace_opened());
+    assert_eq!(driven.turn(), TurnKey::first(1, Role::Auditor));
+}
+
+#[test]
+fn the_reviewers_failures_are_retried_and_then_a_stand_in_takes_over() {
+    let fallbacks = vec![agent("other")];
+    let mut driven = Driven::working(audited(None, ReviewSpec { fallbacks, ..review() }));
+    work(&mut driven);
+    let failed = || TurnReport::bare(TurnOutcome::Failed { kind: ErrorKind::Other, message: "500".into() });
+    for _ in 0..3 {
+        driven.end_turn(failed());
+        let Status::Waiting { until, .. } = driven.state.status else { panic!("{:?}", driven.state.status) };
+        driven.now = until;
+        driven.ok(Input::TimerFired { timer: windlass_core::machine::TimerKind::Wait });
+        driven.ok(driven::workspace_opened());
+        assert_eq!(driven.turn().role, Role::Auditor);
+    }
+    let events = driven.end_turn(failed());
+    assert!(events.iter().any(|event| matches!(event, Event::AgentChanged { to, .. } if to == "other")));
+    driven.ok(driven::workspace_opened());
+    assert_eq!(driven.state.agent(Role::Auditor).name, "other");
+    driven.end_turn(clean());
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
+fn the_agent_can_write_the_plan_first() {
+    let mut driven = Driven::working(audited(None, ReviewSpec { planning: true, ..review() }));
+    assert_eq!(driven.turn(), TurnKey { iteration: 0, role: Role::Planner, attempt: 1 });
+    driven.end_turn(answer("<!-- windlass-plan:start -->\n<!-- windlass-plan:end -->"));
+    assert_eq!(driven.turn(), TurnKey { iteration: 0, role: Role::Planner, attempt: 2 }, "an empty plan");
+    driven.end_turn(answer(TWO_SECTIONS));
+    assert_eq!(driven.state.review.as_ref().unwrap().section_count(), 2);
+    assert_eq!(driven.turn(), TurnKey::first(1, Role::Coder));
+    assert_eq!(driven.state.iteration, 1);
+}
+
+#[test]
+fn steering_that_nobody_saw_keeps_a_clean_loop_open() {
+    let mut driven = Driven::working(audited(None, review()));
+    work(&mut driven);
+    driven.ok(Input::Steer { id: "m1".into(), text: "also the docs".into() });
+    driven.end_turn(clean());
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+    assert_eq!(driven.state.claims.refused, 1);
+}

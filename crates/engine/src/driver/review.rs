@@ -1,0 +1,109 @@
+//! The engine's part in a review: what the reviewer looks at, the commit that closes a section, the way back.
+
+use std::collections::BTreeMap;
+
+use windlass_agents::KnownAgent;
+use windlass_core::ids::{Role, TurnKey};
+use windlass_core::machine::{Aim, Input, LoopState};
+use windlass_core::profile::McpServer;
+use windlass_core::prompt::{Changes, Facts};
+
+use super::DriveError;
+use super::performing::Context;
+use super::workspace::{checkpoint_report, handle, mode};
+use crate::engine::Engine;
+use crate::faults;
+use crate::workspace::CheckpointRequest;
+
+/// More than any prompt takes.
+const LONGEST_DIFF: usize = 64 * 1024;
+
+/// What the prompt of this turn is told beside the state.
+pub(super) async fn facts(context: &Context, state: &LoopState, turn: TurnKey) -> Result<Facts, DriveError> {
+    let tools = has_tools(state, turn);
+    if !turn.role.reviews() {
+        return Ok(Facts { changes: None, tools });
+    }
+    let Some((from, to)) = span(state) else { return Ok(Facts { changes: None, tools }) };
+    let seen = context.engine.workspaces.between(&handle(state)?, &from, &to, LONGEST_DIFF).await?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let changes = Changes {
+        from: short(&from),
+        to: short(&to),
+        log: text(seen.log),
+        files: text(seen.files),
+        diff: text(seen.diff),
+    };
+    Ok(Facts { changes: Some(changes), tools })
+}
+
+/// Whether the agent reaches this program through tools.
+fn has_tools(state: &LoopState, turn: TurnKey) -> bool {
+    let adapter = state.agent(turn.role).profile.adapter();
+    state.review.is_some() && KnownAgent::of(adapter).is_some_and(|known| known.takes_mcp_servers)
+}
+
+/// The servers that this program offers to the agent of a turn.
+pub(super) fn servers(engine: &Engine, state: &LoopState, turn: TurnKey) -> BTreeMap<String, McpServer> {
+    if !has_tools(state, turn) {
+        return BTreeMap::new();
+    }
+    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    // A kept process keeps its servers through many turns, so they are told the role and find out the turn.
+    let args = ["mcp", "--loop", &state.id.0, "--role", turn.role.name()].map(str::to_owned).to_vec();
+    let env = BTreeMap::from([("WINDLASS_HOME".to_owned(), text(engine.data.root()))]);
+    let server = McpServer { command: text(&engine.own_program), args, env };
+    BTreeMap::from([("windlass".to_owned(), server)])
+}
+
+/// What is under review: the section since it began, the feature since the last verdict, or all of it.
+fn span(state: &LoopState) -> Option<(String, String)> {
+    let workspace = state.workspace.as_ref()?;
+    let base = workspace.base_commit.clone()?;
+    let head = workspace.head_commit.clone()?;
+    let review = state.review.as_ref()?;
+    let from = match review.aim {
+        Aim::Whole => None,
+        Aim::Section { .. } if state.accepts_features() => review.accepted.last().and_then(|last| last.commit.clone()),
+        Aim::Section { .. } => review.started_at.as_ref().and_then(|(commit, _)| commit.clone()),
+    };
+    Some((from.unwrap_or(base), head))
+}
+
+fn short(commit: &str) -> String {
+    commit.chars().take(12).collect()
+}
+
+/// Closes a section with a commit of its own, empty if nothing is left to commit.
+pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> Result<Input, DriveError> {
+    let workspace = handle(state)?;
+    let review = state.review.as_ref().ok_or_else(|| DriveError::Lost("the loop has no review".into()))?;
+    let title = review.section().map(|section| section.title.clone()).unwrap_or_default();
+    let turn = review.last.as_ref().map_or_else(|| TurnKey::first(state.iteration, Role::Auditor), |(turn, _)| *turn);
+    let summary = review.summary.as_ref().map(|summary| summary.done.join("\n")).unwrap_or_default();
+    let request = CheckpointRequest {
+        loop_name: state.name.clone(),
+        iteration: state.iteration,
+        turn_id: state.turn_id(turn),
+        previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
+        previous_tree: state.workspace.as_ref().map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
+        message: format!("section {section}: {title}\n\n{summary}"),
+        mode: mode(state),
+        section: Some(section.to_string()),
+        never_commit: state.spec.workspace.copy.clone(),
+    };
+    faults::point("seal.before");
+    let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
+    faults::point("seal.after");
+    Ok(Input::Sealed { section, checkpoint: checkpoint_report(made, &[]) })
+}
+
+/// Takes back what came after a commit; it stays reachable.
+pub(super) async fn undo(context: Context, state: &LoopState, commit: String) -> Result<Input, DriveError> {
+    let workspace = handle(state)?;
+    let save_as = workspace.keep_ref("post-action", &state.iteration.to_string());
+    faults::point("undo.before");
+    let restored = context.engine.workspaces.rollback(&workspace, &commit, &save_as).await?;
+    let tree = state.review.as_ref().and_then(|review| review.agreed_tree.clone()).unwrap_or_default();
+    Ok(Input::Undone { commit, tree, saved: restored.saved.map(|saved| saved.name) })
+}

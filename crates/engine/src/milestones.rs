@@ -1,0 +1,190 @@
+//! Milestones as they lie in a project: read from its files, their state from the store.
+//!
+//! The files are the user's and are only ever read here, but for `add`. What became of a milestone is a loop's
+//! journal and nothing else, so nothing of it can dirty the tree.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use thiserror::Error;
+use windlass_core::ids::slug;
+use windlass_core::milestone::{AnimaRecord, Milestone, MilestoneError, content_hash, is_valid_id};
+use windlass_core::spec::Document;
+
+use crate::config::Settings;
+
+/// Where milestones are looked for, in this order; the first is where they are made.
+const FOLDERS: [&str; 2] = [".windlass/milestones", ".anima/milestones"];
+/// More than this is no milestone, and no text that everybody has to know.
+const LARGEST: u64 = 256 * 1024;
+
+#[derive(Debug, Error)]
+pub enum MilestonesError {
+    #[error("'{id}' cannot be the id of a milestone")]
+    Id { id: String },
+    #[error("there is no milestone '{id}' in this project")]
+    Unknown { id: String, known: Vec<String> },
+    #[error("the milestone {path} cannot be used: {error}")]
+    Shape { path: PathBuf, error: MilestoneError },
+    #[error("{path} cannot be read or written")]
+    File {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{path} is there already")]
+    Exists { path: PathBuf },
+}
+
+impl MilestonesError {
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            MilestonesError::Id { .. } => Some("use letters, digits, - _ and ., at most 64 characters".to_owned()),
+            MilestonesError::Unknown { known, .. } if known.is_empty() => {
+                Some("make one: windlass milestone add ID --title \"…\" --feature \"…\" --criterion \"…\"".to_owned())
+            }
+            MilestonesError::Unknown { known, .. } => Some(format!("there are: {}", known.join(", "))),
+            MilestonesError::Shape { error, .. } => Some(error.hint.clone()),
+            MilestonesError::File { .. } => None,
+            MilestonesError::Exists { .. } => Some("edit it, or choose another id".to_owned()),
+        }
+    }
+}
+
+/// A milestone of the project, with the file it is in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    pub milestone: Milestone,
+    pub path: PathBuf,
+    pub hash: String,
+    /// When it was made, by its own word or the file's.
+    pub created_at: Timestamp,
+}
+
+/// The name of a milestone's loop.
+pub fn loop_name(id: &str) -> String {
+    let plain = slug(id);
+    if plain.is_empty() { "milestone".to_owned() } else { format!("milestone-{plain}") }
+}
+
+/// The branch of a milestone.
+pub fn branch(id: &str) -> String {
+    format!("milestone/{id}")
+}
+
+pub fn load(project: &Path, id: &str) -> Result<Found, MilestonesError> {
+    if !is_valid_id(id) {
+        return Err(MilestonesError::Id { id: id.escape_debug().to_string() });
+    }
+    let paths = FOLDERS.iter().map(|folder| project.join(folder).join(format!("{id}.md")));
+    match paths.into_iter().find(|path| path.is_file()) {
+        Some(path) => read(&path, id),
+        None => Err(MilestonesError::Unknown { id: id.to_owned(), known: ids(project) }),
+    }
+}
+
+/// Every milestone of the project in the order in which they are to be built: by their order, then by their age. One
+/// that cannot be read is told as such and does not hide the others.
+pub fn list(project: &Path) -> Vec<Result<Found, MilestonesError>> {
+    let mut found: Vec<_> = ids(project).iter().map(|id| load(project, id)).collect();
+    found.sort_by_key(|found| match found {
+        Ok(found) => (found.milestone.front_matter.order.unwrap_or(i64::MAX), found.created_at),
+        Err(_) => (i64::MAX, Timestamp::MAX),
+    });
+    found
+}
+
+fn ids(project: &Path) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for folder in FOLDERS {
+        let Ok(entries) = std::fs::read_dir(project.join(folder)) else { continue };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let id =
+                path.file_stem().and_then(|stem| stem.to_str()).filter(|_| path.extension() == Some("md".as_ref()));
+            if let Some(id) = id.filter(|id| is_valid_id(id) && !ids.iter().any(|known| known == id)) {
+                ids.push(id.to_owned());
+            }
+        }
+    }
+    ids.sort();
+    ids
+}
+
+fn read(path: &Path, id: &str) -> Result<Found, MilestonesError> {
+    let failed = |source| MilestonesError::File { path: path.to_owned(), source };
+    let shape = |error| MilestonesError::Shape { path: path.to_owned(), error };
+    let text = text_of(path).map_err(failed)?;
+    let beside = path.with_extension("json");
+    let record = match std::fs::read_to_string(&beside) {
+        Ok(json) => Some(AnimaRecord::parse(&json).map_err(|error| MilestonesError::Shape { path: beside, error })?),
+        Err(_) => None,
+    };
+    let milestone = match &record {
+        Some(record) => Milestone::parse_with(id, &text, record),
+        None => Milestone::parse(id, &text),
+    };
+    let milestone = milestone.map_err(shape)?;
+    let modified = || {
+        let at = path.metadata().and_then(|meta| meta.modified()).ok()?;
+        Timestamp::try_from(at).ok()
+    };
+    let recorded = record.and_then(|record| record.created_at);
+    let created_at = milestone.front_matter.created_at.or(recorded).or_else(modified).unwrap_or(Timestamp::UNIX_EPOCH);
+    Ok(Found { milestone, path: path.to_owned(), hash: content_hash(&text), created_at })
+}
+
+fn text_of(path: &Path) -> std::io::Result<String> {
+    if path.metadata()?.len() > LARGEST {
+        return Err(std::io::Error::other(format!("it is larger than {} KB", LARGEST / 1024)));
+    }
+    std::fs::read_to_string(path)
+}
+
+/// Writes a new milestone; one that is there stays as it is.
+pub fn add(project: &Path, milestone: &Milestone) -> Result<PathBuf, MilestonesError> {
+    if !is_valid_id(&milestone.id) {
+        return Err(MilestonesError::Id { id: milestone.id.escape_debug().to_string() });
+    }
+    if let Ok(known) = load(project, &milestone.id) {
+        return Err(MilestonesError::Exists { path: known.path });
+    }
+    let folder = project.join(FOLDERS[0]);
+    let path = folder.join(format!("{}.md", milestone.id));
+    let failed = |source| MilestonesError::File { path: path.clone(), source };
+    // What is written must be readable again.
+    let text = milestone.render();
+    Milestone::parse(&milestone.id, &text).map_err(|error| MilestonesError::Shape { path: path.clone(), error })?;
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let mut file = match std::fs::File::create_new(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            return Err(MilestonesError::Exists { path });
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    Ok(path)
+}
+
+/// Vision, rules and memory of a project: the files that are named, else the usual ones. What is not there is left
+/// out, unless it was named.
+pub fn documents(settings: &Settings, project: &Path) -> Result<Vec<Document>, MilestonesError> {
+    let usual: [(&str, &Option<String>, &[&str]); 3] = [
+        ("Vision", &settings.vision.value, &["VISION.md", ".windlass/vision.md"]),
+        ("Rules, quality and red lines", &settings.soul.value, &[".windlass/soul.md", ".anima/soul.md"]),
+        ("What is known of the project", &settings.memory.value, &[".windlass/memory.md", ".anima/memory/project.md"]),
+    ];
+    let mut documents = Vec::new();
+    for (title, named, usual) in usual {
+        let path = match named {
+            Some(named) => Some(project.join(named)),
+            None => usual.iter().map(|path| project.join(path)).find(|path| path.is_file()),
+        };
+        if let Some(path) = path {
+            let text = text_of(&path).map_err(|source| MilestonesError::File { path, source })?;
+            documents.push(Document { title: title.to_owned(), text });
+        }
+    }
+    Ok(documents)
+}
