@@ -93,6 +93,8 @@ pub fn takes(adapter: AdapterKind, key: &str) -> bool {
         AdapterKind::Command => {
             !matches!(key, "mcp_servers" | "system_prompt" | "denied_tools" | "settings" | "config_dir")
         }
+        // The protocol hands on servers and nothing else.
+        AdapterKind::Acp => !matches!(key, "system_prompt" | "denied_tools" | "settings" | "config_dir"),
         // Its rules are files of its own directory.
         AdapterKind::Codex => key != "denied_tools",
         // Its settings are one file, which also holds its login.

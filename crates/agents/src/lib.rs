@@ -3,6 +3,7 @@
 //! Adapters do no I/O: `launch` says what to start, a `Session` eats the bytes that came out and yields neutral
 //! events, and at the end says how the turn went. The same session reads a live agent and a stored transcript.
 
+mod acp;
 mod claude;
 mod codex;
 mod command;
@@ -220,6 +221,7 @@ pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Lau
         AdapterKind::Opencode => opencode::launch(request, facts, &injected),
         AdapterKind::Gemini => gemini::launch(request, facts, &injected),
         AdapterKind::Qwen => qwen::launch(request, facts, &injected),
+        AdapterKind::Acp => acp::launch(request),
     }
 }
 
@@ -229,14 +231,14 @@ pub fn chosen_session(profile: &AgentProfile, turn_id: &str) -> Option<String> {
         AdapterKind::Claude | AdapterKind::Copilot | AdapterKind::Gemini | AdapterKind::Qwen => {
             words::session_id(turn_id)
         }
-        AdapterKind::Command | AdapterKind::Codex | AdapterKind::Opencode => None,
+        AdapterKind::Command | AdapterKind::Codex | AdapterKind::Opencode | AdapterKind::Acp => None,
     }
 }
 
 /// Whether one process of the agent takes turn after turn.
 pub fn keeps_alive(profile: &AgentProfile) -> bool {
     match profile.adapter() {
-        AdapterKind::Claude => true,
+        AdapterKind::Claude | AdapterKind::Acp => true,
         AdapterKind::Command
         | AdapterKind::Codex
         | AdapterKind::Copilot
@@ -248,7 +250,7 @@ pub fn keeps_alive(profile: &AgentProfile) -> bool {
 
 /// Whether a turn is a conversation: prompt and answers go through the agent's standard input while it runs.
 pub fn converses(profile: &AgentProfile, keep_alive: bool) -> bool {
-    keep_alive && keeps_alive(profile)
+    profile.adapter() == AdapterKind::Acp || keep_alive && keeps_alive(profile)
 }
 
 /// A reader for the output of a turn that `converses`, which also says what to write to the agent. In a process
@@ -257,12 +259,21 @@ pub fn conversation(
     request: &TurnRequest<'_>,
     launch: &LaunchFacts,
     facts: &SessionFacts,
-    _has_session: bool,
+    has_session: bool,
 ) -> Result<Box<dyn Session>, LaunchError> {
     let profile = &request.agent.profile;
     Ok(match profile.adapter() {
         AdapterKind::Claude => {
             Box::new(JsonSession::new(claude::Claude::new(profile, facts).talking(request.prompt, &launch.turn_id)))
+        }
+        AdapterKind::Acp => {
+            let injected = Injected::of(request.agent, launch)?;
+            let opening = acp::Opening {
+                mcp_servers: injected.mcp_servers,
+                read_only: injected.read_only,
+                ..acp::Opening::new(request, &launch.turn_id, has_session)
+            };
+            Box::new(JsonSession::new(acp::Acp::new(profile, facts).talking(opening)))
         }
         AdapterKind::Command
         | AdapterKind::Codex
@@ -282,7 +293,8 @@ pub fn usage_file(profile: &AgentProfile, prompt_file: &Path) -> Option<PathBuf>
         | AdapterKind::Codex
         | AdapterKind::Opencode
         | AdapterKind::Gemini
-        | AdapterKind::Qwen => None,
+        | AdapterKind::Qwen
+        | AdapterKind::Acp => None,
     }
 }
 
@@ -312,5 +324,6 @@ pub fn session_with(profile: &AgentProfile, facts: &SessionFacts) -> Box<dyn Ses
         AdapterKind::Opencode => Box::new(JsonSession::new(opencode::Opencode::new(profile))),
         AdapterKind::Gemini => Box::new(JsonSession::new(gemini::Gemini::new(profile))),
         AdapterKind::Qwen => Box::new(JsonSession::new(qwen::Qwen::new(profile, facts))),
+        AdapterKind::Acp => Box::new(JsonSession::new(acp::Acp::new(profile, facts))),
     }
 }

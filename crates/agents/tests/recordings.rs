@@ -40,6 +40,12 @@ fn claude() {
     check("claude");
 }
 
+/// Named by the agent that spoke it.
+#[test]
+fn acp() {
+    check("acp");
+}
+
 #[test]
 fn codex() {
     check("codex");

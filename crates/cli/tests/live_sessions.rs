@@ -25,7 +25,7 @@ fn in_each_protocol(script: &str, case: impl Fn(&World, &ScriptedAgent)) {
     }
 }
 
-const ADAPTERS: [&str; 1] = ["claude"];
+const ADAPTERS: [&str; 2] = ["claude", "acp"];
 
 const KEPT: [&str; 8] = ["run", "do it", "--name", "work", "--agent", "live", "--session", "keep_alive"];
 

@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::*;
@@ -40,33 +41,37 @@ impl Driven {
         windlass(&self.world, &args)
     }
 
-    /// Whether the same process took both turns.
-    #[track_caller]
-    fn stayed(&self) -> bool {
-        let who = file_at_branch(&self.world, "work", "who");
-        let who: Vec<&str> = who.lines().collect();
-        assert_eq!(who.len(), 2, "{who:?}");
-        who[0] == who[1]
+    /// What the agent printed in the last turn of the second iteration.
+    fn last_transcript(&self) -> String {
+        let subdirs = |dir: &Path| std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
+        let loops = subdirs(&self.world.data_dir().join("transcripts"));
+        let turns = loops.flat_map(|dir| subdirs(&dir).collect::<Vec<_>>());
+        let of_second = |dir: &PathBuf| dir.file_name().unwrap().to_string_lossy().starts_with("2.coder.");
+        let last = turns.filter(of_second).max().expect("there was a second iteration");
+        String::from_utf8_lossy(&std::fs::read(last.join("stdout")).unwrap()).into_owned()
     }
 
-    /// The most prompts that the model was sent in one conversation.
-    fn prompts(&self) -> Option<usize> {
-        self.server.work().iter().filter_map(|seen| seen.asked.as_ref()).map(|asked| asked.prompts.len()).max()
+    /// Whether the model was sent the earlier prompt together with the last one.
+    fn went_on(&self) -> bool {
+        let work = self.server.work();
+        let prompts: Vec<usize> =
+            work.iter().filter_map(|seen| seen.asked.as_ref()).map(|asked| asked.prompts.len()).collect();
+        prompts.first() < prompts.last()
     }
 }
 
 /// The agent claims too early; told that the gate failed, it writes the file and claims again. In both turns its shell
-/// says whose child it is.
+/// says when the first process of its PID namespace started.
 const TOO_EARLY: &str = r#"
     [[turn]]
     contains = "gates failed"
     steps = [
-        { say = "I will write the file.", shell = "echo scripted > out.txt; echo $(readlink /proc/self/ns/pid) $PPID >> who", usage = { input = 100, output = 10 } },
+        { say = "I will write the file.", shell = "echo scripted > out.txt; cut -d' ' -f22 /proc/1/stat >> who", usage = { input = 100, output = 10 } },
         { say = "The file is written.\n<promise>COMPLETE</promise>" },
     ]
     [[turn]]
     steps = [
-        { say = "I will look.", shell = "echo $(readlink /proc/self/ns/pid) $PPID >> who" },
+        { say = "I will look.", shell = "cut -d' ' -f22 /proc/1/stat >> who" },
         { say = "Nothing to do.\n<promise>COMPLETE</promise>" },
     ]
 "#;
@@ -94,12 +99,77 @@ fn claude_is_kept_alive_through_a_promise_loop() {
     args.extend(["--session", "keep_alive"]);
     let output = driven.world.run(driven.run(&args));
     assert_completed_in_two(&driven, &output);
-    assert!(driven.stayed());
-    assert_eq!(driven.prompts(), Some(2), "{}", driven.server.summary());
+    assert!(driven.went_on(), "{}", driven.server.summary());
+    // When the first process of the tree started: the same tree took both turns.
+    let who = file_at_branch(&driven.world, "work", "who");
+    let who: Vec<&str> = who.lines().collect();
+    assert_eq!(who.len(), 2, "{who:?}");
+    assert_eq!(who[0], who[1]);
     let feed = feed(&driven.world, "work");
     let sessions: Vec<_> = of_type(&feed, "turn_ended").iter().map(|item| item["report"]["session"].clone()).collect();
     assert_eq!(sessions[0], sessions[1]);
     // The second turn has its own figures, not those of the whole life of the process.
     let second = of_type(&feed, "turn_ended")[1]["report"]["usage"].clone();
     assert!(second.to_string().contains("output_tokens"), "{second}");
+}
+
+/// A loop over ACP, under each policy: kept alive it has one process, resumed it has two in the same session.
+fn acp_loops(cli: Cli, words: &[&str], resumes: bool) {
+    for (policy, one_process) in [("keep_alive", true), ("resume", false)] {
+        let test = format!("an ACP loop with --session {policy}");
+        let Some(driven) = Driven::new(cli, &test, "adapter = \"acp\"", words, TOO_EARLY) else { return };
+        let mut args = GATED.to_vec();
+        args.extend(["--session", policy]);
+        let output = driven.world.run(driven.run(&args));
+        assert_completed_in_two(&driven, &output);
+        let shown = format!("{policy}: {}\n{}", output.shown(), driven.server.summary());
+        let last_turn = driven.last_transcript();
+        assert_eq!(!last_turn.contains("\"protocolVersion\""), one_process, "{shown}\n{last_turn}");
+        let feed = feed(&driven.world, "work");
+        let ended = of_type(&feed, "turn_ended");
+        if one_process || resumes {
+            assert_eq!(ended.len(), 2, "{shown}");
+            assert_eq!(ended[0]["report"]["session"], ended[1]["report"]["session"], "{shown}");
+            assert!(driven.went_on(), "{shown}");
+        } else {
+            // It was told so and started afresh, with the whole task.
+            assert!(types(&feed).contains(&"session_lost"), "{shown}");
+            assert!(!driven.went_on(), "{shown}");
+        }
+        let last = &ended[ended.len() - 1]["report"];
+        assert_eq!(last["tools"].as_array().map(Vec::len), Some(1), "{last}");
+        assert!(last["last_words"].as_str().unwrap().contains("The file is written."), "{last}");
+        assert!(last["usage"].as_object().is_some_and(|usage| !usage.is_empty()), "{last}");
+    }
+}
+
+#[test]
+fn claude_agent_acp_runs_loops() {
+    acp_loops(Cli::ClaudeAcp, &[], true);
+}
+
+#[test]
+fn codex_acp_runs_loops() {
+    acp_loops(Cli::CodexAcp, &[], true);
+}
+
+#[test]
+fn gemini_runs_loops_over_acp() {
+    // It offers to load sessions, and then finds none.
+    acp_loops(Cli::Gemini, &["--acp", "-m", Cli::Gemini.model()], false);
+}
+
+#[test]
+fn copilot_runs_loops_over_acp() {
+    acp_loops(Cli::Copilot, &["--acp"], true);
+}
+
+#[test]
+fn opencode_runs_loops_over_acp() {
+    acp_loops(Cli::Opencode, &["acp"], true);
+}
+
+#[test]
+fn qwen_runs_loops_over_acp() {
+    acp_loops(Cli::Qwen, &["--acp"], true);
 }

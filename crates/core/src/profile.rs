@@ -128,6 +128,8 @@ pub enum AdapterKind {
     Opencode,
     Gemini,
     Qwen,
+    /// Any program that speaks the Agent Client Protocol.
+    Acp,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

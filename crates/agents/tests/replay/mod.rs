@@ -87,6 +87,7 @@ pub fn adapter(agent: &str) -> AgentProfile {
         "gemini" => AdapterKind::Gemini,
         "opencode" => AdapterKind::Opencode,
         "qwen" => AdapterKind::Qwen,
+        "acp" => AdapterKind::Acp,
         other => panic!("{other}"),
     };
     AgentProfile { adapter: Some(adapter), model: Some("gpt-5-codex".into()), ..AgentProfile::default() }

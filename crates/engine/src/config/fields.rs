@@ -51,7 +51,7 @@ pub struct TableKind {
 }
 
 /// What an adapter can be, in the order of the documentation.
-pub(super) const ADAPTERS: [&str; 7] = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen"];
+pub(super) const ADAPTERS: [&str; 8] = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen", "acp"];
 pub(super) const OUTPUTS: [&str; 2] = ["text", "jsonl"];
 
 impl FieldKind {
@@ -132,7 +132,7 @@ pub const PROFILE_FIELDS: [ProfileField; 20] = [
     ProfileField {
         name: "adapter",
         kind: FieldKind::Adapter,
-        doc: "Whose language it speaks: command, claude, codex, copilot, opencode, gemini or qwen",
+        doc: "Whose language it speaks: command, claude, codex, copilot, opencode, gemini, qwen or acp",
     },
     ProfileField {
         name: "command",

@@ -128,7 +128,7 @@ impl UsageError {
                 format!("name one with --model, or set model in [agents.{agent}]")
             }
             UsageError::NotKeptAlive { origin, known, .. } => format!(
-                "use resume or fresh instead of keep_alive ({origin}), or an agent that can: {}",
+                "use resume or fresh instead of keep_alive ({origin}), or an agent that can: {}, or any with adapter = \"acp\"",
                 known.join(", ")
             ),
             UsageError::Promise { agent, error } => match &error.hint {

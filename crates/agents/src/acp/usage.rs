@@ -1,0 +1,118 @@
+//! What a turn over ACP used. The protocol has a place for tokens in the answer to a prompt and for the cost of the
+//! session in updates; agents fill either, neither, or places of their own.
+
+use serde_json::Value;
+use windlass_core::profile::AgentProfile;
+use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
+
+use crate::jsonl::{Turn, count, text};
+use crate::prices::Prices;
+
+#[derive(Debug)]
+pub(super) struct Spent {
+    model: String,
+    prices: Prices,
+    cost_before: f64,
+    /// Of the session, as last told.
+    cost: Option<f64>,
+    /// Told along the way, for agents whose final answer has no figures.
+    pieces: Usage,
+    reported: bool,
+}
+
+impl Spent {
+    pub(super) fn new(profile: &AgentProfile, before: &UsageByModel) -> Self {
+        Self {
+            model: profile.model.clone().unwrap_or_default(),
+            prices: Prices::of(profile),
+            cost_before: total(before).cost_usd.unwrap_or(0.0),
+            cost: None,
+            pieces: Usage::default(),
+            reported: false,
+        }
+    }
+
+    /// The model that the session runs with, where nobody chose one.
+    pub(super) fn models(&mut self, session: &Value) {
+        if !self.model.is_empty() {
+            return;
+        }
+        let options = session["configOptions"].as_array().into_iter().flatten();
+        let option = options.into_iter().find(|option| text(option, "category") == "model");
+        let current = option.map_or("", |option| text(option, "currentValue"));
+        let current = if current.is_empty() { text(&session["models"], "currentModelId") } else { current };
+        // A provider or an effort may stand beside the name.
+        let name = current.rsplit('/').next().unwrap_or(current);
+        name.split('[').next().unwrap_or(name).clone_into(&mut self.model);
+    }
+
+    pub(super) fn update(&mut self, update: &Value) {
+        if text(&update["cost"], "currency") == "USD" {
+            self.cost = update["cost"]["amount"].as_f64().or(self.cost);
+        }
+    }
+
+    /// Figures beside a piece of text.
+    pub(super) fn piece(&mut self, usage: &Value) {
+        if usage.is_object() {
+            self.pieces.add(&Usage { messages: 1, cost_usd: Some(0.0), ..figures(usage) });
+        }
+    }
+
+    /// The answer to the prompt.
+    pub(super) fn answered(&mut self, result: &Value, turn: &mut Turn<'_>) {
+        let by_model = result["_meta"]["quota"]["model_usage"].as_array();
+        if result["usage"].is_object() {
+            let models: Vec<&str> = by_model.into_iter().flatten().map(|one| text(one, "model")).collect();
+            if let [one] = models[..] {
+                one.clone_into(&mut self.model);
+            }
+            self.report(Usage { messages: 1, ..figures(&result["usage"]) }, turn);
+        } else if let Some(list) = by_model.filter(|list| !list.is_empty()) {
+            for one in list {
+                text(one, "model").clone_into(&mut self.model);
+                self.report(Usage { messages: 1, ..figures(&one["token_count"]) }, turn);
+            }
+        } else {
+            self.end(turn);
+        }
+    }
+
+    /// What is known when there will be nothing more.
+    pub(super) fn end(&mut self, turn: &mut Turn<'_>) {
+        if !self.reported {
+            let pieces = std::mem::take(&mut self.pieces);
+            self.report(Usage { cost_usd: None, cost_basis: CostBasis::Unknown, ..pieces }, turn);
+        }
+    }
+
+    fn report(&mut self, usage: Usage, turn: &mut Turn<'_>) {
+        // The first report carries the whole cost; it is told for the session only.
+        let told = self.cost.filter(|_| !self.reported).map(|cost| (cost - self.cost_before).max(0.0));
+        let later = self.reported && self.cost.is_some();
+        self.reported = true;
+        let usage = match told.or_else(|| later.then_some(0.0)) {
+            // What the protocol carries is the agent's reckoning; whether anybody pays it is not said.
+            Some(cost) => Usage { cost_usd: Some(cost), cost_basis: CostBasis::Agent, ..usage },
+            None => self.prices.priced(&self.model, usage),
+        };
+        turn.usage(&self.model, usage);
+    }
+}
+
+fn figures(usage: &Value) -> Usage {
+    let either = |camel: &str, snake: &str| count(usage, camel).max(count(usage, snake));
+    let (input, output) = (either("inputTokens", "input_tokens"), either("outputTokens", "output_tokens"));
+    let (read, write) = (count(usage, "cachedReadTokens"), count(usage, "cachedWriteTokens"));
+    let thought = count(usage, "thoughtTokens");
+    // Some count what was cached as input too; their sum tells.
+    let inside = read + write > 0 && count(usage, "totalTokens") == input + output;
+    Usage {
+        input_tokens: if inside { input.saturating_sub(read + write) } else { input },
+        output_tokens: output,
+        reasoning_tokens: thought,
+        cache_read_tokens: read,
+        cache_write_tokens: write,
+        ..Usage::default()
+    }
+}
