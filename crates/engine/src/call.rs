@@ -9,14 +9,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use windlass_agents::{Exit, LaunchFacts, SessionFacts, TurnRequest};
-use windlass_core::agent::{ErrorKind, TurnOutcome};
+use windlass_agents::{Exit, LaunchError, LaunchFacts, TurnRequest};
+use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
 use windlass_core::spec::AgentChoice;
-use windlass_supervise::{
-    ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, ProcessEvent, ShimSpec, SpawnFailureKind,
-};
+use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, ShimSpec, SpawnFailureKind};
 
 use crate::data::{TurnFiles, private_dir, private_files};
+use crate::exchange::{self, Exchange};
 use crate::transcript::TranscriptReader;
 
 const PROMPT: &str = "Reply with OK. Use no tools.\n";
@@ -62,7 +61,7 @@ pub async fn ask(call: &Call) -> Called {
     let place = std::env::temp_dir().join(format!("windlass-call-{}", uuid::Uuid::now_v7().simple()));
     let files = TurnFiles { dir: place.clone() };
     let answer = match start(call, &files) {
-        Ok(spec) => follow(call, &files, &spec).await,
+        Ok((spec, transcript)) => follow(call, &spec, transcript).await,
         Err(message) => Answer::NotStarted { message },
     };
     let stderr = if answer == Answer::Ok { Vec::new() } else { last_lines(&files.stderr()) };
@@ -72,7 +71,7 @@ pub async fn ask(call: &Call) -> Called {
     Called { answer, stderr, took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX) }
 }
 
-fn start(call: &Call, files: &TurnFiles) -> Result<ShimSpec, String> {
+fn start(call: &Call, files: &TurnFiles) -> Result<(ShimSpec, TranscriptReader), String> {
     let cwd = files.dir.join("empty");
     let written = private_dir(&cwd).and_then(|()| std::fs::write(files.prompt(), PROMPT));
     written.map_err(|error| format!("cannot write to {}: {error}", files.dir.display()))?;
@@ -86,10 +85,11 @@ fn start(call: &Call, files: &TurnFiles) -> Result<ShimSpec, String> {
         own_program: call.own_program.clone(),
     };
     let facts = LaunchFacts { as_root: rustix::process::geteuid().is_root(), ..LaunchFacts::default() };
-    let launch =
-        windlass_agents::launch_with(&request, &facts).map_err(|error| format!("{error} ({})", error.hint()))?;
+    let refused = |error: LaunchError| format!("{error} ({})", error.hint());
+    let launch = windlass_agents::launch_with(&request, &facts).map_err(refused)?;
+    let transcript = exchange::reader(&request, &facts, files).map_err(refused)?;
     private_files(&launch.files).map_err(|error| format!("cannot write to {}: {error}", files.dir.display()))?;
-    Ok(ShimSpec {
+    let spec = ShimSpec {
         command: launch.command,
         stdout: files.stdout(),
         stderr: files.stderr(),
@@ -98,41 +98,38 @@ fn start(call: &Call, files: &TurnFiles) -> Result<ShimSpec, String> {
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
-    })
+    };
+    Ok((spec, transcript))
 }
 
-async fn follow(call: &Call, files: &TurnFiles, spec: &ShimSpec) -> Answer {
-    let mut running = match call.launcher.start(spec).await {
+async fn follow(call: &Call, spec: &ShimSpec, transcript: TranscriptReader) -> Answer {
+    let running = match call.launcher.start(spec).await {
         Ok(running) => running,
         Err(error) => return Answer::NotStarted { message: error.to_string() },
     };
+    let mut exchange = Exchange::new(running, transcript, |_: &AgentEvent| {});
     let deadline = tokio::time::sleep(call.timeout);
     tokio::pin!(deadline);
     let mut ending = false;
+    let unreadable = |error: std::io::Error| Answer::Failed { message: format!("its output cannot be read: {error}") };
     let record = loop {
         tokio::select! {
-            event = running.next() => match event {
-                Some(ProcessEvent::Closed(record)) => break Some(record),
-                Some(ProcessEvent::Lost { .. }) | None => break None,
-                Some(
-                    ProcessEvent::Started { .. }
-                    | ProcessEvent::SpawnFailed(_)
-                    | ProcessEvent::Output { .. }
-                    | ProcessEvent::Exited(_)
-                    | ProcessEvent::TurnOver(_)
-                    | ProcessEvent::TurnBegun,
-                ) => {}
+            happened = exchange.next() => match happened {
+                Ok(Some(record)) => break record,
+                Ok(None) => {}
+                Err(error) => return unreadable(error),
             },
-            () = &mut deadline, if !ending => { ending = true; running.stop(); }
+            () = &mut deadline, if !ending => { ending = true; exchange.stop(); }
         }
     };
-    match record {
-        None => Answer::Failed { message: "the supervisor of the call is gone".to_owned() },
-        Some(record) => judge(call, files, &record),
+    match (record, exchange.finish().await) {
+        (_, Err(error)) => unreadable(error),
+        (None, Ok(_)) => Answer::Failed { message: "the supervisor of the call is gone".to_owned() },
+        (Some(record), Ok(transcript)) => judge(call, &transcript, &record),
     }
 }
 
-fn judge(call: &Call, files: &TurnFiles, record: &ExitRecord) -> Answer {
+fn judge(call: &Call, transcript: &TranscriptReader, record: &ExitRecord) -> Answer {
     let exit = match &record.ended {
         Ended::Exited { code } => Exit::Code(*code),
         Ended::Signaled { signal } => Exit::Signal(*signal),
@@ -140,13 +137,9 @@ fn judge(call: &Call, files: &TurnFiles, record: &ExitRecord) -> Answer {
             return Answer::NotStarted { message: spawn_failure(failure.kind, &failure.message) };
         }
         Ended::WriteFailed { message, .. } => return Answer::Failed { message: message.clone() },
-        // Only of a process that is kept, which a call is not.
-        Ended::TurnOver => return Answer::Failed { message: "it was taken for a process that is kept".to_owned() },
+        Ended::TurnOver => Exit::Waits,
     };
-    let outcome = match read(call, files, exit) {
-        Ok(outcome) => outcome,
-        Err(error) => return Answer::Failed { message: format!("its output cannot be read: {error}") },
-    };
+    let outcome = transcript.outcome(exit, Timestamp::now());
     let after_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
     match (outcome, record.by) {
         // What it said before it was ended is worth more than that it was slow.
@@ -177,13 +170,6 @@ fn spawn_failure(kind: SpawnFailureKind, message: &str) -> String {
         | SpawnFailureKind::ContainmentUnavailable
         | SpawnFailureKind::Other => message.to_owned(),
     }
-}
-
-fn read(call: &Call, files: &TurnFiles, exit: Exit) -> std::io::Result<TurnOutcome> {
-    let mut transcript = TranscriptReader::new(files, &call.agent.profile, &SessionFacts::default());
-    while transcript.read()?.progressed {}
-    transcript.finish();
-    Ok(transcript.outcome(exit, Timestamp::now()))
 }
 
 fn last_lines(path: &Path) -> Vec<String> {

@@ -11,6 +11,7 @@ mod creating;
 pub mod data;
 pub mod driver;
 pub mod engine;
+mod exchange;
 pub mod faults;
 pub mod feed;
 pub mod git;

@@ -6,10 +6,11 @@ use windlass_core::spec::{AgentChoice, Limits};
 
 /// Whether the agent's output can carry one of these numbers. JSON lines always can; in text a pattern finds them.
 pub(super) fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
-    if let Some(known) = KnownAgent::of(profile.adapter()) {
+    let known = KnownAgent::of(profile.adapter());
+    if known.is_some() || profile.adapter() == AdapterKind::Acp {
         // Tokens always; dollars where it names them or its model has a price.
         let priced = || profile.model.as_deref().is_some_and(|model| Prices::of(profile).know(model));
-        return !groups.contains(&"cost") || known.names_cost || priced();
+        return !groups.contains(&"cost") || known.is_some_and(|known| known.names_cost) || priced();
     }
     match profile.output.unwrap_or_default() {
         OutputFormat::Jsonl => true,
@@ -49,6 +50,10 @@ pub(super) fn notes(agent: &AgentChoice, limits: &Limits) -> Vec<String> {
 /// Whether usage is known while the turn runs.
 fn counts_in_turn(profile: &AgentProfile) -> bool {
     let Some(known) = KnownAgent::of(profile.adapter()) else {
+        if profile.adapter() == AdapterKind::Acp {
+            // The protocol has a place for it in the answer to a prompt only.
+            return false;
+        }
         // Its lines are read as they come.
         return true;
     };

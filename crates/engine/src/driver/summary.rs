@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_agents::{LaunchFacts, SessionFacts, TurnRequest};
-use windlass_core::agent::TurnOutcome;
+use windlass_core::agent::{AgentEvent, TurnOutcome};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{Input, LoopState, SummaryReport};
 use windlass_core::summary::SummariserKind;
 use windlass_core::usage::UsageByModel;
-use windlass_supervise::{ContainmentRequest, Ended, ProcessEvent, ShimSpec};
+use windlass_supervise::{ContainmentRequest, Ended, ShimSpec};
 
 use super::performing::Context;
 use super::{DriveError, transcript_error, workspace};
 use crate::data::{TurnFiles, private_files};
+use crate::exchange::{self, Exchange};
 use crate::summariser::{self, Material, TurnHistory, Written};
 use crate::tokens;
 use crate::transcript::{TranscriptReader, TurnWatcher};
@@ -97,43 +98,34 @@ async fn ask(
     let scratch = files.dir.join("scratch");
     let written = std::fs::create_dir(&scratch).and_then(|()| std::fs::write(files.prompt(), prompt));
     written.map_err(|source| transcript_error(&files.dir, source))?;
-    let spec = match shim(&engine, state, turn, files, &scratch, prompt) {
-        Ok(spec) => spec,
+    let (spec, transcript) = match shim(&engine, state, turn, files, &scratch, prompt) {
+        Ok(prepared) => prepared,
         Err(why) => return Ok((Err(why), UsageByModel::new())),
     };
     let limit = SignedDuration::from_millis(LONGEST_TURN_MS);
     let deadline = engine.clock.now().checked_add(limit).unwrap_or(Timestamp::MAX);
-    let mut running = engine.launcher.start(&spec).await?;
-    let mut ending = false;
-    let record = loop {
-        tokio::select! {
-            event = running.next() => match event {
-                Some(ProcessEvent::Closed(record)) => break Some(record),
-                Some(ProcessEvent::Lost { .. }) | None => break None,
-                Some(_) => {}
-            },
-            () = context.ended(), if !ending => { ending = true; running.stop(); }
-            () = engine.clock.sleep_until(deadline), if !ending => { ending = true; running.stop(); }
-        }
-    };
-    let mut transcript = TranscriptReader::new(files, &state.spec.agent.profile, &SessionFacts::default());
+    let running = engine.launcher.start(&spec).await?;
     let mut watcher = TurnWatcher::new(None, prompt);
     // The watcher keeps only the end of what was said, and the answer's first mark is at its beginning.
     let mut said = TurnHistory::default();
-    loop {
-        let batch = transcript.read().map_err(|source| transcript_error(&files.dir, source))?;
-        batch.events.iter().for_each(|event| {
-            watcher.see(event);
-            said.see(event);
-        });
-        if !batch.progressed {
-            break;
-        }
-    }
-    transcript.finish().iter().for_each(|event| {
+    let mut exchange = Exchange::new(running, transcript, |event: &AgentEvent| {
         watcher.see(event);
         said.see(event);
     });
+    let mut ending = false;
+    let unreadable = |source| transcript_error(&files.dir, source);
+    let record = loop {
+        tokio::select! {
+            happened = exchange.next() => {
+                if let Some(record) = happened.map_err(unreadable)? {
+                    break record;
+                }
+            }
+            () = context.ended(), if !ending => { ending = true; exchange.stop(); }
+            () = engine.clock.sleep_until(deadline), if !ending => { ending = true; exchange.stop(); }
+        }
+    };
+    let transcript = exchange.finish().await.map_err(unreadable)?;
     let exit = record.as_ref().and_then(|record| match &record.ended {
         Ended::Exited { code } => Some(windlass_agents::Exit::Code(*code)),
         Ended::Signaled { signal } => Some(windlass_agents::Exit::Signal(*signal)),
@@ -157,7 +149,7 @@ fn shim(
     files: &TurnFiles,
     scratch: &Path,
     prompt: &str,
-) -> Result<ShimSpec, String> {
+) -> Result<(ShimSpec, TranscriptReader), String> {
     let mut agent = state.spec.agent.clone();
     if let Some(model) = &state.spec.summariser.commit_message_model {
         agent.profile.model = Some(model.clone());
@@ -177,8 +169,9 @@ fn shim(
         ..LaunchFacts::default()
     };
     let launch = windlass_agents::launch_with(&request, &facts).map_err(|error| error.to_string())?;
+    let transcript = exchange::reader(&request, &facts, files).map_err(|error| error.to_string())?;
     private_files(&launch.files).map_err(|error| error.to_string())?;
-    Ok(ShimSpec {
+    let spec = ShimSpec {
         command: launch.command,
         stdout: files.stdout(),
         stderr: files.stderr(),
@@ -187,5 +180,6 @@ fn shim(
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
-    })
+    };
+    Ok((spec, transcript))
 }
