@@ -255,6 +255,22 @@ fn settings_of_the_agent_take_effect(cli: Cli, settings: Value, seen: &str) {
     driven.assert_users_files_untouched();
 }
 
+/// `agents --call` tells one that answers from one whose key is refused.
+fn a_call_tells_whether_it_is_logged_in(cli: Cli) {
+    for (script, result) in [
+        ("[[turn]]\nsteps = [{ say = \"OK\" }]", "ok"),
+        ("apart_fail = \"auth\"\n[[turn]]\nsteps = [{ fail = \"auth\" }]", "not_logged_in"),
+    ] {
+        let Some(driven) = Driven::new(cli, "a call tells whether it is logged in", script) else { return };
+        driven.configure("");
+        let output = call(&driven.world, &["agents", "--call", "--json"]);
+        let reports = output.assert_code(0).json();
+        let report = reports.as_array().unwrap().iter().find(|report| report["name"] == cli.name()).unwrap();
+        assert_eq!(report["call"]["result"], result, "{report}\n{}", driven.server.summary());
+        driven.world.wait_no_processes();
+    }
+}
+
 /// Tests of these functions, in a module for each CLI.
 macro_rules! with {
     ($($module:ident: $cli:ident { $($test:ident $(($($more:expr),*))?)* })*) => {$(
@@ -267,12 +283,14 @@ macro_rules! with {
 
 with! {
     claude: Claude {
+        a_call_tells_whether_it_is_logged_in
         s4_24_a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("Bash")
         settings_of_the_agent_take_effect(serde_json::json!({ "env": { "FROM_SETTINGS": "magpie" } }), "FROM_SETTINGS=magpie")
     }
     codex: Codex {
+        a_call_tells_whether_it_is_logged_in
         s4_24_a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         settings_of_the_agent_take_effect(
@@ -281,16 +299,19 @@ with! {
         )
     }
     copilot: Copilot {
+        a_call_tells_whether_it_is_logged_in
         s4_24_a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("shell")
     }
     gemini: Gemini {
+        a_call_tells_whether_it_is_logged_in
         a_loop_gives_its_system_prompt_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("run_shell_command")
     }
     opencode: Opencode {
+        a_call_tells_whether_it_is_logged_in
         s4_24_a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("bash")
@@ -300,6 +321,7 @@ with! {
         )
     }
     qwen: Qwen {
+        a_call_tells_whether_it_is_logged_in
         s4_24_a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("run_shell_command")
