@@ -104,8 +104,8 @@ export interface WindlassSettings {
 }
 
 export interface AgentProfile {
-  /** Whose language it speaks: command, claude, codex, copilot, opencode, gemini or qwen */
-  adapter?: "command" | "claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen";
+  /** Whose language it speaks: command, claude, codex, copilot, opencode, gemini, qwen or acp */
+  adapter?: "command" | "claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen" | "acp";
   /** Regular expression whose first group is the answer, for text output: a promise counts only there */
   answer_pattern?: string;
   /** Arguments on top of those that a known agent is started with */
