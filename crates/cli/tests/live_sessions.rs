@@ -328,3 +328,31 @@ fn a_silent_agent_is_a_stall_and_its_process_is_ended() {
         assert_eq!(of_type(&feed, "turn_ended")[1]["report"]["outcome"]["type"], "interrupted");
     });
 }
+
+#[test]
+fn a_turn_over_its_time_is_ended_with_its_process() {
+    let script = r#"
+        [[turn]]
+        steps = [{ say = "one" }]
+        [[turn]]
+        steps = [{ say = "two" }, { hang = { ignore_signals = true } }]
+    "#;
+    in_each_protocol(script, |world, agent| {
+        call(world, &kept(&["--turn-timeout", "2s"])).assert_code(7);
+        assert_eq!(processes(agent), [0, 0]);
+        assert_eq!(status(world, "work")["status"], "errored");
+    });
+}
+
+#[test]
+fn a_budget_ends_a_kept_turn_under_way() {
+    let world = World::new();
+    let agent = world.script(
+        "protocol = \"claude\"\n[[turn]]\nsteps = [{ say = \"one\" }, \"hang\"]\n[[turn]]\nsteps = [{ say = \"no\" }]",
+    );
+    profile(&world, &agent, "claude");
+    call(&world, &kept(&["--budget-usd", "0.000001"])).assert_code(3);
+    assert_eq!(agent.turns().len(), 1);
+    assert_eq!(status(&world, "work")["status"], "exhausted");
+    world.wait_no_processes();
+}
