@@ -5,6 +5,8 @@ export interface WindlassSettings {
   agent?: string;
   /** Agents by name. One of a built-in name changes that one field by field. */
   agents?: Record<string, AgentProfile>;
+  /** Whether 'windlass serve' starts the project's pending milestones by itself, one at a time. Default: false. */
+  auto_start?: boolean;
   /** Run the gates on the base before the first turn, so that what fails already, or flips, is known as such. Default: true. */
   baseline?: boolean;
   /** The branch that a loop works on; {name} stands for the loop's name. Default: windlass/{name}. */
@@ -63,6 +65,8 @@ export interface WindlassSettings {
   protect?: Array<string>;
   /** The recipe: named defaults for how a loop goes. Default: promise. */
   recipe?: string;
+  /** Whether 'windlass serve' resumes loops that were cut off in the middle of a turn. Default: true for milestones. */
+  recover?: boolean;
   /** How many days after its merge a loop's workspace is kept from 'windlass clean'. Default: 14. */
   retention_days?: number;
   /** Who judges the work in the recipes audited and milestone: an agent, or agent:model. Default: the agent that works, in a session of its own. */
@@ -99,6 +103,8 @@ export interface WindlassSettings {
   turn_timeout?: string;
   /** The file that says what the project is for, for the recipe milestone. Default: VISION.md. */
   vision?: string;
+  /** When 'windlass serve' looks for pending milestones, besides its start: manual (then also when one has ended), every 2h, times of day such as 09:00, 21:00, or a cron pattern. Default: manual. */
+  wake?: string;
   /** Whether an open warning keeps the work from being done, as a bug does. Default: false. */
   warnings_block?: boolean;
 }

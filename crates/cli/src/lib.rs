@@ -17,6 +17,7 @@ mod milestone;
 mod render;
 mod review;
 mod run;
+mod serve;
 mod show;
 mod status;
 mod style;
@@ -106,6 +107,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Clean(args) => work::clean(&context, args).await,
         Command::Agents(args) => agent_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
+        Command::Serve(args) => serve::serve(&context, args).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(&context, report).await,
             ConfigCommand::Path(report) => machine_report::config_path(&context, report).await,

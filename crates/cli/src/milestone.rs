@@ -1,11 +1,13 @@
 //! `windlass milestone`.
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::json;
 use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
-use windlass_engine::config::{Iterations, Options, RunOptions, resolve_spec};
-use windlass_engine::engine::{Engine, NewLoop};
+use windlass_engine::config::{Iterations, Options, RunOptions, Settings, resolve_spec};
+use windlass_engine::engine::{Engine, Held, NewLoop};
 use windlass_engine::milestones::{self, Found, MilestonesError};
 use windlass_engine::store::Listed;
 
@@ -221,41 +223,71 @@ async fn start(context: &Context, args: &StartArgs) -> Result<Exit, Failure> {
             format!("`windlass resume {name}` goes on, `windlass restart {name}` takes an edited file into account"),
         ));
     }
-    let flags = args.options();
-    let front = &found.milestone.front_matter;
-    let options = Options {
+    let settings = context.settings(Some(&project), of_milestone(&found.milestone, args.options()))?;
+    for warning in &settings.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let commands = (args.agent_command.clone(), args.reviewer_command.clone());
+    let (held, notes) = create(context, &engine, &project, settings, found, commands.0, commands.1).await?;
+    if !args.watching().json {
+        print(&status::plan(&held.state, &notes, Style::for_stdout()));
+    }
+    run::go(context, &engine, held, args.watching(), 0).await
+}
+
+/// What the milestone's own file says, below the flags.
+fn of_milestone(milestone: &Milestone, flags: Options) -> Options {
+    let front = &milestone.front_matter;
+    Options {
+        recipe: Some("milestone".to_owned()),
         agent: flags.agent.or_else(|| front.agent.clone()),
         model: flags.model.or_else(|| front.model.clone()),
         reviewer: flags.reviewer.or_else(|| front.reviewer.clone()),
         max_iterations: flags.max_iterations.or_else(|| front.max_iterations.and_then(|max| Iterations::new(max).ok())),
         human_review: flags.human_review.or(front.requires_human_review),
         ..flags
-    };
-    let settings = context.settings(Some(&project), options)?;
-    for warning in &settings.warnings {
-        eprintln!("warning: {warning}");
     }
+}
+
+/// Makes the loop of a milestone and holds it.
+pub async fn create(
+    context: &Context,
+    engine: &Arc<Engine>,
+    project: &Path,
+    settings: Settings,
+    found: Found,
+    agent_command: Option<String>,
+    reviewer_command: Option<String>,
+) -> Result<(Held, Vec<String>), Failure> {
+    let id = found.milestone.id.clone();
+    let name = milestones::loop_name(&id);
     let resolved = resolve_spec(
         &settings,
         &RunOptions {
             goal: found.milestone.goal.clone(),
             name: name.clone(),
-            agent_command: args.agent_command.clone(),
+            agent_command,
             installed_agent: agent_report::first_installed(context),
-            reviewer_command: args.reviewer_command.clone(),
-            documents: milestones::documents(&settings, &project)?,
-            base: Some(context.workspaces()?.default_branch(&project).await?),
+            reviewer_command,
+            documents: milestones::documents(&settings, project)?,
+            base: Some(context.workspaces()?.default_branch(project).await?),
             milestone: Some(found.milestone),
             cwd: context.cwd.clone(),
-            project_root: project.clone(),
+            project_root: project.to_owned(),
             ..RunOptions::default()
         },
     )?;
-    let new =
-        NewLoop { project, name, numbered: false, spec: resolved.spec, branch_template: milestones::branch(&args.id) };
-    let held = engine.create(new).await?;
-    if !args.watching().json {
-        print(&status::plan(&held.state, &resolved.notes, Style::for_stdout()));
-    }
-    run::go(context, &engine, held, args.watching(), 0).await
+    let new = NewLoop {
+        project: project.to_owned(),
+        name,
+        numbered: false,
+        spec: resolved.spec,
+        branch_template: milestones::branch(&id),
+    };
+    Ok((engine.create(new).await?, resolved.notes))
+}
+
+/// The settings under which `serve` starts a milestone.
+pub fn settings_for(context: &Context, project: &Path, milestone: &Milestone) -> Result<Settings, Failure> {
+    context.settings(Some(project), of_milestone(milestone, Options::default()))
 }

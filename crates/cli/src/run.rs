@@ -224,10 +224,10 @@ pub async fn go(
 /// How long the last output may take when the process is told to leave.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
 
-type Told = watch::Receiver<Option<u8>>;
+pub type Told = watch::Receiver<Option<u8>>;
 
 /// The first INT, TERM or HUP asks the driver to leave; the second ends the process at once, which ends its agents.
-fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Failure> {
+pub fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Failure> {
     let (tell, told) = watch::channel(None);
     let (ask, asked) = watch::channel(false);
     let immune = ignores_hang_up();

@@ -56,6 +56,9 @@ reviewer_budget_usd = 1.5
 warnings_block = true
 plan_first = true
 human_review = true
+auto_start = true
+wake = \"every 2h\"
+recover = true
 vision = \"docs/vision.md\"
 soul = \"docs/soul.md\"
 memory = \"docs/memory.md\"
@@ -104,7 +107,7 @@ max_running = 2
         assert!(text.lines().nth(index).unwrap().starts_with(&shown.key));
     }
     let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
-    assert_eq!(shown[16..22], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"1m\""]);
+    assert_eq!(shown[19..25], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"1m\""]);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
 pub use setup::{
     AgentsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs, SchemaArgs, SchemaOf,
+    ServeArgs,
 };
 pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
 
@@ -97,6 +98,7 @@ Examples:
   windlass doctor --call         also prove that each agent is logged in
   windlass doctor --json")]
     Doctor(AgentsArgs),
+    Serve(ServeArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     /// Drive a loop in the background

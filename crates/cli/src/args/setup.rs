@@ -118,3 +118,19 @@ pub struct DriveArgs {
     /// The loop's id
     pub id: String,
 }
+
+/// Drive loops in the background: waits, milestones that start by themselves, what was cut off
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass serve
+  windlass serve --once     until nothing is left to do
+
+Waiting loops go on when their time has come. In a project with auto_start = true in .windlass/config.toml the pending
+milestones are started, oldest first or by their order, one at a time, and on the schedule in wake. A loop that waits
+for a person stays as it is. There is no dashboard yet.")]
+pub struct ServeArgs {
+    /// Leave when nothing runs any more
+    #[arg(long)]
+    pub once: bool,
+}

@@ -14,6 +14,7 @@ use super::lists::{Commands, Files, Folders, Globs, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
 use super::value::{Promise, Value, ValueError};
+use super::wake::Wake;
 use super::words::{BranchTemplate, Sandbox};
 
 /// One setting, as people know it.
@@ -176,6 +177,19 @@ settings! {
     human_review: bool {
         env: "WINDLASS_HUMAN_REVIEW", flag: Some("--human-review"), default: "false",
         doc: "Whether a person has to agree (windlass approve) before a reviewed loop is completed",
+    }
+    auto_start: bool {
+        env: "WINDLASS_AUTO_START", flag: None, default: "false",
+        doc: "Whether 'windlass serve' starts the project's pending milestones by itself, one at a time",
+    }
+    wake: Wake {
+        env: "WINDLASS_WAKE", flag: None, default: "manual",
+        doc: "When 'windlass serve' looks for pending milestones, besides its start: manual (then also when one has \
+              ended), every 2h, times of day such as 09:00, 21:00, or a cron pattern",
+    }
+    recover: bool {
+        env: "WINDLASS_RECOVER", flag: None, default: "true for milestones",
+        doc: "Whether 'windlass serve' resumes loops that were cut off in the middle of a turn",
     }
     vision: String {
         env: "WINDLASS_VISION", flag: None, default: "VISION.md",

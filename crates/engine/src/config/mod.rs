@@ -26,6 +26,7 @@ mod target;
 mod typescript;
 mod usage;
 mod value;
+mod wake;
 mod words;
 
 use std::path::Path;
@@ -51,6 +52,7 @@ pub use spec::{DEFAULT_PROMISE, Resolved, RunOptions, resolve_spec};
 pub use typescript::typescript;
 pub use usage::UsageError;
 pub use value::{Promise, Value, ValueError};
+pub use wake::Wake;
 pub use words::{BranchTemplate, Sandbox};
 
 use environment::language;

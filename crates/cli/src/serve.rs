@@ -1,0 +1,207 @@
+//! `windlass serve`: loops that nobody watches.
+//!
+//! It drives what waits for a time, what was cut off in a project that wants to go on by itself, and milestones that
+//! start by themselves. Each loop has one driver (its lease), so loops in the foreground are left alone. A loop that
+//! waits for a person is never touched.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use windlass_core::machine::Input;
+use windlass_engine::config::Options;
+use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
+use windlass_engine::milestones;
+use windlass_engine::store::{ListFilter, Listed};
+
+use crate::args::ServeArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::run::{print, watch_signals};
+use crate::{loops, milestone};
+
+pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> {
+    let engine = context.engine().await?;
+    let here = context.project_if_any().await;
+    let user = context.settings(None, Options::default())?;
+    let slots = user.max_running.value.map_or(8, |slots| slots.get());
+    let (told, shutdown) = watch_signals()?;
+    let mut serving = Serving {
+        context,
+        engine,
+        slots: usize::try_from(slots).unwrap_or(usize::MAX),
+        driving: JoinSet::new(),
+        driven: BTreeSet::new(),
+        due: BTreeMap::new(),
+        shutdown,
+    };
+    print("serving: waiting loops go on, milestones of projects with auto_start begin; Ctrl-C leaves all resumable\n");
+    serving.run(here, args.once).await?;
+    let told = *told.borrow();
+    Ok(told.map_or(Exit::Completed, Exit::Signal))
+}
+
+struct Serving<'a> {
+    context: &'a Context,
+    engine: Arc<Engine>,
+    /// How many loops run at once.
+    slots: usize,
+    driving: JoinSet<(String, Result<(), EngineError>)>,
+    driven: BTreeSet<String>,
+    /// When each project is looked at again; a project that is not here is due.
+    due: BTreeMap<PathBuf, Timestamp>,
+    shutdown: watch::Receiver<bool>,
+}
+
+impl Serving<'_> {
+    async fn run(&mut self, here: Option<PathBuf>, once: bool) -> Result<(), Failure> {
+        loop {
+            self.take_up().await?;
+            self.look_at_projects(here.as_deref()).await?;
+            if *self.shutdown.borrow() || (once && self.driving.is_empty()) {
+                break;
+            }
+            let next = self.due.values().min().copied();
+            let mut shutdown = self.shutdown.clone();
+            tokio::select! {
+                Some(ended) = self.driving.join_next() => self.ended(ended),
+                () = until(&self.engine, next) => {}
+                _ = shutdown.wait_for(|leave| *leave) => break,
+            }
+        }
+        // The drivers were told to leave as well; what they leave behind can be resumed.
+        while let Some(ended) = self.driving.join_next().await {
+            self.ended(ended);
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, ended: Result<(String, Result<(), EngineError>), tokio::task::JoinError>) {
+        let Ok((id, result)) = ended else { return };
+        self.driven.remove(&id);
+        match result {
+            Ok(()) => tracing::info!(loop_id = %id, "left"),
+            Err(error) => eprintln!("warning: {error}"),
+        }
+        // A milestone that has ended makes room for the next one, unless the project keeps hours.
+        self.due.retain(|_, at| *at != Timestamp::MAX);
+    }
+
+    /// Loops that should go on and that nobody drives.
+    async fn take_up(&mut self) -> Result<(), Failure> {
+        let filter = ListFilter { open_only: true, ..ListFilter::default() };
+        for listed in self.engine.store.list(filter).await? {
+            if self.driving.len() >= self.slots {
+                return Ok(());
+            }
+            let mine = self.driven.contains(&listed.entry.id);
+            if mine || listed.holder.as_ref().is_some_and(is_alive) || !self.goes_on_by_itself(&listed) {
+                continue;
+            }
+            match self.engine.take(&loops::id(&listed)).await {
+                Ok(mut held) => {
+                    self.engine.apply(&mut held, &Input::Attach).await?;
+                    self.drive(held)?;
+                }
+                Err(EngineError::Driven { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A wait is over by itself; what was cut off inside a turn goes on only where the project says so.
+    fn goes_on_by_itself(&self, listed: &Listed) -> bool {
+        match listed.entry.status.as_str() {
+            "waiting" => true,
+            "running" => {
+                let settings = self.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
+                let said = settings.ok().and_then(|settings| settings.recover.value);
+                said.unwrap_or_else(|| listed.entry.name.starts_with("milestone-"))
+            }
+            _ => false,
+        }
+    }
+
+    /// Starts a milestone in every project that wants it, one at a time in each.
+    async fn look_at_projects(&mut self, here: Option<&Path>) -> Result<(), Failure> {
+        let now = self.engine.clock.now();
+        let known = self.engine.store.list(ListFilter::default()).await?;
+        let mut projects: BTreeSet<PathBuf> = known.iter().map(|listed| PathBuf::from(&listed.entry.project)).collect();
+        projects.extend(here.map(Path::to_owned));
+        for project in projects {
+            let due = self.due.get(&project).is_none_or(|at| *at <= now);
+            if !due || self.driving.len() >= self.slots || !project.is_dir() {
+                continue;
+            }
+            let settings = match self.context.settings(Some(&project), Options::default()) {
+                Ok(settings) => settings,
+                Err(failure) => {
+                    eprintln!("warning: {}: {}", project.display(), failure.message);
+                    self.due.insert(project, Timestamp::MAX);
+                    continue;
+                }
+            };
+            let next = settings.wake.value.as_ref().and_then(|wake| wake.next_after(now, &TimeZone::system()));
+            if settings.auto_start.value.unwrap_or(false) {
+                self.start_next(&project).await?;
+            }
+            self.due.insert(project, next.unwrap_or(Timestamp::MAX));
+        }
+        Ok(())
+    }
+
+    async fn start_next(&mut self, project: &Path) -> Result<(), Failure> {
+        let text = project.to_string_lossy().into_owned();
+        let mut pending = Vec::new();
+        for found in milestones::list(project) {
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    eprintln!("warning: {error}");
+                    continue;
+                }
+            };
+            match self.engine.store.find(&text, &milestones::loop_name(&found.milestone.id)).await? {
+                // One at a time, and one that waits for a person is not done.
+                Some(listed) if listed.entry.open => return Ok(()),
+                Some(_) => {}
+                None => pending.push(found),
+            }
+        }
+        let Some(first) = pending.into_iter().next() else { return Ok(()) };
+        let id = first.milestone.id.clone();
+        let settings = milestone::settings_for(self.context, project, &first.milestone)?;
+        match milestone::create(self.context, &self.engine, project, settings, first, None, None).await {
+            Ok((held, _notes)) => {
+                print(&format!("started milestone {id} of {}\n", project.display()));
+                self.drive(held)
+            }
+            Err(failure) => {
+                eprintln!("warning: milestone {id} of {}: {}", project.display(), failure.message);
+                Ok(())
+            }
+        }
+    }
+
+    fn drive(&mut self, held: Held) -> Result<(), Failure> {
+        let id = held.state.id.0.clone();
+        let driving = self.engine.drive(held, self.shutdown.clone())?;
+        self.driven.insert(id.clone());
+        self.driving.spawn(async move { (id, driving.ended().await.map(drop)) });
+        Ok(())
+    }
+}
+
+/// Until that time; for ever where there is none.
+async fn until(engine: &Engine, at: Option<Timestamp>) {
+    match at.filter(|at| *at < Timestamp::MAX) {
+        Some(at) => engine.clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
