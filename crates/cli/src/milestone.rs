@@ -108,7 +108,7 @@ impl Standing {
     }
 
     fn json(&self) -> serde_json::Value {
-        let summary = self.listed.as_ref().map(|listed| crate::list::summary_json(listed));
+        let summary = self.listed.as_ref().map(crate::list::summary_json);
         let view: serde_json::Value = summary.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         json!({
             "id": self.found.milestone.id,

@@ -144,7 +144,7 @@ pub struct TurnReport {
     pub verdict: Option<Verdict>,
     /// A developer's report, read from its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub developer: Option<Report>,
+    pub developer: Option<Box<Report>>,
     /// Files that an agent which only reads changed; they were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<ChangedFile>,

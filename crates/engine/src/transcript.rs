@@ -281,7 +281,7 @@ impl TurnWatcher {
         let verdict = self.answer.as_ref().filter(|_| self.role == Role::Acceptor);
         let verdict = verdict.map(|answer| Verdict::read(answer, &self.prompt));
         let developer = self.answer.as_ref().filter(|_| self.role == Role::Coder);
-        let developer = developer.map(|answer| Report::read(answer, &self.prompt));
+        let developer = developer.map(|answer| Box::new(Report::read(answer, &self.prompt)));
         TurnReport {
             outcome,
             claim: self.claim.finish(),

@@ -65,7 +65,32 @@ pub(super) fn event(event: &Event, style: Style) -> Option<String> {
         Event::AgentChanged { role, from, to, why, .. } => {
             style.warn(&format!("  {to} takes over from {from} as {role}: {}", one_line(why, 200)))
         }
-        _ => return None,
+        Event::LoopCreated { .. }
+        | Event::LoopOpened { .. }
+        | Event::DriverAttached
+        | Event::PhaseEntered { .. }
+        | Event::WorkspaceOpened { .. }
+        | Event::IterationStarted { .. }
+        | Event::TurnStarted { .. }
+        | Event::SessionFound { .. }
+        | Event::TurnInterrupted { .. }
+        | Event::TurnEnded { .. }
+        | Event::SessionLost { .. }
+        | Event::WorkspaceSetUp
+        | Event::Summarised { .. }
+        | Event::Checkpointed { .. }
+        | Event::GateEnded { .. }
+        | Event::IterationJudged { .. }
+        | Event::ClaimRefused { .. }
+        | Event::ProgressStalled { .. }
+        | Event::WaitStarted { .. }
+        | Event::WaitEnded
+        | Event::PauseRequested { .. }
+        | Event::LoopPaused { .. }
+        | Event::StopRequested
+        | Event::SteeringQueued { .. }
+        | Event::RolledBack { .. }
+        | Event::LoopStopped { .. } => return None,
     })
 }
 

@@ -559,7 +559,7 @@ impl Batch {
         }
         let told = self.state.review.as_ref().is_some_and(|review| review.report.is_some());
         if let (false, Some(report)) = (told, &report.developer) {
-            self.push(Event::Reported { turn, report: Box::new(report.clone()) });
+            self.push(Event::Reported { turn, report: report.clone() });
         }
         let Some(review) = &self.state.review else { return };
         let aim = match &review.report {
