@@ -87,6 +87,8 @@ export interface WindlassSettings {
   stall_timeout?: string;
   /** Who writes what is remembered of an iteration: nobody (deterministic), the agent, or a model (endpoint). Default: deterministic. */
   summariser?: "deterministic" | "agent" | "endpoint";
+  /** Who writes it where an agent does: an agent, or agent:model. Default: the agent that works. */
+  summariser_agent?: string;
   /** The environment variable that holds the endpoint's key; the key itself is never stored. Default: none. */
   summariser_key_env?: string;
   /** The model that the endpoint is asked for. Default: none. */

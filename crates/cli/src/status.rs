@@ -80,7 +80,7 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
     }
     if let Some(review) = &spec.review {
         let command = review.reviewer.profile.command.join(" ");
-        rows.push(("reviewer", format!("{} ({})", review.reviewer.display_name(), one_line(&command, 80))));
+        rows.push(("review", format!("{} ({})", review.reviewer.display_name(), one_line(&command, 80))));
     }
     if let Some(workspace) = &state.workspace {
         let branch = workspace.branch.as_deref().unwrap_or("the branch that is checked out");

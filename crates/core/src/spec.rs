@@ -16,6 +16,9 @@ pub struct LoopSpec {
     /// Who takes over, in this order, when the coder's model or agent fails for good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<AgentChoice>,
+    /// Who sums up where an agent does that, if not the coder's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summing_up: Option<AgentChoice>,
     /// Who judges the work besides the gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewSpec>,
@@ -42,9 +45,13 @@ pub struct LoopSpec {
 impl LoopSpec {
     /// The agents of a role: the one that was appointed, then those that take over.
     pub fn agents(&self, role: Role) -> (&AgentChoice, &[AgentChoice]) {
-        match (role.reviews(), &self.review) {
-            (true, Some(review)) => (&review.reviewer, &review.fallbacks),
-            (true | false, _) => (&self.agent, &self.fallbacks),
+        let coder = (&self.agent, &self.fallbacks[..]);
+        match role {
+            Role::Auditor | Role::Acceptor => {
+                self.review.as_ref().map_or(coder, |review| (&review.reviewer, &review.fallbacks))
+            }
+            Role::Summariser => self.summing_up.as_ref().map_or(coder, |agent| (agent, &[])),
+            Role::Coder | Role::Planner | Role::Finisher => coder,
         }
     }
 

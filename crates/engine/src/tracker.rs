@@ -204,6 +204,7 @@ fn spec(registration: Registration) -> LoopSpec {
         agent: registration.agent,
         fallbacks: Vec::new(),
         review: None,
+        summing_up: None,
         session: recipe.session,
         commit: CommitPolicy::Off,
         done: Done::Promise { promise: registration.completion_promise },

@@ -86,6 +86,7 @@ plan = \"plan.md\"
 plan_dirs = [\"docs\"]
 context_tokens = 4000
 summariser = \"agent\"
+summariser_agent = \"gemini\"
 summariser_url = \"http://127.0.0.1/v1\"
 summariser_model = \"small\"
 summariser_protocol = \"anthropic\"

@@ -142,6 +142,7 @@ fn defaults_are_those_of_the_contract() {
         ("plan_dirs", "[\".windlass/plans\",\".claude/plans\"]"),
         ("context_tokens", "8000"),
         ("summariser", "\"deterministic\""),
+        ("summariser_agent", "(the agent that works)"),
         ("summariser_url", "(none)"),
         ("summariser_model", "(none)"),
         ("summariser_protocol", "\"openai\""),

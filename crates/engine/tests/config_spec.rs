@@ -56,6 +56,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
         LoopSpec {
             fallbacks: Vec::new(),
             review: None,
+            summing_up: None,
             goal: "make it work".into(),
             recipe: "promise".into(),
             agent: windlass_core::spec::AgentChoice { name: "mine".into(), profile: text_agent() },

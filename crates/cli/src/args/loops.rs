@@ -60,7 +60,7 @@ pub struct LogsArgs {
     /// Only this iteration, from 1 on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub iteration: Option<u32>,
-    /// Only this role: coder, auditor, acceptor or summariser
+    /// Only this role: coder, auditor, acceptor, summariser, planner or finisher
     #[arg(long, value_name = "ROLE")]
     pub role: Option<Role>,
     /// Print the feed as one JSON object a line

@@ -33,6 +33,7 @@ pub fn promise_loop() -> LoopSpec {
     LoopSpec {
         fallbacks: Vec::new(),
         review: None,
+        summing_up: None,
         goal: "Build the feature".into(),
         recipe: recipe.name,
         agent: AgentChoice { name: "scripted".into(), profile: AgentProfile::default() },

@@ -301,6 +301,10 @@ settings! {
         env: "WINDLASS_SUMMARISER", flag: Some("--summariser"), default: "deterministic",
         doc: "Who writes what is remembered of an iteration: nobody (deterministic), the agent, or a model (endpoint)",
     }
+    summariser_agent: String {
+        env: "WINDLASS_SUMMARISER_AGENT", flag: None, default: "the agent that works",
+        doc: "Who writes it where an agent does: an agent, or agent:model",
+    }
     summariser_url: String {
         env: "WINDLASS_SUMMARISER_URL", flag: None, default: "none",
         doc: "The endpoint's base address, such as https://api.openai.com/v1 or that of a local server",

@@ -31,6 +31,11 @@ pub(super) fn wished_agent(wish: &str, settings: &Settings, run: &RunOptions) ->
     named_agent(name, model, settings, run)
 }
 
+/// Who sums up, if another agent was named for that.
+pub(super) fn summing_up(settings: &Settings, run: &RunOptions) -> Result<Option<AgentChoice>, UsageError> {
+    settings.summariser_agent.value.as_deref().map(|wish| wished_agent(wish, settings, run)).transpose()
+}
+
 /// The review of a loop whose recipe has one.
 pub(super) fn review(
     recipe: &Recipe,

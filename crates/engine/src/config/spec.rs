@@ -124,6 +124,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         },
         workspace: workspace(settings, run),
         protect: settings.protect.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
+        summing_up: review::summing_up(settings, run)?,
         summariser: summariser(settings)?,
         context: context(settings, run),
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),

@@ -150,7 +150,7 @@ fn shim(
     scratch: &Path,
     prompt: &str,
 ) -> Result<(ShimSpec, TranscriptReader), String> {
-    let mut agent = state.spec.agent.clone();
+    let mut agent = state.agent(Role::Summariser).clone();
     if let Some(model) = &state.spec.summariser.commit_message_model {
         agent.profile.model = Some(model.clone());
     }
