@@ -247,3 +247,19 @@ fn a_changed_script_answers_from_its_beginning() {
         assert_eq!(api.text(&body), "new", "{api:?}");
     }
 }
+
+#[test]
+fn a_turn_can_be_for_one_model() {
+    let script = "[[turn]]\nmodel = \"nobody\"\nsteps = [{ say = \"not me\" }]\n[[turn]]\nsteps = [{ say = \"all\" }]";
+    for api in APIS {
+        let server = ModelServer::with_toml(script);
+        let asked = |server: &ModelServer| {
+            let body = post(server, api, &api.request(&["x"], 0, true)).body;
+            api.text(&body)
+        };
+        assert_eq!(asked(&server), "all", "{api:?}");
+        let model = server.work()[0].asked.as_ref().expect("a request for work").model.clone();
+        server.change_script(&script.replace("nobody", &model));
+        assert_eq!(asked(&server), "not me", "{api:?}");
+    }
+}

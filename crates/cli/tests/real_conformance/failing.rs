@@ -114,3 +114,28 @@ pub fn model_not_found(cli: Cli) {
     assert!(message.contains("model"), "{message}");
     driven.world.wait_no_processes();
 }
+
+/// There is no such model, and another one is named for that case: it takes over.
+pub fn model_fallback(cli: Cli) {
+    let script = format!("[[turn]]\nmodel = {:?}\nsteps = [{{ fail = 'model_not_found' }}]\n{COMPLETES}", cli.model());
+    let Some(driven) = Driven::new(cli, "another model takes over", &script) else { return };
+    let other = format!("{}:{}", cli.name(), other_model(cli));
+    let output = driven.run(&["--gate", "test -f out.txt", "--fallback", &other]);
+    output.assert_code(0);
+    driven.assert_completed(&output);
+    assert_eq!(driven.outcomes()[0]["kind"], "model_not_found");
+    let feed = feed(&driven.world, "work");
+    assert_eq!(of_type(&feed, "agent_changed").len(), 1);
+    assert_eq!(driven.status()["iterations"], 1, "the one that could not begin used up no iteration");
+    let last = driven.server.work().pop().and_then(|seen| seen.asked).map(|asked| asked.model);
+    assert_eq!(last.as_deref(), Some(other_model(cli)), "{}", driven.server.summary());
+}
+
+/// A model that the CLI itself takes for one.
+fn other_model(cli: Cli) -> &'static str {
+    match cli {
+        Cli::Claude => "claude-opus-4-5",
+        Cli::Gemini => "gemini-2.5-flash",
+        Cli::Codex | Cli::Copilot | Cli::Opencode | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => "gpt-5",
+    }
+}

@@ -103,6 +103,13 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
+    failing::model_fallback "There is no such model, and `--fallback` names another one: it takes over, no iteration used" {
+        claude: Claude Works,
+        codex: Codex Works,
+        gemini: Gemini Works,
+        copilot: Copilot Works,
+        qwen: Qwen Works,
+    }
     endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
         claude: Claude Works,
         codex: Codex Works,

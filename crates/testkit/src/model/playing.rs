@@ -81,7 +81,7 @@ impl Player {
             return Played { turn: 0, step: 0, answer };
         }
         let number = self.number(script.select, asked);
-        let pick = script.pick(asked.prompt(), number, asked.step);
+        let pick = script.pick(&asked.model, asked.prompt(), number, asked.step);
         let (turn, step) = (pick.turn, pick.step);
         let Some(play) = pick.play else {
             let reply = Reply::text("The script has no more steps.", Usage::default());

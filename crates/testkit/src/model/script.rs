@@ -8,6 +8,7 @@
 //!
 //! [[turn]]
 //! contains = "review"     # only for prompts with this text; such turns are looked at first and are not counted
+//! model = "small"         # only for requests that name this model; the same
 //! steps = [
 //!     { think = "…", say = "text", shell = "make test" },             # text, then a call of the CLI's own shell tool
 //!     { write = { path = "a.txt", content = "x" } },                  # its own tool for writing files
@@ -64,6 +65,8 @@ pub enum Select {
 pub struct Turn {
     #[serde(default)]
     pub contains: Option<String>,
+    #[serde(default)]
+    pub model: Option<String>,
     pub steps: Vec<Step>,
 }
 
@@ -186,16 +189,26 @@ impl Script {
         Ok(self)
     }
 
-    /// The turn for a prompt, the `number`-th from 1 as [`Select`] counts, and its step.
-    pub fn pick(&self, prompt: &str, number: usize, step: usize) -> Pick<'_> {
-        let counted = || self.turns.iter().enumerate().filter(|(_, t)| t.contains.is_none());
-        let by_text =
-            self.turns.iter().enumerate().find(|(_, t)| t.contains.as_ref().is_some_and(|c| prompt.contains(c)));
-        let chosen = by_text.or_else(|| counted().nth(number.max(1) - 1)).or_else(|| counted().next_back());
+    /// The turn for a prompt to a model, the `number`-th from 1 as [`Select`] counts, and its step.
+    pub fn pick(&self, model: &str, prompt: &str, number: usize, step: usize) -> Pick<'_> {
+        let counted = || self.turns.iter().enumerate().filter(|(_, t)| !t.is_special());
+        let is_for = |turn: &Turn| {
+            turn.is_special()
+                && turn.contains.as_ref().is_none_or(|text| prompt.contains(text))
+                && turn.model.as_ref().is_none_or(|name| name == model)
+        };
+        let special = self.turns.iter().enumerate().find(|(_, t)| is_for(t));
+        let chosen = special.or_else(|| counted().nth(number.max(1) - 1)).or_else(|| counted().next_back());
         let Some((turn, of)) = chosen else { return Pick { turn: 0, step, play: None } };
         // Some CLIs ask once more after the last answer; hearing it again ends them.
         let last = of.steps.last().filter(|s| !s.calls_a_tool());
         Pick { turn, step, play: of.steps.get(step).or(last) }
+    }
+}
+
+impl Turn {
+    fn is_special(&self) -> bool {
+        self.contains.is_some() || self.model.is_some()
     }
 }
 
