@@ -77,7 +77,6 @@ conformance! {
         opencode: Opencode Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
-        qwen: Qwen Works,
     }
     failing::session_unknown "The agent no longer knows the session: a fresh one with goal and history, which is said" {
         claude: Claude Works,
@@ -85,12 +84,10 @@ conformance! {
         opencode: Opencode Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
-        qwen: Qwen Works,
     }
     failing::wrong_key "The key is wrong: paused, exit code 6, with the command that logs in; `resume` completes" {
         claude: Claude Works,
         codex: Codex Works,
-        opencode: Opencode Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
@@ -108,7 +105,6 @@ conformance! {
         codex: Codex Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
-        qwen: Qwen Works,
     }
     endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
         claude: Claude Works,
