@@ -2,7 +2,8 @@
 
 mod driven;
 
-use driven::{Driven, checkpoint_of, gate, open, promise_loop};
+use driven::reviewed::{TWO_SECTIONS, agent, answer, audit as review, audited, block, clean, dirty, ended};
+use driven::{Driven, checkpoint_of, gate, open};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::{Role, TurnKey};
@@ -10,64 +11,9 @@ use windlass_core::machine::{
     Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, Ruling, Said, SkippedBecause,
     Verdict, effects,
 };
-use windlass_core::profile::AgentProfile;
-use windlass_core::recipe::built_in;
 use windlass_core::review::SectionSummary;
-use windlass_core::spec::{AgentChoice, ContextSpec, Done, LoopSpec, PostAction, ReviewKind, ReviewSpec};
+use windlass_core::spec::{LoopSpec, PostAction, ReviewSpec};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
-
-const TWO_SECTIONS: &str =
-    "Do it.\n\n<!-- windlass-section -->\n## One\nFirst.\n\n<!-- windlass-section -->\n## Two\nSecond.\n";
-
-fn agent(name: &str) -> AgentChoice {
-    AgentChoice { name: name.into(), profile: AgentProfile::default() }
-}
-
-fn review() -> ReviewSpec {
-    ReviewSpec {
-        kind: ReviewKind::Audit,
-        reviewer: agent("auditor"),
-        fallbacks: Vec::new(),
-        budget_usd: None,
-        warnings_block: false,
-        planning: false,
-        max_rejections: 3,
-        human_review: false,
-        post_action: None,
-        milestone: None,
-        documents: Vec::new(),
-    }
-}
-
-fn audited(plan: Option<&str>, review: ReviewSpec) -> LoopSpec {
-    let recipe = built_in("audited").unwrap();
-    LoopSpec {
-        recipe: recipe.name,
-        session: recipe.session,
-        on_failure: recipe.on_failure,
-        done: Done::Review,
-        review: Some(review),
-        context: ContextSpec { plan: plan.map(Into::into), ..ContextSpec::default() },
-        ..promise_loop()
-    }
-}
-
-fn answer(text: &str) -> TurnReport {
-    TurnReport { answer: Some(text.into()), ..TurnReport::bare(TurnOutcome::Finished) }
-}
-
-fn block(json: &str) -> TurnReport {
-    answer(&format!("Looked.\n\n```windlass-review\n{json}\n```\n"))
-}
-
-fn clean() -> TurnReport {
-    block(r#"{"verdict": "clean", "section_summary": {"done": ["it"]}}"#)
-}
-
-fn dirty() -> TurnReport {
-    let finding = r#"{"file": "a.rs", "line": 3, "severity": "bug", "description": "wrong"}"#;
-    block(&format!(r#"{{"verdict": "dirty", "findings": [{finding}]}}"#))
-}
 
 /// The coder's turn and its commit, up to the reviewer's turn.
 fn work(driven: &mut Driven) {
@@ -81,12 +27,6 @@ fn seal(driven: &mut Driven, section: u32) -> Vec<Event> {
     assert_eq!(effects(&driven.state), [Effect::Seal { section }]);
     let turn = driven.state.review.as_ref().unwrap().last.as_ref().unwrap().0;
     driven.ok(Input::Sealed { section, checkpoint: checkpoint_of(turn) })
-}
-
-#[track_caller]
-fn ended(driven: &Driven) -> (End, StopReason) {
-    let Status::Ended { end } = driven.state.status else { panic!("{:?}", driven.state.status) };
-    (end, driven.state.stop_reason.clone().unwrap())
 }
 
 #[test]
@@ -330,6 +270,29 @@ fn s4_31_the_post_actions_last_message_is_the_summary() {
 }
 
 #[test]
+fn s4_31_a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another() {
+    let mut spec = with_post_action();
+    spec.review.as_mut().unwrap().human_review = true;
+    let mut driven = Driven::working(spec);
+    for summary in ["first", "second"] {
+        driven.end_turn(answer("done"));
+        driven.checkpoint();
+        driven.judge(Verdict::Pass);
+        driven.end_turn(clean());
+        driven.end_turn(answer(summary));
+        driven.checkpoint();
+        driven.judge(Verdict::Pass);
+        assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review });
+        if summary == "first" {
+            driven.ok(Input::Reject { reason: "no".into() });
+            driven.ok(driven::workspace_opened());
+        }
+    }
+    driven.ok(Input::Approve);
+    assert_eq!(driven.state.review.as_ref().unwrap().post_action.as_ref().unwrap().summary, "second");
+}
+
+#[test]
 fn s4_30_a_post_action_that_fails_costs_nothing() {
     let failed = TurnOutcome::Failed { kind: ErrorKind::Other, message: "no".into() };
     for outcome in [failed, TurnOutcome::NotStarted { message: "no".into(), missing: true }] {
@@ -355,6 +318,67 @@ fn a_post_action_that_breaks_a_gate_is_taken_back() {
     driven.ok(Input::Undone { commit: agreed.clone(), tree: "t".into(), saved: Some("refs/x".into()) });
     assert_eq!(ended(&driven).1, StopReason::Completed);
     assert_eq!(driven.state.head_commit(), Some(agreed.as_str()));
+}
+
+#[test]
+fn x_13_a_stop_in_the_post_action_is_a_stop_and_opened_again_the_loop_is_completed() {
+    let mut driven = finishing();
+    driven.ok(Input::Stop);
+    driven.end_turn(answer("All is documented."));
+    driven.checkpoint();
+    assert_eq!(ended(&driven), (End::Cancelled, StopReason::Cancelled));
+    driven.ok(open(Opener::Resume));
+    driven.judge(Verdict::Pass);
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+    assert_eq!(driven.state.iterations.len(), 1);
+}
+
+#[test]
+fn x_13_a_stop_while_the_post_action_is_taken_back_is_a_stop() {
+    let mut driven = finishing();
+    let agreed = driven.state.head_commit().unwrap().to_owned();
+    let undone = || Input::Undone { commit: agreed.clone(), tree: "t".into(), saved: None };
+    driven.end_turn(answer("I improved it."));
+    driven.checkpoint();
+    driven.judge(Verdict::Fail);
+    driven.ok(Input::Stop);
+    driven.ok(undone());
+    assert_eq!(ended(&driven), (End::Cancelled, StopReason::Cancelled));
+    driven.ok(open(Opener::Resume));
+    driven.ok(undone());
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
+fn a_stop_after_the_last_section_leads_to_the_audit_of_the_whole() {
+    let mut spec = audited(Some(TWO_SECTIONS), review());
+    spec.limits.max_iterations = Some(2);
+    let mut driven = Driven::working(spec);
+    for section in [1, 2] {
+        work(&mut driven);
+        driven.end_turn(clean());
+        if section == 2 {
+            driven.ok(Input::Stop);
+        }
+        seal(&mut driven, section);
+    }
+    assert_eq!(ended(&driven).0, End::Cancelled);
+    driven.ok(open(Opener::Resume));
+    assert_eq!(driven.turn().role, Role::Auditor, "no iteration is needed, and none is left");
+    driven.end_turn(clean());
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
+fn what_was_resolved_already_may_be_said_again() {
+    let mut driven = Driven::working(audited(None, review()));
+    work(&mut driven);
+    driven.end_turn(dirty());
+    work(&mut driven);
+    driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1", "f99"]}"#));
+    assert_eq!(driven.turn().attempt, 2, "nobody knows f99");
+    driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1"]}"#));
+    assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
 #[test]

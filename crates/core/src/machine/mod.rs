@@ -21,6 +21,7 @@ pub use input::{
     WorkspaceOpening,
 };
 pub use review::{
-    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, PostActionRecord, Review, Ruling, Said, SkippedBecause,
+    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling, Said,
+    SkippedBecause,
 };
 pub use state::{Claims, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace};

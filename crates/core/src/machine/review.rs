@@ -97,6 +97,14 @@ pub struct DeferredQuestion {
     pub default: Option<String>,
 }
 
+/// Why the work is not accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objection {
+    pub reason: String,
+    /// It was said of all of it.
+    pub whole: bool,
+}
+
 /// What became of the post-action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PostActionRecord {
@@ -138,6 +146,8 @@ pub struct Review {
     pub rejections: u32,
     /// The last reasons in a row, oldest first.
     pub reasons: Vec<String>,
+    /// What was last said against the work, until it is accepted.
+    pub objection: Option<Objection>,
     pub accepted: Vec<AcceptedFeature>,
     /// What a person said when the loop asked.
     pub direction: Option<String>,
@@ -168,6 +178,7 @@ impl Review {
             skipped: None,
             rejections: 0,
             reasons: Vec::new(),
+            objection: None,
             accepted: Vec::new(),
             direction: None,
             questions: Vec::new(),
@@ -197,6 +208,7 @@ impl Review {
     }
 
     pub(super) fn rejected(&mut self, reason: &str) {
+        self.objection = Some(Objection { reason: reason.to_owned(), whole: false });
         self.rejections += 1;
         self.reasons.push(reason.to_owned());
         let kept = self.reasons.len().saturating_sub(REASONS_KEPT);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
-use crate::machine::{Aim, LoopState, Review, Ruling, SessionUse, SkippedBecause, Verdict};
+use crate::machine::{Aim, LoopState, Objection, Review, SessionUse, SkippedBecause, Verdict};
 use crate::milestone::{FrontMatter, Milestone};
 use crate::plan::{Plan, TrailingPart};
 use crate::review::{self, CoderDecisions, Report, SectionSummary};
@@ -184,8 +184,7 @@ impl Told<'_> {
         }
         if let Some(reason) = &self.review.direction {
             parts.push(fill(REJECTED, context! { by_person => true, whole => false, reason => reason.as_str() }));
-        } else if let Some(reason) = self.rejection() {
-            let whole = self.was_whole();
+        } else if let Some(Objection { reason, whole }) = &self.review.objection {
             parts.push(fill(REJECTED, context! { by_person => false, whole, reason }));
         }
         parts
@@ -202,19 +201,6 @@ impl Told<'_> {
             .collect();
         open.sort_by_key(|finding| finding.severity);
         open
-    }
-
-    /// Why the last round was rejected; the engine's own word counts as the acceptor's does.
-    fn rejection(&self) -> Option<&str> {
-        match &self.review.last {
-            _ if self.review.rejections > 0 => self.review.reasons.last().map(String::as_str),
-            Some((_, Ruling::Rejected { reason })) => Some(reason),
-            Some((_, Ruling::Clean | Ruling::Dirty { .. } | Ruling::Accepted)) | None => None,
-        }
-    }
-
-    fn was_whole(&self) -> bool {
-        self.review.rejections == 0
     }
 
     fn auditor(&self) -> Vec<String> {
@@ -286,7 +272,7 @@ impl Told<'_> {
 
     fn developer(&self) -> String {
         let state = self.state;
-        let fixing = self.rejection().is_some() || self.review.direction.is_some();
+        let fixing = self.review.objection.is_some() || self.review.direction.is_some();
         fill(
             DEVELOPER,
             context! {
@@ -308,7 +294,9 @@ impl Told<'_> {
             .filter(|feature| !feature.feature.is_empty())
             .map(|feature| {
                 let commit: String = feature.commit.iter().flat_map(|commit| commit.chars().take(7)).collect();
-                first_chars(&format!("{} ({commit})", feature.feature), 200)
+                let id = feature.id.iter().filter(|id| !feature.feature.starts_with(id.as_str()));
+                let id: String = id.map(|id| format!("{id}: ")).collect();
+                first_chars(&format!("{id}{} ({commit})", feature.feature), 200)
             })
             .collect()
     }

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "every test file uses another part of it")]
 #![allow(unreachable_pub, reason = "a module of several test crates")]
 
+pub mod reviewed;
+
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};

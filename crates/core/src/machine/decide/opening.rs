@@ -146,7 +146,10 @@ impl Batch {
 
     /// Another attempt is not another iteration, but it takes time and money.
     fn limit_of_another_attempt(&self) -> Option<StopReason> {
-        self.state.due_again()?;
+        let side_turn = self.state.review.as_ref().is_some_and(|review| review.due || review.finishing);
+        if self.state.due_again().is_none() && !side_turn {
+            return None;
+        }
         StopReason::spent_limit(&self.state, self.now)
     }
 }

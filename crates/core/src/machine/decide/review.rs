@@ -5,7 +5,7 @@ use crate::agent::{TurnOutcome, TurnReport};
 use crate::findings::{FindingRefusal, NewFinding};
 use crate::ids::{Role, TurnKey};
 use crate::machine::effect::later;
-use crate::machine::event::{Event, RefusedBecause};
+use crate::machine::event::{Event, Interrupt, RefusedBecause};
 use crate::machine::input::{Act, CheckpointReport};
 use crate::machine::review::{Aim, Ruling, Said, SkippedBecause};
 use crate::machine::state::{Phase, Wish};
@@ -88,12 +88,13 @@ impl Batch {
         }
         match spec.kind {
             ReviewKind::Audit => None,
+            ReviewKind::Acceptance if review.aim == Aim::Whole => None,
             ReviewKind::Acceptance => {
-                let Some(Report::Feature(report)) = &review.report else { return None };
                 let made = &last.checkpoint;
                 if made.files_changed == 0 && made.agent_commits.is_empty() {
                     return Some(SkippedBecause::NothingChanged);
                 }
+                let Some(Report::Feature(report)) = &review.report else { return None };
                 let commit = report.commit.as_ref().filter(|_| self.state.spec.commit == CommitPolicy::Agent)?;
                 let is = |known: &String| known.starts_with(commit.as_str());
                 let known = made.agent_commits.iter().any(is) || made.commit.as_ref().is_some_and(is);
@@ -122,18 +123,27 @@ impl Batch {
 
     /// A reviewer, planner or finisher ended its turn, in whatever way.
     pub(super) fn side_turn_closed(&mut self, turn: TurnKey, report: &TurnReport) {
+        if self.state.wish == Some(Wish::Stop) && turn.role != Role::Finisher {
+            // What was said is not acted upon: it is asked for anew when the loop goes on.
+            return self.stop_loop(StopReason::Cancelled);
+        }
+        let interrupt = self.state.last_turn.as_ref().and_then(|last| last.interrupt.clone());
         match turn.role {
+            // Nobody failed and nobody was judged: the turn is due again once there is time and money for it.
+            Role::Auditor | Role::Acceptor | Role::Planner
+                if !report.outcome.is_finished()
+                    && let Some(Interrupt::Limit { limit }) = interrupt =>
+            {
+                self.limit_reached(limit);
+            }
             Role::Auditor | Role::Acceptor | Role::Planner if !report.outcome.is_finished() => {
                 self.side_turn_failed(turn.role, &report.outcome);
             }
             Role::Auditor => self.audited(turn, report),
             Role::Acceptor => self.judged_by_acceptor(turn, report),
             Role::Planner => self.plan_written(turn, report),
-            Role::Finisher => return self.enter(Phase::Checkpoint),
+            Role::Finisher => self.enter(Phase::Checkpoint),
             Role::Coder | Role::Summariser => {}
-        }
-        if self.state.wish == Some(Wish::Stop) && self.state.is_open() {
-            self.stop_loop(StopReason::Cancelled);
         }
     }
 
@@ -238,7 +248,11 @@ impl Batch {
     fn take_audit(&mut self, turn: TurnKey, answer: Audit, summary: Option<SectionSummary>) -> Result<Said, String> {
         let section = self.state.review.as_ref().and_then(|review| review.section_number());
         for id in &answer.resolved {
-            self.resolve_finding(turn, id).map_err(|refusal| refusal.to_string())?;
+            match self.resolve_finding(turn, id) {
+                // Through a tool, or in an answer that could not be read to its end.
+                Ok(()) | Err(Refusal::Finding(FindingRefusal::AlreadyResolved { .. })) => {}
+                Err(refusal) => return Err(refusal.to_string()),
+            }
         }
         for finding in answer.findings {
             match self.write_finding(turn, &finding.in_section(section)) {
@@ -353,29 +367,17 @@ impl Batch {
         let count = self.state.review.as_ref().map_or(0, |review| review.section_count());
         if section < count {
             self.push(Event::AimChanged { aim: Aim::Section { number: section + 1 } });
-            self.stop_or(Self::go_on_working);
+            self.enter(Phase::Decide);
         } else {
             self.push(Event::AimChanged { aim: Aim::Whole });
-            self.stop_or(Self::judge_whole);
+            self.enter(Phase::Gates);
         }
-        Ok(())
-    }
-
-    fn stop_or(&mut self, otherwise: impl FnOnce(&mut Self)) {
         if self.state.wish == Some(Wish::Stop) {
-            self.enter(Phase::Decide);
             self.stop_loop(StopReason::Cancelled);
         } else {
-            otherwise(self);
+            self.go_on();
         }
-    }
-
-    /// The last review looks at a commit that every gate has passed.
-    pub(super) fn judge_whole(&mut self) {
-        self.enter(Phase::Gates);
-        if self.state.next_gate().is_none() {
-            self.after_work();
-        }
+        Ok(())
     }
 
     /// The reviewer agrees to all of it.
@@ -402,8 +404,12 @@ impl Batch {
         self.push(Event::PostActionEnded { summary, commit: self.state.head_commit().map(str::to_owned) });
         let changed =
             self.state.review.as_ref().is_some_and(|review| review.agreed.as_deref() != self.state.head_commit());
-        if changed && !self.state.spec.gates.is_empty() {
+        let stops = self.state.wish == Some(Wish::Stop);
+        if stops || (changed && !self.state.spec.gates.is_empty()) {
             self.enter(Phase::Gates);
+            if stops {
+                self.stop_loop(StopReason::Cancelled);
+            }
         } else {
             self.complete();
         }
@@ -426,7 +432,12 @@ impl Batch {
             tree: tree.to_owned(),
             saved: saved.map(str::to_owned),
         });
-        self.complete();
+        if self.state.wish == Some(Wish::Stop) {
+            // Opened again it is done once more, which changes nothing, and then the loop is completed.
+            self.stop_loop(StopReason::Cancelled);
+        } else {
+            self.complete();
+        }
         Ok(())
     }
 

@@ -215,6 +215,7 @@ fn agent_changed(state: &mut LoopState, role: Role, index: usize) {
     state.chosen.insert(role.seat(), index);
     state.sessions.retain(|other, _| other.seat() != role.seat());
     state.counters = Counters { cut_offs: state.counters.cut_offs, ..Counters::default() };
+    review::agent_changed(state);
     if let Some(last) = state.last_turn.as_mut().filter(|last| last.key.role == role) {
         last.taken_over = true;
     }
@@ -407,6 +408,7 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
         state.gates.clear();
         state.gate_runs.clear();
         state.verified = false;
+        review::question_is_moot(state);
     }
     if let Some(workspace) = &mut state.workspace {
         workspace.head_commit = Some(commit.to_owned());

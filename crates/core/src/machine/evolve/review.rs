@@ -5,7 +5,7 @@ use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
 use crate::machine::event::{Event, Opener};
 use crate::machine::review::{
-    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, PostActionRecord, Review, Ruling,
+    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling,
 };
 use crate::machine::state::{LoopState, Phase};
 use crate::review::{self, Report};
@@ -18,15 +18,11 @@ pub(super) fn phase_entered(state: &mut LoopState, phase: Phase) {
 }
 
 pub(super) fn opened(state: &mut LoopState, by: Opener) {
-    let asked = match &state.status {
-        Status::Paused { why: PauseReason::Rejections { .. } } => true,
-        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => {
-            false
-        }
-    };
+    let most = state.spec.review.as_ref().map_or(0, |spec| spec.max_rejections);
     let Some(review) = &mut state.review else { return };
     review.unreadable.clear();
-    if asked || by == Opener::Restart {
+    // Who opens a loop that asked has answered.
+    if review.rejections >= most || by == Opener::Restart {
         review.forget_rejections();
     }
 }
@@ -41,6 +37,13 @@ pub(super) fn turn_started(state: &mut LoopState, key: TurnKey) {
         review.report = None;
         review.decisions = None;
         review.started_at.get_or_insert((head, tree));
+    }
+}
+
+/// Who takes over was not asked yet.
+pub(super) fn agent_changed(state: &mut LoopState) {
+    if let Some(review) = &mut state.review {
+        review.unreadable.clear();
     }
 }
 
@@ -59,6 +62,16 @@ pub(super) fn checkpointed(state: &mut LoopState) {
     }
 }
 
+/// What a person was asked to judge is no longer there.
+pub(super) fn question_is_moot(state: &mut LoopState) {
+    match &state.status {
+        Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
+            state.status = Status::Paused { why: PauseReason::Person };
+        }
+        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => {}
+    }
+}
+
 pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     let Some(review) = &mut state.review else { return };
     review.due = false;
@@ -66,6 +79,7 @@ pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     review.unreadable.clear();
     review.post_action = None;
     review.agreed = None;
+    review.agreed_tree = None;
     review.started_at = None;
     review.finished.retain(|section| section.iteration <= to_iteration);
     review.accepted.retain(|feature| feature.iteration <= to_iteration);
@@ -163,9 +177,12 @@ pub(super) fn apply(state: &mut LoopState, event: &Event) {
                 accept_feature(review, iteration, head);
             }
             review.forget_rejections();
+            review.objection = None;
             review.direction.clone_from(reason);
-            // What was agreed to is worked at once more.
-            review.post_action = None;
+            if !*approved {
+                // What was agreed to is worked at once more.
+                review.post_action = None;
+            }
             state.status = Status::Running;
         }
         Event::LoopCreated { .. }
@@ -216,6 +233,7 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling) {
     match ruling {
         Ruling::Clean | Ruling::Accepted => {
             review.forget_rejections();
+            review.objection = None;
             if whole {
                 review.agreed = head;
                 review.agreed_tree = Some(tree.clone());
@@ -226,7 +244,9 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling) {
         Ruling::Dirty { open } => watch_sameness(&mut state.counters, tree, open),
         Ruling::Rejected { reason } if !whole => review.rejected(reason),
         // Said of the whole it is told to the developer, and counts by the turns it takes.
-        Ruling::Rejected { .. } => {}
+        Ruling::Rejected { reason } => {
+            review.objection = Some(Objection { reason: reason.clone(), whole: true });
+        }
     }
 }
 
