@@ -11,23 +11,15 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::agent::{ErrorKind, TurnOutcome};
 use windlass_core::ids::TurnKey;
-use windlass_core::machine::{
-    Effect, Event, Input, Interrupt, Opener, Phase, Restore, SessionUse, Timer, TimerKind, decide, effects, evolve,
-    replay,
-};
+use windlass_core::machine::{Event, Input, Interrupt, Opener, Phase, Restore, SessionUse};
 use windlass_core::spec::{CommitPolicy, WorkspaceKind};
 use windlass_core::stop::{End, Status, StopReason};
 
-use walk::walks;
+use walk::{rules, walks};
 
 /// For a longer run: `PROPTEST_CASES=100000 cargo test -p windlass-core --test machine_properties`.
 fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
-}
-
-/// As a store would hand it back.
-fn through_json(event: &Event) -> Event {
-    serde_json::from_str(&serde_json::to_string(event).unwrap()).unwrap()
 }
 
 proptest! {
@@ -35,105 +27,32 @@ proptest! {
 
     #[test]
     fn replay_equals_live(walk in walks()) {
-        let stored: Vec<_> = walk.driven.journal.iter().map(|(at, event)| (*at, through_json(event))).collect();
-        prop_assert_eq!(&walk.driven.journal, &stored);
-        prop_assert_eq!(&replay(stored.clone()).unwrap(), &walk.driven.state);
-        // Also at every place where a crash could end the journal: batches are whole.
-        let mut replayed = replay(stored[..1].to_vec()).unwrap();
-        let mut rest = stored[1..].iter();
-        for given in &walk.given {
-            for (at, event) in rest.by_ref().take(given.events().len()) {
-                replayed = evolve(replayed, *at, event);
-            }
-            prop_assert_eq!(&replayed, &given.after);
-            prop_assert_eq!(effects(&replayed), effects(&given.after));
-        }
+        rules::replay_equals_live(&walk)?;
     }
 
     #[test]
     fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk in walks()) {
-        // Going back moves the tree of a loop that has ended, and leaves it ended.
-        for given in &walk.given {
-            let Status::Ended { end } = given.before.status else { continue };
-            let reopens = match &given.input {
-                Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
-                Input::RolledBack { .. } => given.after.status == given.before.status,
-                _ => false,
-            };
-            prop_assert!(reopens || given.result.is_err(), "{:?} in {end:?}", given.input);
-        }
+        rules::completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(&walk)?;
     }
 
     #[test]
     fn limits_are_never_exceeded(walk in walks()) {
-        for (given, event) in walk.events() {
-            let state = &given.after;
-            if let Some(max) = state.iteration_limit() {
-                prop_assert!(state.iteration <= max, "iteration {} of {max}", state.iteration);
-            }
-            if let Event::TurnStarted { .. } = event {
-                // Usage does not change with the start of a turn, so what stands after the batch stood before it.
-                let limits = &state.spec.limits;
-                prop_assert!(state.duration_limit_ms().is_none_or(|limit| state.elapsed_at(given.at) < limit));
-                prop_assert!(limits.budget_usd.is_none_or(|limit| state.usage.known_cost_usd < limit));
-                prop_assert!(limits.max_tokens.is_none_or(|limit| state.usage.total().tokens() < limit));
-            }
-        }
+        rules::limits_are_never_exceeded(&walk)?;
     }
 
     #[test]
     fn an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(walk in walks()) {
-        for given in &walk.given {
-            if let Some(wanted) = is_wanted(given) {
-                prop_assert_eq!(given.result.is_ok(), wanted, "{:?} in {:?}", given.input, given.before);
-            }
-            if given.result.is_err() {
-                prop_assert_eq!(&given.before, &given.after);
-            }
-        }
+        rules::an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(&walk)?;
     }
 
     #[test]
     fn every_stretch_has_exactly_one_stop_reason(walk in walks()) {
-        let mut ended = false;
-        for (_, event) in walk.events() {
-            match event {
-                Event::LoopOpened { .. } => ended = false,
-                Event::LoopStopped { status, stop_reason, .. } => {
-                    prop_assert!(!ended, "stopped twice");
-                    prop_assert_eq!(*status, stop_reason.end());
-                    ended = true;
-                }
-                Event::RolledBack { .. } => {}
-                _ => prop_assert!(!ended, "{} after the end", event.name()),
-            }
-        }
-        prop_assert_eq!(ended, walk.driven.state.status.is_ended());
-        prop_assert_eq!(ended, walk.driven.state.stop_reason.is_some());
+        rules::every_stretch_has_exactly_one_stop_reason(&walk)?;
     }
 
     #[test]
     fn a_loop_wants_something_exactly_when_it_is_under_way(walk in walks()) {
-        for given in &walk.given {
-            let state = &given.after;
-            let wanted = effects(state);
-            prop_assert_eq!(&wanted, &effects(&state.clone()), "effects are a function of the state");
-            match &state.status {
-                Status::Queued | Status::Paused { .. } | Status::Ended { .. } => prop_assert!(wanted.is_empty()),
-                Status::Running => prop_assert!(does_something(&wanted), "stuck in {}: {wanted:?}", state.phase.name()),
-                Status::Waiting { until, .. } => {
-                    let timer = Timer { kind: TimerKind::Wait, at: *until };
-                    let timer = Effect::SetTimer { timer };
-                    prop_assert!(wanted.contains(&timer));
-                }
-            }
-            for effect in &wanted {
-                prop_assert!(wanted.iter().filter(|other| *other == effect).count() == 1, "{effect:?} twice");
-                if let Effect::RunGate { gate } = effect {
-                    prop_assert!(gate.index < state.spec.gates.len(), "there is no gate {}", gate.index);
-                }
-            }
-        }
+        rules::a_loop_wants_something_exactly_when_it_is_under_way(&walk)?;
     }
 
     #[test]
@@ -154,9 +73,7 @@ proptest! {
 
     #[test]
     fn no_more_claims_are_refused_than_made(walk in walks()) {
-        for given in &walk.given {
-            prop_assert!(given.after.claims.refused <= given.after.claims.made);
-        }
+        rules::no_more_claims_are_refused_than_made(&walk)?;
     }
 
     #[test]
@@ -292,24 +209,7 @@ proptest! {
 
     #[test]
     fn after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk in walks()) {
-        let mut asked = None;
-        for (_, event) in walk.events() {
-            match event {
-                Event::StopRequested => asked = Some("stop"),
-                Event::PauseRequested { .. } => {
-                    prop_assert_ne!(asked, Some("stop"), "a pause takes a stop back");
-                    asked = Some("pause");
-                }
-                Event::LoopOpened { .. } => asked = None,
-                Event::TurnStarted { .. } => prop_assert_eq!(asked, None),
-                Event::LoopStopped { stop_reason, .. } if asked == Some("stop") => {
-                    let honest =
-                        matches!(stop_reason, StopReason::Cancelled | StopReason::WorkspaceMissing { .. });
-                    prop_assert!(honest, "a stop by a person is shown as {}", stop_reason.name());
-                }
-                _ => {}
-            }
-        }
+        rules::after_a_stop_or_a_pause_is_asked_for_no_turn_starts(&walk)?;
     }
 
     #[test]
@@ -350,9 +250,7 @@ proptest! {
 
     #[test]
     fn a_decision_is_a_function_of_its_arguments(walk in walks()) {
-        for given in &walk.given {
-            prop_assert_eq!(&decide(&given.before, &given.input, given.at), &given.result);
-        }
+        rules::a_decision_is_a_function_of_its_arguments(&walk)?;
     }
 }
 
@@ -398,63 +296,6 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
         }
     }
     panic!("no walk came to {missing:?}");
-}
-
-/// Whether the input answers something that is under way; nothing for inputs that answer nothing.
-fn is_wanted(given: &walk::Given) -> Option<bool> {
-    let wanted = effects(&given.before);
-    let runs = |turn: &TurnKey| {
-        wanted.iter().any(|effect| match effect {
-            Effect::RunTurn { turn: wanted, .. } => wanted == turn,
-            _ => false,
-        })
-    };
-    let ends = |turn: &TurnKey| wanted.contains(&Effect::EndTurn { turn: *turn });
-    Some(match &given.input {
-        Input::TurnEnded { turn, .. } | Input::SessionSeen { turn, .. } | Input::UsageSeen { turn, .. } => {
-            runs(turn) || ends(turn)
-        }
-        Input::Stalled { turn } => runs(turn),
-        Input::SetUp => wanted.contains(&Effect::SetUpWorkspace),
-        Input::Summarised { turn, .. } => wanted.contains(&Effect::Summarise { turn: *turn }),
-        Input::Checkpointed { turn, .. } => wanted.contains(&Effect::Checkpoint { turn: *turn }),
-        Input::Acted { turn, .. } => runs(turn) || ends(turn),
-        Input::Sealed { section, .. } => wanted.contains(&Effect::Seal { section: *section }),
-        Input::Undone { commit, .. } => wanted.contains(&Effect::Undo { commit: commit.clone() }),
-        Input::GateEnded { gate, .. } => wanted.contains(&Effect::RunGate { gate: gate.clone() }),
-        Input::WorkspaceOpened { .. } => wanted.iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })),
-        Input::TimerFired { timer } => wanted.iter().any(|effect| match effect {
-            Effect::SetTimer { timer: wanted } => wanted.kind == *timer && wanted.at <= given.at,
-            _ => false,
-        }),
-        // Any phase can find its workspace gone.
-        Input::WorkspaceFailed { .. } => given.before.status == Status::Running,
-        Input::Open { .. }
-        | Input::Attach
-        | Input::Shutdown
-        | Input::Stop
-        | Input::Pause { .. }
-        | Input::Approve
-        | Input::AmendMilestone { .. }
-        | Input::Reject { .. }
-        | Input::RolledBack { .. }
-        | Input::Steer { .. } => return None,
-    })
-}
-
-fn does_something(wanted: &[Effect]) -> bool {
-    wanted.iter().any(|effect| match effect {
-        Effect::OpenWorkspace { .. }
-        | Effect::SetUpWorkspace
-        | Effect::Summarise { .. }
-        | Effect::RunTurn { .. }
-        | Effect::EndTurn { .. }
-        | Effect::Checkpoint { .. }
-        | Effect::Seal { .. }
-        | Effect::Undo { .. }
-        | Effect::RunGate { .. } => true,
-        Effect::SetTimer { .. } => false,
-    })
 }
 
 /// The rule in its own words, not the machine's.

@@ -3,6 +3,11 @@
 //! A step is one random number, thrown as dice where the walk needs to choose: that is much cheaper than a tree of
 //! strategies, and a walk is shortened as well by leaving steps out.
 #![allow(unreachable_pub, reason = "a module of a test crate")]
+#![allow(dead_code, reason = "every test file uses another part of it")]
+#![allow(clippy::wildcard_enum_match_arm, reason = "a property looks at a few events and passes over the rest")]
+
+pub mod reviewed;
+pub mod rules;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::collection::vec;
@@ -68,7 +73,15 @@ pub enum Mood {
 }
 
 pub fn walks() -> impl Strategy<Value = Walk> {
-    let mood = prop_oneof![
+    (spec(), moods(), steps(120)).prop_map(|(spec, mood, steps)| walk(spec, mood, &steps))
+}
+
+fn steps(most: usize) -> impl Strategy<Value = Vec<u64>> {
+    vec(any::<u64>().no_shrink(), 1..most)
+}
+
+fn moods() -> impl Strategy<Value = Mood> {
+    prop_oneof![
         6 => Just(Mood::Mixed),
         3 => Just(Mood::Smooth),
         1 => Just(Mood::Stalls),
@@ -76,9 +89,7 @@ pub fn walks() -> impl Strategy<Value = Walk> {
         1 => Just(Mood::FailingGates),
         1 => Just(Mood::NoAnswers),
         1 => Just(Mood::LostSessions),
-    ];
-    let steps = vec(any::<u64>().no_shrink(), 1..120);
-    (spec(), mood, steps).prop_map(|(spec, mood, steps)| walk(spec, mood, &steps))
+    ]
 }
 
 fn walk(spec: LoopSpec, mood: Mood, steps: &[u64]) -> Walk {
@@ -139,7 +150,9 @@ impl Dice {
         let chance = self.throw(if self.mood == Mood::Smooth { 60 } else { 20 });
         match (chance, driven.state.status.name()) {
             (0, _) => Some(self.nonsense(&driven.state)),
+            (1, _) if driven.state.review.is_some() => Some(self.ruling()),
             (1..=3, _) => Some(self.command()),
+            (_, "awaiting_review") => Some(self.ruling()),
             (_, "running" | "waiting") => self.answer(driven),
             _ => Some(self.open()),
         }
@@ -158,10 +171,17 @@ impl Dice {
             Effect::SetUpWorkspace if self.one_in(20) => setup_failed(),
             Effect::SetUpWorkspace => Input::SetUp,
             Effect::Summarise { turn } => Input::Summarised { turn, summary: self.summary() },
-            Effect::RunTurn { turn, .. } => self.turn(turn),
+            Effect::RunTurn { turn, .. } if driven.state.review.is_some() && self.one_in(4) => {
+                Input::Acted { turn, act: self.act(turn) }
+            }
+            Effect::RunTurn { turn, .. } => {
+                let input = self.turn(turn);
+                self.spoken(&driven.state, input)
+            }
             Effect::EndTurn { turn } => {
                 let outcome = if self.one_in(4) { self.outcome() } else { TurnOutcome::Interrupted };
-                Input::TurnEnded { turn, report: self.report(outcome) }
+                let input = Input::TurnEnded { turn, report: self.report(outcome) };
+                self.spoken(&driven.state, input)
             }
             Effect::Checkpoint { turn } => {
                 let unchanged = self.one_in(3) || self.mood == Mood::FailingGates;
@@ -170,7 +190,10 @@ impl Dice {
             Effect::Seal { section } => {
                 Input::Sealed { section, checkpoint: checkpoint(&driven.state, self.one_in(2)) }
             }
-            Effect::Undo { commit } => Input::Undone { commit, tree: "t".into(), saved: None },
+            Effect::Undo { commit } => {
+                let tree = driven.state.review.as_ref().and_then(|review| review.agreed_tree.clone());
+                Input::Undone { commit, tree: tree.unwrap_or_default(), saved: None }
+            }
             Effect::RunGate { gate } => Input::GateEnded { gate, report: driven.gate_report(self.verdict()) },
             Effect::SetTimer { timer } => {
                 driven.now = driven.now.max(timer.at);
