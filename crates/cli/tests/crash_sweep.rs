@@ -2,11 +2,11 @@
 //! what comes out is compared with a run that nothing disturbed.
 
 mod support;
-
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+#[path = "support/sweep.rs"]
+mod sweep;
 
 use support::*;
+use sweep::{Case, Series, sweep};
 use windlass_testkit::World;
 
 /// Where the program can be made to die. `append.*` is passed around every write to the journal.
@@ -29,9 +29,6 @@ const RECOVERY_POINTS: [&str; 4] = ["append.before", "append.after", "workspace.
 
 /// Around every git command; git itself goes on when the program is killed.
 const GIT_POINTS: [&str; 2] = ["git.running", "git.ended"];
-
-/// More often than this no point is passed; a sweep that comes here does not end.
-const MOST: usize = 100;
 
 /// Three iterations: works, claims too early, is right. What a turn does depends on its iteration alone, so that one
 /// that was cut off is played again as it was.
@@ -130,13 +127,6 @@ fn bare(prompt: String) -> String {
         .join(" ")
 }
 
-/// A run that is killed when it passes the point for the n-th time; the second one, if any, kills its resumption.
-#[derive(Debug, Clone, PartialEq)]
-struct Case {
-    first: String,
-    second: Option<String>,
-}
-
 /// Plays a case to its end; `None` if the last point was not passed so often.
 fn killed_at(case: &Case) -> Option<EndState> {
     let world = World::new();
@@ -177,75 +167,6 @@ fn killed_at(case: &Case) -> Option<EndState> {
     Some(end_state(&world, &agent))
 }
 
-/// The cases of one point, with growing count, until it is not passed so often.
-struct Series {
-    point: &'static str,
-    /// Where the run is killed that is resumed and killed again.
-    before: Option<&'static str>,
-    next: usize,
-    over: bool,
-}
-
-impl Series {
-    fn case(&self, count: usize) -> Case {
-        let at = format!("{}:{count}", self.point);
-        match self.before {
-            None => Case { first: at, second: None },
-            Some(before) => Case { first: before.to_owned(), second: Some(at) },
-        }
-    }
-}
-
-/// Plays all cases, some at once; returns how many there were and what went wrong.
-fn sweep(series: Vec<Series>, undisturbed: &EndState) -> (usize, Vec<String>) {
-    const AT_ONCE: usize = 5;
-    let series = Mutex::new(series);
-    let failures = Mutex::new(Vec::new());
-    let cases = AtomicUsize::new(0);
-    let next = || {
-        let mut series = series.lock().unwrap();
-        let index = (0..series.len()).filter(|i| !series[*i].over).min_by_key(|i| series[*i].next)?;
-        series[index].next += 1;
-        Some((index, series[index].next - 1, series[index].case(series[index].next - 1)))
-    };
-    let work = || {
-        while let Some((index, count, case)) = next() {
-            let failure = match std::panic::catch_unwind(|| killed_at(&case)) {
-                Ok(None) => {
-                    series.lock().unwrap()[index].over = true;
-                    (count == 1).then(|| "never passed".to_owned())
-                }
-                Ok(Some(end)) if end == *undisturbed => None,
-                Ok(Some(end)) => Some(difference(&end, undisturbed)),
-                Err(panic) => Some(panic.downcast_ref::<String>().cloned().unwrap_or_default()),
-            };
-            cases.fetch_add(1, Ordering::Relaxed);
-            if count >= MOST {
-                series.lock().unwrap()[index].over = true;
-            }
-            if let Some(failure) = failure {
-                failures.lock().unwrap().push(format!("{case:?}\n{failure}"));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(work);
-        }
-    });
-    (cases.into_inner(), failures.into_inner().unwrap())
-}
-
-/// The lines in which two ends differ.
-fn difference(end: &EndState, undisturbed: &EndState) -> String {
-    let (end, undisturbed) = (format!("{end:#?}"), format!("{undisturbed:#?}"));
-    let only = |these: &str, those: &str, mark: &str| -> String {
-        let those: Vec<&str> = those.lines().collect();
-        these.lines().filter(|line| !those.contains(line)).map(|line| format!("{mark} {line}\n")).collect()
-    };
-    format!("{}{}{end}", only(&undisturbed, &end, "-"), only(&end, &undisturbed, "+"))
-}
-
 fn undisturbed() -> EndState {
     let world = World::new();
     let agent = world.script(SCRIPT);
@@ -261,28 +182,18 @@ fn undisturbed() -> EndState {
 
 #[test]
 fn wherever_it_is_killed_the_end_is_the_same() {
-    let undisturbed = undisturbed();
-    let series = POINTS.iter().map(|point| Series { point, before: None, next: 1, over: false });
-    let (cases, failures) = sweep(series.collect(), &undisturbed);
-    assert!(failures.is_empty(), "{} of {cases} cases\n{}", failures.len(), failures.join("\n\n"));
+    let cases = sweep(Series::of(&POINTS, None), &undisturbed(), killed_at);
     assert!(cases > POINTS.len() * 2, "only {cases} cases");
 }
 
 #[test]
 fn wherever_the_resumption_is_killed_the_end_is_the_same() {
-    let undisturbed = undisturbed();
-    let series =
-        RECOVERY_POINTS.iter().map(|point| Series { point, before: Some("turn.before_start:3"), next: 1, over: false });
-    let (cases, failures) = sweep(series.collect(), &undisturbed);
-    assert!(failures.is_empty(), "{} of {cases} cases\n{}", failures.len(), failures.join("\n\n"));
+    let cases = sweep(Series::of(&RECOVERY_POINTS, Some("turn.before_start:3")), &undisturbed(), killed_at);
     assert!(cases > RECOVERY_POINTS.len(), "only {cases} cases");
 }
 
 #[test]
 fn whatever_git_was_doing_the_end_is_the_same() {
-    let undisturbed = undisturbed();
-    let series = GIT_POINTS.iter().map(|point| Series { point, before: None, next: 1, over: false });
-    let (cases, failures) = sweep(series.collect(), &undisturbed);
-    assert!(failures.is_empty(), "{} of {cases} cases\n{}", failures.len(), failures.join("\n\n"));
+    let cases = sweep(Series::of(&GIT_POINTS, None), &undisturbed(), killed_at);
     assert!(cases > 20, "only {cases} cases");
 }
