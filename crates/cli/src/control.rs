@@ -27,7 +27,7 @@ async fn ask(context: &Context, name: &str, command: Command, done: &str) -> Res
     let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
     let listed = loops::find(&engine, project.as_deref(), name).await?;
     match engine.command(&loops::id(&listed), &command).await? {
-        Answer::Accepted => print(&format!("{name}: {done}\n")),
+        Answer::Accepted { .. } => print(&format!("{name}: {done}\n")),
         Answer::Done { status } if status == "completed" => print(&format!("{name}: completed before that\n")),
         Answer::Done { .. } => print(&format!("{name}: {done}\n")),
         Answer::Refused { message } => {

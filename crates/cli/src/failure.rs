@@ -141,6 +141,8 @@ impl From<EngineError> for Failure {
             | EngineError::Socket(_)
             | EngineError::Data(_)
             | EngineError::NoAnswer
+            | EngineError::Unanswered { .. }
+            | EngineError::TurnOver { .. }
             | EngineError::Identity) => Failure::of(Exit::Failed, &error, None),
         }
     }

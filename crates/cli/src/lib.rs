@@ -14,6 +14,7 @@ mod list;
 mod loops;
 mod machine_report;
 mod milestone;
+mod mcp;
 mod render;
 mod review;
 mod run;
@@ -108,6 +109,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(args) => agent_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
         Command::Serve(args) => serve::serve(&context, args).await,
+        Command::Mcp(args) => mcp::serve(context, args).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(&context, report).await,
             ConfigCommand::Path(report) => machine_report::config_path(&context, report).await,

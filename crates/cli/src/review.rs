@@ -107,7 +107,7 @@ pub async fn takeover(context: &Context, args: &LoopArgs) -> Result<Exit, Failur
     let state = follow::state(&engine, &id).await?;
     if let Status::Running | Status::Waiting { .. } = state.status {
         match engine.command(&id, &Command::Pause { now: true }).await? {
-            Answer::Accepted | Answer::Done { .. } => {}
+            Answer::Accepted { .. } | Answer::Done { .. } => {}
             Answer::Refused { message } => {
                 return Err(Failure::usage(
                     format!("{}: {message}", args.name),

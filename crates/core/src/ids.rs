@@ -117,6 +117,26 @@ impl fmt::Display for TurnKey {
     }
 }
 
+impl FromStr for TurnKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("`{text}` names no turn; a turn is ITERATION.ROLE.ATTEMPT, such as 1.coder.1");
+        let mut parts = text.split('.');
+        let (Some(iteration), Some(role), Some(attempt), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(wrong());
+        };
+        let number = |digits: &str| digits.parse().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()));
+        Ok(Self {
+            iteration: number(iteration).ok_or_else(wrong)?,
+            role: role.parse().map_err(|_| wrong())?,
+            attempt: number(attempt).ok_or_else(wrong)?,
+        })
+    }
+}
+
 /// Whether a loop may have this name: `a-z 0-9 - _`, not empty, at most 64 characters.
 pub fn is_valid_name(name: &str) -> bool {
     !name.is_empty()
@@ -171,5 +191,17 @@ mod tests {
     fn a_turn_id_names_loop_iteration_role_and_attempt() {
         let key = TurnKey::first(3, Role::Coder).next_attempt();
         assert_eq!(key.id(&LoopId("abc".into())), "abc.3.coder.2");
+    }
+
+    #[test]
+    fn a_turn_key_is_read_as_it_is_shown() {
+        for role in Role::ALL {
+            let key = TurnKey { iteration: 12, role, attempt: 3 };
+            assert_eq!(key.to_string().parse(), Ok(key));
+        }
+        for bad in ["", "1", "1.coder", "1.coder.1.1", "x.coder.1", "1.baker.1", "1.coder.-1", "+1.coder.1", "1.coder."]
+        {
+            assert!(bad.parse::<TurnKey>().is_err(), "{bad}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::TurnKey;
-use windlass_core::machine::{Act, Input, LoopState};
+use windlass_core::machine::{Act, Event, Input, LoopState};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -46,7 +46,11 @@ impl Command {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Answer {
-    Accepted,
+    Accepted {
+        /// The id of the finding that was written or resolved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finding: Option<String>,
+    },
     /// The loop has come to rest, in this status.
     Done {
         status: String,
@@ -57,8 +61,18 @@ pub enum Answer {
 }
 
 impl Answer {
-    pub fn accepted() -> Self {
-        Answer::Accepted
+    /// What was asked led to these events.
+    pub fn accepted(events: &[Event]) -> Self {
+        let finding = events.iter().find_map(|event| {
+            if let Event::FindingWritten { finding, .. } = event {
+                Some(finding.id)
+            } else if let Event::FindingResolved { id, .. } = event {
+                Some(*id)
+            } else {
+                None
+            }
+        });
+        Answer::Accepted { finding: finding.map(|id| id.to_string()) }
     }
 
     pub fn done(state: &LoopState) -> Self {

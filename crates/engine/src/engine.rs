@@ -28,7 +28,7 @@ use crate::view::catalogue_entry;
 use crate::workspace::{WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.
-const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
+pub(crate) const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
 
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -50,6 +50,10 @@ pub enum EngineError {
     Data(#[source] std::io::Error),
     #[error("the loop's driver left before it answered")]
     NoAnswer,
+    #[error("the loop's driver did not answer within {seconds} s; what was asked may still be done")]
+    Unanswered { seconds: u64 },
+    #[error("turn {turn} is over, or has not begun: nothing can be done in it")]
+    TurnOver { turn: TurnKey },
     #[error("the system does not tell one process from another")]
     Identity,
 }
@@ -352,7 +356,7 @@ impl Engine {
         self.answer(item).await
     }
 
-    async fn answer(&self, item: &str) -> Result<Option<Answer>, EngineError> {
+    pub(crate) async fn answer(&self, item: &str) -> Result<Option<Answer>, EngineError> {
         let answer = self.store.answer(item).await?.flatten();
         Ok(answer.and_then(|text| serde_json::from_str(&text).ok()))
     }

@@ -4,6 +4,7 @@
 //! gates, and shows what happens. It holds no rule of its own about when a loop goes on.
 
 pub mod call;
+mod acting;
 pub mod clock;
 pub mod command;
 pub mod config;

@@ -19,6 +19,7 @@
 
 mod agent;
 pub mod clis;
+mod mcp;
 pub mod model;
 pub mod neutral;
 mod output;
@@ -32,6 +33,7 @@ pub mod watch;
 mod world;
 
 pub use agent::{ScriptedAgent, mcp_probe, scripted_agent};
+pub use mcp::{Mcp, ToolAnswer};
 pub use neutral::{ErrorKind, NeutralEvent};
 pub use output::Output;
 pub use process::{Process, ProcessId, alive, processes_with_env, wait_dead};

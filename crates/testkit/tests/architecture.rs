@@ -28,11 +28,12 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
 const CORE_MAY_USE: [&str; 6] = ["jiff", "minijinja", "serde", "serde_json", "thiserror", "toml"];
 
 /// Dependencies that belong to some crates only.
-const ONLY_IN: [(&str, &[&str], &str); 9] = [
+const ONLY_IN: [(&str, &[&str], &str); 10] = [
     ("anyhow", &["windlass"], "errors are one enum per module, with thiserror"),
     ("clap", &["windlass"], "only the command line has commands"),
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
     ("reqwest", &["windlass-engine", "windlass-server"], "who may call others over HTTP"),
+    ("rmcp", &["windlass"], "tools are one more way to type commands"),
     ("rusqlite", &["windlass-engine"], "the store hides its database"),
     (
         "rustix",

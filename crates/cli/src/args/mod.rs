@@ -6,6 +6,7 @@
 mod goal;
 mod loops;
 mod milestone;
+mod mcp;
 mod raise;
 mod reference;
 mod refusal;
@@ -23,6 +24,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use goal::{GoalError, GoalSource};
 pub use loops::{ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs};
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
+pub use mcp::McpArgs;
 pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
@@ -99,6 +101,7 @@ Examples:
   windlass doctor --json")]
     Doctor(AgentsArgs),
     Serve(ServeArgs),
+    Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     /// Drive a loop in the background

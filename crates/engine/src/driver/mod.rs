@@ -230,7 +230,7 @@ impl Driver {
                     self.answer_at_rest.push(item.id);
                 }
                 Ok((decided, false)) => {
-                    let answer = Answer::accepted();
+                    let answer = Answer::accepted(&decided.events);
                     self.append(decided, vec![item.id.clone()], vec![(item.id, answer)]).await?;
                 }
                 Err(refused) => {

@@ -1,0 +1,96 @@
+//! Findings as agents read them.
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_core::findings::{Finding, FindingStatus, Scope};
+use windlass_core::machine::{LoopState, Review};
+
+use super::server::{Told, ToolError};
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadFindings {
+    /// Which findings: of the section that is worked at now, those that belong to no single section, or all
+    #[serde(default)]
+    pub scope: Option<ReadScope>,
+    /// Only findings whose text contains this, upper and lower case alike
+    #[serde(default)]
+    pub search: Option<String>,
+    /// Only findings whose text this regular expression matches
+    #[serde(default)]
+    pub regex: Option<String>,
+    /// Open findings only, or the resolved ones too [default: open]
+    #[serde(default)]
+    pub status: ReadStatus,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadScope {
+    CurrentSection,
+    CrossSection,
+    #[default]
+    All,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadStatus {
+    #[default]
+    Open,
+    All,
+}
+
+/// The findings that were asked for, as JSON.
+pub fn read(state: &LoopState, wanted: &ReadFindings) -> Told {
+    let Some(review) = &state.review else { return Err(ToolError::new("nobody reviews this loop")) };
+    let scope = scope(review, wanted.scope.unwrap_or_default())?;
+    let pattern = wanted.regex.as_deref().map(Regex::new).transpose();
+    let pattern = pattern.map_err(|error| ToolError(format!("the regular expression cannot be used: {error}")))?;
+    let part = wanted.search.as_deref().map(str::to_lowercase);
+    let matches = |text: &str| {
+        pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
+            && part.as_deref().is_none_or(|part| text.to_lowercase().contains(part))
+    };
+    let listed: Vec<Value> = review
+        .findings
+        .search(matches)
+        .filter(|finding| scope.has(finding) && (wanted.status == ReadStatus::All || finding.is_open()))
+        .map(shown)
+        .collect();
+    let open = review.findings.open().count();
+    Ok(json!({ "findings": listed, "open_in_all": open }).to_string())
+}
+
+fn scope(review: &Review, wanted: ReadScope) -> Result<Scope, ToolError> {
+    match wanted {
+        ReadScope::All => Ok(Scope::All),
+        ReadScope::CrossSection => Ok(Scope::CrossSection),
+        ReadScope::CurrentSection => review
+            .section_number()
+            .map(|section| Scope::Section { section })
+            .ok_or_else(|| ToolError::new("no single section is worked at now; read with the scope all")),
+    }
+}
+
+fn shown(finding: &Finding) -> Value {
+    let resolved_in = match &finding.status {
+        FindingStatus::Open => None,
+        FindingStatus::Resolved { resolved_in } => Some(resolved_in.to_string()),
+    };
+    json!({
+        "id": finding.id.to_string(),
+        "place": finding.place(),
+        "severity": finding.severity.name(),
+        "description": finding.description,
+        "scenario": finding.scenario,
+        "section": finding.section,
+        "status": if finding.is_open() { "open" } else { "resolved" },
+        "written_in": finding.written_in.to_string(),
+        "resolved_in": resolved_in,
+        "open_in_audits": finding.recurrence,
+        "found_before": finding.history.len(),
+    })
+}

@@ -1,0 +1,27 @@
+//! Tools for agents, over MCP on standard input and output.
+//!
+//! Two servers: one for the agent of a loop's turn, which acts through the loop's driver, and one for the agent that a
+//! person talks to. What goes wrong in a tool is told as that tool's error; nothing of it ends the process.
+
+mod findings;
+mod person;
+mod sections;
+mod server;
+mod turn;
+
+use std::sync::Arc;
+
+use windlass_core::ids::LoopId;
+
+use crate::args::McpArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+pub async fn serve(context: Context, args: &McpArgs) -> Result<Exit, Failure> {
+    let context = Arc::new(context);
+    match (&args.loop_id, args.turn) {
+        (Some(id), Some(turn)) => server::serve(turn::TurnTools::new(context, LoopId(id.clone()), turn)).await,
+        (None, _) | (_, None) => server::serve(person::PersonTools::new(context)).await,
+    }
+}

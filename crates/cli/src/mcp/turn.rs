@@ -1,0 +1,405 @@
+//! The tools of one turn in a loop: what its role may read and do.
+//!
+//! Readers look into the journal; whatever changes something goes through the loop's driver, which decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{JsonObject, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::sync::OnceCell;
+use windlass_core::findings::{NewFinding, Scope, Severity};
+use windlass_core::ids::{LoopId, Role, TurnKey};
+use windlass_core::machine::{Act, LoopState, Refusal, Said};
+use windlass_core::review::{Report, SectionSummary};
+use windlass_engine::command::Answer;
+use windlass_engine::engine::{Engine, EngineError};
+use windlass_engine::journal;
+
+use super::server::{Told, ToolError, Toolbox, input, tool};
+use super::{findings, sections};
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// How long the driver may take to answer. Some agents give a tool a minute.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug)]
+pub struct TurnTools {
+    context: Arc<Context>,
+    loop_id: LoopId,
+    turn: TurnKey,
+    reader: OnceCell<Arc<Engine>>,
+    writer: OnceCell<Arc<Engine>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ReviewRead,
+    ReviewWrite,
+    ReviewDelete,
+    SectionRead,
+    PlanAdjust,
+    Verdict,
+    Report,
+    Ask,
+}
+
+impl Kind {
+    const ALL: [Kind; 8] = [
+        Kind::ReviewRead,
+        Kind::ReviewWrite,
+        Kind::ReviewDelete,
+        Kind::SectionRead,
+        Kind::PlanAdjust,
+        Kind::Verdict,
+        Kind::Report,
+        Kind::Ask,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::ReviewRead => "review-read",
+            Kind::ReviewWrite => "review-write",
+            Kind::ReviewDelete => "review-delete",
+            Kind::SectionRead => "section-read",
+            Kind::PlanAdjust => "plan-adjust",
+            Kind::Verdict => "verdict",
+            Kind::Report => "report",
+            Kind::Ask => "ask",
+        }
+    }
+
+    fn is_for(self, role: Role) -> bool {
+        match (self, role) {
+            (_, Role::Summariser) => false,
+            (Kind::Ask, _) => true,
+            (Kind::ReviewRead, role) => matches!(role, Role::Auditor | Role::Acceptor | Role::Coder),
+            (Kind::SectionRead, role) => role != Role::Acceptor,
+            (Kind::ReviewWrite | Kind::ReviewDelete | Kind::PlanAdjust, role) => role == Role::Auditor,
+            (Kind::Verdict, role) => role.reviews(),
+            (Kind::Report, role) => role == Role::Coder,
+        }
+    }
+
+    fn offered(self, role: Role) -> Tool {
+        match self {
+            Kind::ReviewRead => {
+                tool::<findings::ReadFindings>(self.name(), "Read the findings of this loop's reviews.")
+            }
+            Kind::ReviewWrite => tool::<WriteFinding>(
+                self.name(),
+                "Write down one finding. It stays open until an auditor resolves it, and an open bug keeps the work \
+                 from being done. One open finding at a place: a second one there is refused.",
+            ),
+            Kind::ReviewDelete => tool::<ResolveFinding>(
+                self.name(),
+                "Mark a finding as resolved, after you have seen for yourself that it is. Its history is kept.",
+            ),
+            Kind::SectionRead => {
+                tool::<sections::ReadSections>(self.name(), "Read the plan, or one section of it, with its status.")
+            }
+            Kind::PlanAdjust => tool::<AdjustPlan>(
+                self.name(),
+                "Replace the text of the current or a later section, where the work has shown that the plan is wrong. \
+                 Objective and verification cannot be changed.",
+            ),
+            Kind::Verdict if role == Role::Acceptor => {
+                tool::<AcceptorVerdict>(self.name(), "Say whether the work is accepted. The last call counts.")
+            }
+            Kind::Verdict => tool::<AuditorVerdict>(
+                self.name(),
+                "Say whether the work is clean. Call it at the end, always; the last call counts.",
+            ),
+            Kind::Report => tool::<TellReport>(
+                self.name(),
+                "Hand in the report of this turn, in the form that the prompt asks for. Only where you work by a \
+                 milestone.",
+            ),
+            Kind::Ask => tool::<Ask>(
+                self.name(),
+                "Leave a question for the person. Nobody answers now: decide yourself and go on.",
+            ),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WriteFinding {
+    /// From the root of the workspace; for what is missing: GOAL, or PLAN:section-2
+    file: String,
+    /// The line; without it the finding is about the file as a whole
+    #[serde(default)]
+    line: Option<u32>,
+    severity: FindingSeverity,
+    /// What is wrong, what would make it right, and how that can be checked
+    description: String,
+    /// What happens to whom, step by step
+    #[serde(default)]
+    scenario: Option<String>,
+    /// The section it belongs to [default: the one that is worked at]
+    #[serde(default)]
+    section: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum FindingSeverity {
+    Bug,
+    Warning,
+}
+
+impl From<WriteFinding> for NewFinding {
+    fn from(new: WriteFinding) -> Self {
+        let severity = match new.severity {
+            FindingSeverity::Bug => Severity::Bug,
+            FindingSeverity::Warning => Severity::Warning,
+        };
+        NewFinding {
+            file: new.file,
+            line: new.line,
+            severity,
+            description: new.description,
+            scenario: new.scenario,
+            section: new.section,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ResolveFinding {
+    /// The finding's id, such as f1, or its place, such as src/a.rs:12
+    finding: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AdjustPlan {
+    /// The section's number
+    section: u32,
+    /// The section's whole new text
+    text: String,
+    /// Why the plan has to change
+    rationale: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AuditorVerdict {
+    verdict: CleanOrDirty,
+    /// Of a section that is clean: what was done, what differs from the plan, what is left for later
+    #[serde(default)]
+    summary: Option<Summary>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CleanOrDirty {
+    Clean,
+    Dirty,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Summary {
+    done: Vec<String>,
+    #[serde(default)]
+    deviations: Vec<String>,
+    #[serde(default)]
+    follow_ups: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AcceptorVerdict {
+    verdict: AcceptedOrRejected,
+    /// Of a rejection: what is wrong and what would make it right
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum AcceptedOrRejected {
+    Accepted,
+    Rejected,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TellReport {
+    /// The report, as the prompt asks for it
+    report: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    question: String,
+    /// What you go on with, since nobody answers
+    #[serde(default)]
+    default: Option<String>,
+}
+
+impl Toolbox for TurnTools {
+    fn instructions(&self) -> String {
+        format!(
+            "You work in a loop of Windlass, as its {}. These tools belong to this one turn. Nobody is there to answer \
+             questions.",
+            self.turn.role
+        )
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        let role = self.turn.role;
+        Kind::ALL.into_iter().filter(|kind| kind.is_for(role)).map(|kind| kind.offered(role)).collect()
+    }
+
+    async fn call(&self, name: &str, given: JsonObject) -> Option<Told> {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
+        if !kind.is_for(self.turn.role) {
+            return Some(Err(ToolError(Refusal::NotYourRole { role: self.turn.role }.to_string())));
+        }
+        Some(self.perform(kind, given).await)
+    }
+}
+
+impl TurnTools {
+    pub fn new(context: Arc<Context>, loop_id: LoopId, turn: TurnKey) -> Self {
+        Self { context, loop_id, turn, reader: OnceCell::new(), writer: OnceCell::new() }
+    }
+
+    async fn perform(&self, kind: Kind, given: JsonObject) -> Told {
+        match kind {
+            Kind::ReviewRead => findings::read(&self.state().await?, &input(given)?),
+            Kind::SectionRead => sections::read(&self.state().await?, &input(given)?),
+            Kind::ReviewWrite => {
+                let finding: WriteFinding = input(given)?;
+                let id = self.act(Act::WriteFinding { finding: finding.into() }).await?;
+                Ok(format!("written as {}", id.unwrap_or_default()))
+            }
+            Kind::ReviewDelete => {
+                let ResolveFinding { finding } = input(given)?;
+                let id = self.act(Act::ResolveFinding { id: finding }).await?;
+                Ok(format!("{} is resolved", id.unwrap_or_default()))
+            }
+            Kind::PlanAdjust => {
+                let AdjustPlan { section, text, rationale } = input(given)?;
+                self.act(Act::AdjustPlan { section, body: text, rationale }).await?;
+                Ok(format!("section {section} has its new text; the old one is kept"))
+            }
+            Kind::Verdict if self.turn.role == Role::Acceptor => self.accept_or_reject(input(given)?).await,
+            Kind::Verdict => self.judge(input(given)?).await,
+            Kind::Report => self.report(input(given)?).await,
+            Kind::Ask => self.ask(input(given)?).await,
+        }
+    }
+
+    async fn judge(&self, said: AuditorVerdict) -> Told {
+        let verdict = match said.verdict {
+            CleanOrDirty::Clean => Said::Clean {
+                summary: said.summary.map(|summary| SectionSummary {
+                    done: summary.done,
+                    deviations: summary.deviations,
+                    follow_ups: summary.follow_ups,
+                }),
+            },
+            CleanOrDirty::Dirty => Said::Dirty,
+        };
+        self.act(Act::Say { verdict }).await?;
+        let blocking = blocking(&self.state().await?);
+        Ok(match (said.verdict, blocking.is_empty()) {
+            (CleanOrDirty::Clean, true) => "noted: clean. End your turn now.".to_owned(),
+            (CleanOrDirty::Clean, false) => format!(
+                "noted: clean. But open and blocking are {}: the work counts as dirty until you resolve them with \
+                 review-delete.",
+                blocking.join(", ")
+            ),
+            (CleanOrDirty::Dirty, false) => {
+                format!("noted: dirty. Open and blocking are {}. End your turn now.", blocking.join(", "))
+            }
+            (CleanOrDirty::Dirty, true) => {
+                "noted: dirty. But no finding is open that blocks: write down what is wrong with review-write."
+                    .to_owned()
+            }
+        })
+    }
+
+    async fn accept_or_reject(&self, said: AcceptorVerdict) -> Told {
+        let reason = said.reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+        let (verdict, word) = match (said.verdict, reason) {
+            (AcceptedOrRejected::Accepted, _) => (Said::Accepted, "accepted"),
+            (AcceptedOrRejected::Rejected, Some(reason)) => (Said::Rejected { reason }, "rejected"),
+            (AcceptedOrRejected::Rejected, None) => {
+                return Err(ToolError::new(
+                    "a rejection needs a reason: say what is wrong and what would make it right",
+                ));
+            }
+        };
+        self.act(Act::Say { verdict }).await?;
+        Ok(format!("noted: {word}. End your turn now."))
+    }
+
+    async fn report(&self, told: TellReport) -> Told {
+        if !self.state().await?.accepts_features() {
+            return Err(ToolError::new("this loop has no milestone, so nobody reads a report: say it in your answer"));
+        }
+        // What cannot be read would stand in the way of the report in the answer.
+        if let Report::Unparsed { why } = Report::read(&told.report, "") {
+            return Err(ToolError(format!("the report cannot be read: {why}")));
+        }
+        self.act(Act::Report { text: told.report }).await?;
+        Ok("the report is in".to_owned())
+    }
+
+    async fn ask(&self, asked: Ask) -> Told {
+        let question = asked.question.trim().to_owned();
+        if question.is_empty() {
+            return Err(ToolError::new("the question is empty"));
+        }
+        let default = asked.default.map(|default| default.trim().to_owned()).filter(|default| !default.is_empty());
+        let on = default.as_ref().map_or(String::new(), |default| format!(" You said that you go on with: {default}."));
+        self.act(Act::Ask { question, default }).await?;
+        Ok(format!("Nobody is here to answer: decide yourself and go on.{on} The question is recorded for the person."))
+    }
+
+    async fn state(&self) -> Result<LoopState, ToolError> {
+        let open = || async {
+            let gone = || Failure::usage(format!("there is no loop {}", self.loop_id), "end your turn");
+            self.context.reader().await?.ok_or_else(gone)
+        };
+        let reader = self.reader.get_or_try_init(open).await?;
+        journal::load(reader.store.as_ref(), &self.loop_id).await.map_err(|error| self.trouble(error.into()))
+    }
+
+    /// Has the driver do it; the id of the finding it was about.
+    async fn act(&self, act: Act) -> Result<Option<String>, ToolError> {
+        // Also so that no database is made where none is.
+        self.state().await?;
+        let writer = self.writer.get_or_try_init(|| self.context.engine()).await?;
+        match writer.act(&self.loop_id, self.turn, act, PATIENCE).await {
+            Ok(Answer::Accepted { finding }) => Ok(finding),
+            Ok(Answer::Done { .. }) => Ok(None),
+            Ok(Answer::Refused { message }) => Err(ToolError(message)),
+            Err(error) => Err(self.trouble(error)),
+        }
+    }
+
+    fn trouble(&self, error: EngineError) -> ToolError {
+        let unsure = matches!(error, EngineError::NoAnswer | EngineError::Unanswered { .. });
+        let mut failure = Failure::from(error);
+        if unsure {
+            failure.hint = Some("it may still be done: look with review-read before you do it again".to_owned());
+        }
+        failure.into()
+    }
+}
+
+fn blocking(state: &LoopState) -> Vec<String> {
+    let Some((spec, review)) = state.reviewed() else { return Vec::new() };
+    let scope = review.section_number().map_or(Scope::All, |section| Scope::Section { section });
+    review.findings.blocking(spec.warnings_block, scope).map(|finding| finding.id.to_string()).collect()
+}
