@@ -22,6 +22,7 @@ use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::loop_log;
+use crate::notify;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::view::catalogue_entry;
@@ -242,7 +243,7 @@ impl Engine {
     }
 
     /// One input to a loop that is held and not driven.
-    pub async fn apply(&self, held: &mut Held, input: &Input) -> Result<(), EngineError> {
+    pub async fn apply(self: &Arc<Self>, held: &mut Held, input: &Input) -> Result<(), EngineError> {
         let now = self.clock.now();
         let events = decide(&held.state, input, now)?;
         let mut next = held.state.clone();
@@ -265,6 +266,7 @@ impl Engine {
         }
         loop_log::append(&self.data, &held.state, now, &events);
         held.state = next;
+        notify::tell(self, &held.state, now, &events).await;
         Ok(())
     }
 
@@ -294,9 +296,13 @@ impl Engine {
         let ended = tokio::spawn(async move {
             let Held { state, token } = held;
             let id = state.id.0.clone();
-            let left = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown).run().await;
+            let driver = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown);
+            let notifier = driver.notifier();
+            let left = driver.run().await;
             let released = engine.store.release(&id, &token).await;
             engine.hub()?.close_line(&id);
+            // The loop is free already: what is slow to be told holds nobody up but this process.
+            notifier.finish().await;
             let left = left?;
             released?;
             Ok(left)

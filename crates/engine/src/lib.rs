@@ -20,6 +20,7 @@ pub mod journal;
 mod log_lines;
 pub mod loop_log;
 pub mod milestones;
+mod notify;
 pub mod socket;
 pub mod store;
 pub mod summariser;

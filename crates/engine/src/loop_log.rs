@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use jiff::Timestamp;
 use windlass_core::agent::TurnOutcome;
+use windlass_core::ids::LoopId;
 use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, Ruling, evolve};
 use windlass_core::spec::Done;
 
@@ -31,10 +32,19 @@ pub(crate) fn append(data: &DataDir, state: &LoopState, at: Timestamp, events: &
             now = Cow::Owned(evolve(now.into_owned(), at, event));
         }
     }
+    write(data, &state.name, &state.id, &text);
+}
+
+/// Appends one line of the engine's own, about what is no event.
+pub(crate) fn note(data: &DataDir, name: &str, id: &LoopId, at: Timestamp, line: &str) {
+    write(data, name, id, &format!("[{}] {}\n", at.strftime("%H:%M:%S"), one_line(line)));
+}
+
+fn write(data: &DataDir, name: &str, id: &LoopId, text: &str) {
     if text.is_empty() {
         return;
     }
-    let path = data.loop_log(&state.name, &state.id);
+    let path = data.loop_log(name, id);
     let written = path.parent().map_or(Ok(()), private_dir).and_then(|()| {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
         file.write_all(text.as_bytes())

@@ -65,8 +65,8 @@ const GENERAL: [Variable; 12] = [
     Variable { name: "LANG", doc: "The same, if neither of them is set" },
 ];
 
-/// Set by the product for the agents it starts; seen again when an agent calls the product.
-const FOR_AGENTS: [&str; 3] = ["WINDLASS_LOOP", "WINDLASS_TURN", "WINDLASS_PROCESS"];
+/// Set by the product for the agents and notifications it starts; seen again when one of them calls the product.
+const FOR_AGENTS: [&str; 4] = ["WINDLASS_LOOP", "WINDLASS_TURN", "WINDLASS_PROCESS", "WINDLASS_EVENT"];
 const FOR_TESTS: &str = "WINDLASS_TEST_";
 
 /// Every variable that the product reads: the general ones, then one for each setting.

@@ -10,7 +10,7 @@ use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
 use super::gates::Gates;
-use super::lists::{Commands, Files, Folders, Globs, Wishes};
+use super::lists::{Commands, Files, Folders, Globs, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
 use super::value::{Promise, Value, ValueError};
@@ -348,6 +348,26 @@ settings! {
     language: String {
         env: "WINDLASS_LANGUAGE", flag: None, default: "the locale's",
         doc: "The language of the follow-up word, such as en or zh-Hant",
+    }
+    notify_command: String {
+        env: "WINDLASS_NOTIFY_COMMAND", flag: None, default: "none",
+        doc: "A command that is run by your shell when something happens to a loop, with the message as JSON on its standard input",
+    }
+    notify_webhook: String {
+        env: "WINDLASS_NOTIFY_WEBHOOK", flag: None, default: "none",
+        doc: "The http or https address that the message is posted to",
+    }
+    notify_webhook_secret_env: String {
+        env: "WINDLASS_NOTIFY_WEBHOOK_SECRET_ENV", flag: None, default: "none: the message is not signed",
+        doc: "The environment variable that holds the secret which signs the message; the secret itself is never stored",
+    }
+    notify_desktop: bool {
+        env: "WINDLASS_NOTIFY_DESKTOP", flag: None, default: "false",
+        doc: "Show the message on the desktop, by notify-send or osascript where the system has it",
+    }
+    notify_on: Occasions {
+        env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed and stopped",
+        doc: "What is worth a message: needs_person, completed, stopped (ended in any other way), waiting",
     }
     max_running: Slots {
         env: "WINDLASS_MAX_RUNNING", flag: None, default: "8",

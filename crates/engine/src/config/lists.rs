@@ -7,7 +7,9 @@ use std::path::{Component, Path};
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 
+use super::nearest::nearest;
 use super::value::{Value, ValueError, command, texts};
+use crate::notify::Occasion;
 
 macro_rules! list {
     ($(#[$doc:meta])* $name:ident, $check:path, $expected:literal, $example:literal) => {
@@ -85,10 +87,40 @@ list!(
     "[\".windlass/plans\"]"
 );
 
+list!(
+    /// What people want to be notified of.
+    Occasions,
+    check_occasion,
+    "a list of needs_person, completed, stopped, waiting",
+    "[\"needs_person\", \"completed\"]"
+);
+
+impl Occasions {
+    pub(super) fn of_known(occasions: &[Occasion]) -> Self {
+        Self(occasions.iter().map(|occasion| occasion.name().to_owned()).collect())
+    }
+
+    pub(crate) fn occasions(&self) -> Vec<Occasion> {
+        Occasion::ALL.into_iter().filter(|occasion| self.0.iter().any(|name| name == occasion.name())).collect()
+    }
+}
+
 impl Folders {
     pub(super) fn of_known(folders: &[&str]) -> Self {
         Self(folders.iter().map(|&folder| folder.to_owned()).collect())
     }
+}
+
+fn check_occasion(text: &str) -> Result<(), ValueError> {
+    let known = Occasion::ALL.map(Occasion::name);
+    if known.contains(&text) {
+        return Ok(());
+    }
+    let hint = match nearest(text, known) {
+        Some(near) => format!("did you mean '{near}'? it is one of: {}", known.join(", ")),
+        None => format!("use some of: {}", known.join(", ")),
+    };
+    Err(ValueError::new(format!("'{}' is nothing to be notified of", text.escape_debug()), hint))
 }
 
 fn check_wish(wish: &str) -> Result<(), ValueError> {

@@ -41,7 +41,7 @@ pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
 pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, Options, Settings};
-pub use lists::{Commands, Files, Folders, Globs, Wishes};
+pub use lists::{Commands, Files, Folders, Globs, Occasions, Wishes};
 pub use nearest::nearest;
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
@@ -57,6 +57,8 @@ pub use words::{BranchTemplate, Sandbox};
 
 use environment::language;
 use origin::Layer;
+
+use crate::notify::Occasion;
 
 /// The project's file, seen from the root of its checkout.
 pub const PROJECT_FILE: &str = ".windlass/config.toml";
@@ -129,6 +131,8 @@ fn defaults(recipe: &str) -> Options {
         summariser_timeout: Some(Millis::of_known(summary.timeout_ms)),
         generate_summary: Some(summary.generate_summary),
         summary_max_tokens: Some(Tokens::of_known(u64::from(summary.summary_max_tokens))),
+        notify_desktop: Some(false),
+        notify_on: Some(Occasions::of_known(&[Occasion::NeedsPerson, Occasion::Completed, Occasion::Stopped])),
         retention_days: Some(Days::of_known(DEFAULT_RETENTION_DAYS)),
         ..Options::default()
     };

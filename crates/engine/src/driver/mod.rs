@@ -29,6 +29,7 @@ use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::loop_log;
+use crate::notify::Notifier;
 use crate::socket::Line;
 use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
@@ -87,6 +88,7 @@ pub(crate) struct Driver {
     leaving: bool,
     /// Commands whose answer waits until the loop has come to rest.
     answer_at_rest: Vec<String>,
+    notifier: Arc<Notifier>,
 }
 
 impl Driver {
@@ -100,7 +102,14 @@ impl Driver {
         let (sender, reports) = mpsc::unbounded_channel();
         let leaving = *shutdown.borrow();
         let performing = Performing::new(Arc::clone(&engine), sender, Arc::clone(&line));
-        Self { engine, state, token, line, performing, reports, leaving, shutdown, answer_at_rest: Vec::new() }
+        let notifier = Arc::new(Notifier::of(&engine, &state));
+        let answer_at_rest = Vec::new();
+        Self { engine, state, token, line, performing, reports, leaving, shutdown, answer_at_rest, notifier }
+    }
+
+    /// Who tells of this loop; whoever drives waits for it when the loop is left.
+    pub(crate) fn notifier(&self) -> Arc<Notifier> {
+        Arc::clone(&self.notifier)
     }
 
     /// Drives until the loop rests or the process is told to leave. Nothing of the loop runs afterwards.
@@ -270,6 +279,7 @@ impl Driver {
             log_lines::log(&self.state, event);
         }
         loop_log::append(&self.engine.data, &self.state, at, &events);
+        self.notifier.tell(&next, at, &events);
         self.state = next;
         self.line.tell();
         Ok(())

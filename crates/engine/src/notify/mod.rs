@@ -1,0 +1,127 @@
+//! Telling people and programs outside what became of a loop.
+//!
+//! Best effort, and never in the loop's way: told after the event is durable, in tasks of their own, given a bounded
+//! time when the process leaves. What fails is said in the loop's log.
+
+mod command;
+mod desktop;
+mod message;
+mod settings;
+mod webhook;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::task::JoinSet;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::{Event, LoopState};
+
+use crate::engine::Engine;
+use crate::loop_log;
+use message::Message;
+pub use message::Occasion;
+use settings::NotifySettings;
+
+/// How long the process stays for what is under way when it leaves its loop.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Tells at once what these events mean, for who does not drive the loop. `state` is the loop after them.
+pub(crate) async fn tell(engine: &Arc<Engine>, state: &LoopState, at: Timestamp, events: &[Event]) {
+    if events.iter().any(|event| Occasion::of(event).is_some()) {
+        let notifier = Notifier::of(engine, state);
+        notifier.tell(state, at, events);
+        notifier.finish().await;
+    }
+}
+
+/// Tells of one loop.
+pub(crate) struct Notifier {
+    engine: Arc<Engine>,
+    id: LoopId,
+    name: String,
+    settings: Option<Arc<NotifySettings>>,
+    under_way: Mutex<JoinSet<()>>,
+}
+
+impl Notifier {
+    /// By the settings as they are now: whom to tell is the person's, not the loop's, so it is not frozen in its spec.
+    pub(crate) fn of(engine: &Arc<Engine>, state: &LoopState) -> Self {
+        let settings = match settings::read(engine, state) {
+            Ok(settings) => settings,
+            Err(error) => {
+                tracing::warn!(loop_id = %state.id, %error, "nobody is notified: the settings cannot be read");
+                None
+            }
+        };
+        Self {
+            engine: Arc::clone(engine),
+            id: state.id.clone(),
+            name: state.name.clone(),
+            settings: settings.map(Arc::new),
+            under_way: Mutex::default(),
+        }
+    }
+
+    /// Tells what these events mean. `state` is the loop after them.
+    pub(crate) fn tell(&self, state: &LoopState, at: Timestamp, events: &[Event]) {
+        let Some(settings) = &self.settings else { return };
+        for occasion in events.iter().filter_map(Occasion::of).filter(|occasion| settings.on.contains(occasion)) {
+            let message = Arc::new(Message::new(occasion, state, at));
+            for way in settings.ways() {
+                let (engine, settings, message) =
+                    (Arc::clone(&self.engine), Arc::clone(settings), Arc::clone(&message));
+                let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+                under_way.spawn(async move {
+                    if let Err(why) = way.send(&engine, &settings, &message).await {
+                        failed(&engine, &message, way, &why);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Waits for what is under way, but not long; the rest is given up.
+    pub(crate) async fn finish(&self) {
+        let mut under_way = std::mem::take(&mut *self.under_way.lock().unwrap_or_else(PoisonError::into_inner));
+        let all = async { while under_way.join_next().await.is_some() {} };
+        if tokio::time::timeout(LAST, all).await.is_err() {
+            let line = format!("Notifications given up after {} s: {}", LAST.as_secs(), under_way.len());
+            tracing::warn!(loop_id = %self.id, "{line}");
+            loop_log::note(&self.engine.data, &self.name, &self.id, self.engine.clock.now(), &line);
+            under_way.shutdown().await;
+        }
+    }
+}
+
+fn failed(engine: &Engine, message: &Message, way: Way, why: &str) {
+    tracing::warn!(loop_id = %message.id, event = message.event, way = way.name(), why, "nobody was notified");
+    let line = format!("Notification failed ({}, {}): {why}", message.event, way.name());
+    loop_log::note(&engine.data, &message.name, &message.id, engine.clock.now(), &line);
+}
+
+/// How somebody is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Command,
+    Webhook,
+    Desktop,
+}
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Command => "notify_command",
+            Way::Webhook => "notify_webhook",
+            Way::Desktop => "notify_desktop",
+        }
+    }
+
+    async fn send(self, engine: &Engine, settings: &NotifySettings, message: &Message) -> Result<(), String> {
+        match self {
+            Way::Command => command::run(engine, settings, message).await,
+            Way::Webhook => webhook::post(engine, settings, message).await,
+            Way::Desktop => desktop::show(engine, message).await,
+        }
+    }
+}
