@@ -3,7 +3,9 @@
 //! Two servers: one for the agent of a loop's turn, which acts through the loop's driver, and one for the agent that a
 //! person talks to. What goes wrong in a tool is told as that tool's error; nothing of it ends the process.
 
+mod execute;
 mod findings;
+mod own;
 mod person;
 mod sections;
 mod server;

@@ -1,34 +1,275 @@
-//! The tools for the agent that a person talks to.
+//! The tools for the agent that a person talks to: start loops, look after them, end them.
 
 use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use windlass_engine::engine::Engine;
+use windlass_engine::store::{ListFilter, Listed};
 
-use super::server::{Told, Toolbox};
+use super::execute::{self, ExecutePlan};
+use super::findings::{self, ReadFindings, ReadStatus};
+use super::own;
+use super::server::{Told, ToolError, Toolbox, input, tool};
 use crate::context::Context;
+use crate::list::summary_json;
+use crate::{follow, loops};
 
 #[derive(Debug)]
 pub struct PersonTools {
-    #[allow(dead_code)]
     context: Arc<Context>,
+    /// The loop whose own session this is.
+    inside: Option<String>,
 }
 
-impl PersonTools {
-    pub fn new(context: Arc<Context>) -> Self {
-        Self { context }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ExecutePlan,
+    LoopStatus,
+    LoopCancel,
+    Findings,
+    Steer,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [Kind::ExecutePlan, Kind::LoopStatus, Kind::LoopCancel, Kind::Findings, Kind::Steer];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::ExecutePlan => "execute-plan",
+            Kind::LoopStatus => "loop-status",
+            Kind::LoopCancel => "loop-cancel",
+            Kind::Findings => "findings",
+            Kind::Steer => "steer",
+        }
     }
+
+    fn offered(self) -> Tool {
+        match self {
+            Kind::ExecutePlan => tool::<ExecutePlan>(
+                self.name(),
+                "Have a plan carried out: start a loop of coding agents that works until the result is verified, in the \
+                 background. Returns at once.",
+            ),
+            Kind::LoopStatus => tool::<LoopStatus>(
+                self.name(),
+                "How the loops of this project stand, or one of them in full; with restart, go on with one that has \
+                 stopped.",
+            ),
+            Kind::LoopCancel => tool::<LoopCancel>(
+                self.name(),
+                "Stop a loop: the only active one, or the one whose name contains the given text. Its work is kept.",
+            ),
+            Kind::Findings => tool::<FindingsOf>(self.name(), "What the reviewers of a loop have found."),
+            Kind::Steer => tool::<Steer>(self.name(), "Give a loop's agent a message for its next turn."),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LoopStatus {
+    /// The loop's name; without it, all loops of the project
+    #[serde(default)]
+    name: Option<String>,
+    /// Go on with this loop in the background, with a fresh agent session
+    #[serde(default)]
+    restart: bool,
+    /// With restart: stop it first if it is under way
+    #[serde(default)]
+    force: bool,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LoopCancel {
+    /// The loop's name or a part of it; without it, the only active loop
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FindingsOf {
+    /// The loop's name
+    name: String,
+    /// Only findings whose text contains this
+    #[serde(default)]
+    search: Option<String>,
+    /// The resolved ones too
+    #[serde(default)]
+    all: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Steer {
+    /// The loop's name
+    name: String,
+    message: String,
 }
 
 impl Toolbox for PersonTools {
     fn instructions(&self) -> String {
-        String::new()
+        "Windlass runs coding agents in a loop until the work is verified done. Start one with execute-plan when the \
+         person asks for it, and look after it with loop-status."
+            .to_owned()
     }
 
     fn tools(&self) -> Vec<Tool> {
-        Vec::new()
+        Kind::ALL.into_iter().map(Kind::offered).collect()
     }
 
-    async fn call(&self, _name: &str, _input: JsonObject) -> Option<Told> {
-        None
+    async fn call(&self, name: &str, given: JsonObject) -> Option<Told> {
+        match Kind::ALL.into_iter().find(|kind| kind.name() == name) {
+            Some(kind) => Some(self.perform(kind, given).await),
+            // What the tools of a turn are called; here nobody would ever see the question.
+            None if name == "ask" => Some(self.allowed().and_then(|()| Err(ToolError::new("ask the person yourself")))),
+            None => None,
+        }
     }
+}
+
+impl PersonTools {
+    pub fn new(context: Arc<Context>) -> Self {
+        let env = context.env.texts();
+        let inside = ["WINDLASS_LOOP", "WINDLASS_TURN"].into_iter().find_map(|name| env.get(name));
+        let inside = inside.filter(|name| !name.is_empty()).cloned();
+        Self { context, inside }
+    }
+
+    async fn perform(&self, kind: Kind, given: JsonObject) -> Told {
+        match kind {
+            Kind::ExecutePlan => {
+                self.allowed()?;
+                execute::execute(&self.context, input(given)?).await
+            }
+            Kind::LoopStatus => self.status(input(given)?).await,
+            Kind::LoopCancel => {
+                self.allowed()?;
+                self.cancel(input(given)?).await
+            }
+            Kind::Findings => self.findings(input(given)?).await,
+            Kind::Steer => {
+                self.allowed()?;
+                let Steer { name, message } = input(given)?;
+                own::run(&self.context, &words(&["steer", "--", &name, &message]), "").await
+            }
+        }
+    }
+
+    /// An agent of a loop starts no loops and ends none, its own least of all.
+    fn allowed(&self) -> Result<(), ToolError> {
+        match &self.inside {
+            None => Ok(()),
+            Some(name) => Err(ToolError(format!(
+                "this session belongs to the loop {name}, which works unattended: it may look at loops, but starts, \
+                 stops and asks nothing; decide yourself and go on with your task"
+            ))),
+        }
+    }
+
+    async fn status(&self, wanted: LoopStatus) -> Told {
+        let Some(name) = &wanted.name else {
+            if wanted.restart {
+                return Err(ToolError::new("name the loop that is to be restarted"));
+            }
+            let rows: Vec<Value> = self.listed(false).await?.iter().map(in_short).collect();
+            return Ok(Value::Array(rows).to_string());
+        };
+        if wanted.restart {
+            self.allowed()?;
+            return self.restart(name, wanted.force).await;
+        }
+        Ok(summary_json(&self.found(name).await?.1))
+    }
+
+    async fn restart(&self, name: &str, force: bool) -> Told {
+        let (_, listed) = self.found(name).await?;
+        let word = loops::word(&listed).to_owned();
+        if matches!(word.as_str(), "running" | "waiting") {
+            if !force {
+                return Err(ToolError(format!("{name} is {word}; with force it is stopped first and then restarted")));
+            }
+            own::run(&self.context, &words(&["stop", "--", name]), "").await?;
+        }
+        own::run(&self.context, &words(&["restart", "--detach", "--json", "--", name]), "").await?;
+        Ok(json!({ "restarted": name, "was": word }).to_string())
+    }
+
+    async fn cancel(&self, wanted: LoopCancel) -> Told {
+        let active = self.listed(true).await?;
+        let name = wanted.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        let matching: Vec<&Listed> = match name {
+            None => active.iter().collect(),
+            Some(name) => match active.iter().find(|listed| listed.entry.name == name) {
+                Some(exact) => vec![exact],
+                None => active.iter().filter(|listed| listed.entry.name.contains(name)).collect(),
+            },
+        };
+        match matching[..] {
+            [] => Err(ToolError(match name {
+                Some(name) => format!("no active loop of this project is called {name}, or something with it"),
+                None => "no loop of this project is active".to_owned(),
+            })),
+            [one] => own::run(&self.context, &words(&["stop", "--", &one.entry.name]), "").await,
+            _ => {
+                let candidates: Vec<Value> = matching.into_iter().map(in_short).collect();
+                let said = json!({ "which_one": candidates, "nothing_was_done": true });
+                Err(ToolError(said.to_string()))
+            }
+        }
+    }
+
+    async fn findings(&self, wanted: FindingsOf) -> Told {
+        let (engine, listed) = self.found(&wanted.name).await?;
+        let state = follow::state(&engine, &loops::id(&listed)).await?;
+        let status = if wanted.all { ReadStatus::All } else { ReadStatus::Open };
+        findings::read(&state, &ReadFindings { search: wanted.search, status, ..ReadFindings::default() })
+    }
+
+    async fn project(&self) -> Option<String> {
+        self.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned())
+    }
+
+    async fn found(&self, name: &str) -> Result<(Arc<Engine>, Listed), ToolError> {
+        let none = || ToolError::new("there are no loops yet");
+        let engine = self.context.reader().await?.ok_or_else(none)?;
+        let listed = loops::find(&engine, self.project().await.as_deref(), name).await?;
+        let listed = loops::settled(&engine, listed).await?;
+        Ok((engine, listed))
+    }
+
+    /// The loops of this project, or of all where we are in none.
+    async fn listed(&self, open_only: bool) -> Result<Vec<Listed>, ToolError> {
+        let Some(engine) = self.context.reader().await? else { return Ok(Vec::new()) };
+        let filter = ListFilter { project: self.project().await, open_only, summaries: true, ..ListFilter::default() };
+        let mut rows = Vec::new();
+        for listed in
+            engine.store.list(filter).await.map_err(|error| ToolError::from(crate::failure::Failure::from(error)))?
+        {
+            rows.push(loops::settled(&engine, listed).await?);
+        }
+        Ok(rows)
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn in_short(listed: &Listed) -> Value {
+    let view: Value = serde_json::from_str(&listed.entry.summary).unwrap_or(Value::Null);
+    json!({
+        "name": listed.entry.name,
+        "status": loops::word(listed),
+        "goal": listed.entry.goal,
+        "recipe": listed.entry.recipe,
+        "iterations": listed.entry.iterations,
+        "stop_reason": listed.entry.stop_reason,
+        "waiting_for": view["waiting_for"],
+        "project": listed.entry.project,
+    })
 }
