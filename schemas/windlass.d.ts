@@ -51,6 +51,16 @@ export interface WindlassSettings {
   memory?: string;
   /** The model that the agent is told to use, where its command has {model}. Default: the agent's default. */
   model?: string;
+  /** A command that is run by your shell when something happens to a loop, with the message as JSON on its standard input. Default: none. */
+  notify_command?: string;
+  /** Show the message on the desktop, by notify-send or osascript where the system has it. Default: false. */
+  notify_desktop?: boolean;
+  /** What is worth a message: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed and stopped. */
+  notify_on?: Array<string>;
+  /** The http or https address that the message is posted to. Default: none. */
+  notify_webhook?: string;
+  /** The environment variable that holds the secret which signs the message; the secret itself is never stored. Default: none: the message is not signed. */
+  notify_webhook_secret_env?: string;
   /** The file with the plan, for the recipe refine; it is read once, when the loop begins. Default: the newest one in plan_dirs. */
   plan?: string;
   /** Folders whose newest *.md file is the plan when none is named. Default: .windlass/plans and .claude/plans. */

@@ -2,8 +2,8 @@
 
 #[path = "support/clocked.rs"]
 mod clocked;
-#[path = "support/reviewed.rs"]
-mod reviewed;
+#[path = "support/tools.rs"]
+mod tools;
 mod support;
 
 use std::time::Duration;
@@ -18,8 +18,8 @@ use windlass_testkit::World;
 #[test]
 fn a_driver_that_hangs_is_given_up_and_never_replaced() {
     let world = World::new();
-    let (coder, auditor) = (reviewed::working_agent(&world), reviewed::waiting_agent(&world, &["", ""]));
-    let running = reviewed::start(&world, "audited", &coder, &auditor, &[]);
+    let (coder, auditor) = (tools::working_agent(&world), tools::waiting_agent(&world, &["", ""]));
+    let running = tools::start(&world, "audited", &coder, &auditor, &[]);
     auditor.wait_touched("there-1");
     running.signal(rustix::process::Signal::STOP);
     let id = LoopId(status(&world, "work")["id"].as_str().unwrap().to_owned());
@@ -35,7 +35,7 @@ fn a_driver_that_hangs_is_given_up_and_never_replaced() {
     assert!(matches!(answer, Err(EngineError::Unanswered { .. })), "{answer:?}");
     // Once it goes on, it does what lies in its inbox.
     running.signal(rustix::process::Signal::CONT);
-    let told = reviewed::tools_of(&world, "1.auditor.1").call("ask", &serde_json::json!({ "question": "Still?" }));
+    let told = tools::tools_of(&world, "1.auditor.1").call("ask", &serde_json::json!({ "question": "Still?" }));
     told.ok();
     call(&world, &["stop", "work"]).assert_code(0);
     running.wait().assert_code(4);

@@ -42,12 +42,18 @@ fn finish(world: &World, name: &str) -> Value {
 fn a_plan_becomes_a_loop_in_the_background() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ write = { path = \"a\", content = \"a\" } }, { say = \"Done.\" }]");
-    let judge = world.script("[[turn]]\nsteps = [{ say = \"```windlass-review\\n{ \\\"findings\\\": [{ \\\"file\\\": \\\"a\\\", \\\"severity\\\": \\\"warning\\\", \\\"description\\\": \\\"It is short.\\\" }], \\\"verdict\\\": \\\"clean\\\" }\\n```\" }]");
+    let block = json!({
+        "findings": [{ "file": "a", "severity": "warning", "description": "It is short." }],
+        "verdict": "clean",
+        "section_summary": { "done": ["the letter"] },
+    });
+    let judge =
+        world.script(&format!("[[turn]]\nsteps = [{{ say = {:?} }}]", format!("```windlass-review\n{block}\n```")));
     configure(&world, &agent, &judge);
     let mut tools = tools(&world);
     assert_eq!(tools.tools(), TOOLS);
     assert_eq!(tools.call("loop-status", &json!({})).json(), json!([]));
-    let plan = "Loop Name: Short Letters\n# The letter a\n<!-- windlass-section -->\n## One\nWrite the file a.\n";
+    let plan = "Loop Name: Short Letters\n# The letter a\n<!-- windlass-section -->\n## One\nWrite the file a.\n<!-- windlass-section -->\n## Two\nLook at it.\n";
     let given = json!({ "plan": plan, "reviewer": "judge", "gates": ["test -f a"], "max_iterations": 3 });
     let started = tools.call("execute-plan", &given).json();
     assert_eq!((&started["started"], &started["recipe"]), (&json!("loop"), &json!("audited")));

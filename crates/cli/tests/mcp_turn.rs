@@ -1,14 +1,14 @@
 //! `windlass mcp --loop --turn`: the tools of a turn, against real loops.
 
-#[path = "support/reviewed.rs"]
-mod reviewed;
+#[path = "support/tools.rs"]
+mod tools;
 mod support;
 
 use serde_json::{Value, json};
 use support::*;
 use windlass_testkit::{HUNG, Mcp, World, watch};
 
-use reviewed::{start, tools_of, waiting_agent, working_agent};
+use tools::{start, tools_of, tools_of_role, waiting_agent, working_agent};
 
 fn bug(line: u32) -> Value {
     json!({ "file": "out.txt", "line": line, "severity": "bug", "description": "The line says nothing." })
@@ -33,6 +33,8 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     assert_eq!(tools.call("review-write", &warning).ok(), "written as f2");
     let twice = tools.call("review-write", &bug(1)).err();
     assert!(twice.contains("f1 is already open at out.txt:1"), "{twice}");
+    let bare = tools.call("verdict", &json!({ "verdict": "clean" })).err();
+    assert!(bare.contains("needs a summary"), "{bare}");
     let early = tools.call("verdict", &json!({ "verdict": "clean", "summary": { "done": ["all"] } })).ok();
     assert!(early.contains("open and blocking are f1"), "{early}");
     tools.call("verdict", &json!({ "verdict": "dirty" })).ok();
@@ -127,6 +129,23 @@ fn an_auditor_reads_sections_and_adjusts_what_is_to_come() {
 }
 
 #[test]
+fn a_plan_too_long_for_one_answer_is_read_section_by_section() {
+    let world = World::new();
+    let section = |n| format!("<!-- windlass-section -->\n## Part {n}\n{}\n", "A line of it.\n".repeat(4_000));
+    world.repo().write("plan.md", (1..=2).map(section).collect::<String>()).commit("A plan");
+    let (coder, auditor) = (waiting_agent(&world, &[""]), waiting_agent(&world, &[""]));
+    let running = start(&world, "audited", &coder, &auditor, &["--plan", "plan.md"]);
+    coder.wait_touched("there-1");
+    let mut tools = tools_of_role(&world, "coder");
+    let contents = tools.call("section-read", &json!({})).json();
+    assert_eq!(contents["sections"][1]["title"], "Part 2");
+    assert!(contents["left_out"].as_str().unwrap().contains("one by one"), "{contents}");
+    assert!(tools.call("section-read", &json!({ "section": 2 })).ok().len() > 50_000);
+    call(&world, &["stop", "work"]).assert_code(0);
+    running.wait().assert_code(4);
+}
+
+#[test]
 fn who_has_not_the_right_or_not_the_turn_is_refused() {
     let world = World::new();
     let (coder, auditor) =
@@ -165,6 +184,39 @@ fn who_has_not_the_right_or_not_the_turn_is_refused() {
     assert!(after.contains("turn 1.auditor.1 is over"), "{after}");
 }
 
+/// An agent's process may live through several turns, and its server with it.
+#[test]
+fn the_tools_of_a_role_follow_it_from_turn_to_turn() {
+    let world = World::new();
+    let more = "{ append = { path = \"out.txt\", content = \"more {{count}}\\n\" } },";
+    let (coder, auditor) = (waiting_agent(&world, &[more, more]), waiting_agent(&world, &["", ""]));
+    let running = start(&world, "audited", &coder, &auditor, &[]);
+    coder.wait_touched("there-1");
+    let (mut of_coder, mut of_auditor) = (tools_of_role(&world, "coder"), tools_of_role(&world, "auditor"));
+    of_coder.call("ask", &json!({ "question": "First?" })).ok();
+    let early = of_auditor.call("review-write", &bug(1)).err();
+    assert!(early.contains("no turn of the auditor is under way"), "{early}");
+    coder.open_gate("go-1");
+    auditor.wait_touched("there-1");
+    let late = of_coder.call("ask", &json!({ "question": "Late?" })).err();
+    assert!(late.contains("no turn of the coder is under way"), "{late}");
+    of_auditor.call("review-write", &bug(1)).ok();
+    of_auditor.call("verdict", &json!({ "verdict": "dirty" })).ok();
+    auditor.open_gate("go-1");
+    coder.wait_touched("there-2");
+    of_coder.call("ask", &json!({ "question": "Second?" })).ok();
+    coder.open_gate("go-2");
+    auditor.wait_touched("there-2");
+    of_auditor.call("review-delete", &json!({ "finding": "f1" })).ok();
+    of_auditor.call("verdict", &json!({ "verdict": "clean" })).ok();
+    auditor.open_gate("go-2");
+    running.wait().assert_code(0);
+    let items = feed(&world, "work");
+    let asked: Vec<_> =
+        of_type(&items, "question_deferred").iter().map(|item| item["turn"]["iteration"].clone()).collect();
+    assert_eq!(asked, [1, 2]);
+}
+
 #[test]
 fn two_servers_at_once_lose_nothing() {
     let world = World::new();
@@ -172,11 +224,16 @@ fn two_servers_at_once_lose_nothing() {
     let running = start(&world, "audited", &coder, &auditor, &[]);
     auditor.wait_touched("there-1");
     let mut servers = [tools_of(&world, "1.auditor.1"), tools_of(&world, "1.auditor.1")];
+    let long = |line| {
+        let mut finding = bug(line);
+        finding["description"] = json!("It goes on and on. ".repeat(400));
+        finding
+    };
     let mut calls = Vec::new();
     for line in 1..=20 {
         for (index, server) in servers.iter_mut().enumerate() {
             // Every place is asked for by both: one writes it, the other is told so.
-            calls.push((index, line, server.begin("review-write", &bug(line))));
+            calls.push((index, line, server.begin("review-write", &long(line))));
         }
     }
     let mut written = Vec::new();
@@ -195,6 +252,9 @@ fn two_servers_at_once_lose_nothing() {
     assert_eq!((written.len(), refused), (20, 20));
     let seen = servers[0].call("review-read", &json!({})).json();
     assert_eq!(seen["open_in_all"], 20);
+    let listed = seen["findings"].as_array().map_or(0, Vec::len);
+    assert!((1..20).contains(&listed), "an agent gets no more than it can take: {listed}");
+    assert!(seen["left_out"].as_str().unwrap().starts_with(&format!("{} more", 20 - listed)), "{}", seen["left_out"]);
     call(&world, &["stop", "work"]).assert_code(0);
     running.wait().assert_code(4);
     let over = servers[1].call("review-write", &bug(99)).err();
@@ -349,5 +409,7 @@ fn garbage_a_missing_loop_and_a_broken_database_are_errors_and_no_end() {
     // Who leaves without a word wanted nothing.
     assert!(Mcp::start_silent(windlass(&world, &["mcp", "--loop", "x", "--turn", "1.coder.1"])).close().success());
     call(&world, &["mcp", "--loop", "x"]).assert_code(2);
+    call(&world, &["mcp", "--role", "coder"]).assert_code(2);
+    call(&world, &["mcp", "--loop", "x", "--role", "coder", "--turn", "1.coder.1"]).assert_code(2);
     call(&world, &["mcp", "--loop", "x", "--turn", "1.baker.1"]).assert_code(2);
 }

@@ -2,8 +2,8 @@
 
 #[path = "support/receiver.rs"]
 mod receiver;
-#[path = "support/reviewed.rs"]
-mod reviewed;
+#[path = "support/tools.rs"]
+mod tools;
 mod support;
 
 use receiver::{Posted, Receiver, Reply};
@@ -83,8 +83,8 @@ fn a_limit_is_a_stop_and_the_own_pause_is_nothing() {
 fn a_loop_that_awaits_review_needs_a_person_and_is_completed_by_one() {
     let world = World::new();
     keep_in_files(&world, "");
-    let (coder, auditor) = (reviewed::working_agent(&world), saying(&world, CLEAN));
-    reviewed::start(&world, "audited", &coder, &auditor, &["--human-review"]).wait().assert_code(6);
+    let (coder, auditor) = (tools::working_agent(&world), saying(&world, CLEAN));
+    tools::start(&world, "audited", &coder, &auditor, &["--human-review"]).wait().assert_code(6);
     let asked = told(&world, "needs_person");
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0]["loop"]["status"], "awaiting_review");
@@ -98,8 +98,8 @@ fn a_loop_that_awaits_review_needs_a_person_and_is_completed_by_one() {
 fn a_loop_that_was_rejected_too_often_needs_a_person() {
     let world = World::new();
     keep_in_files(&world, "");
-    let (coder, acceptor) = (reviewed::working_agent(&world), saying(&world, "REJECTED: it is not what was asked for"));
-    reviewed::start(&world, "milestone", &coder, &acceptor, &[]).wait().assert_code(6);
+    let (coder, acceptor) = (tools::working_agent(&world), saying(&world, "REJECTED: it is not what was asked for"));
+    tools::start(&world, "milestone", &coder, &acceptor, &[]).wait().assert_code(6);
     let asked = told(&world, "needs_person");
     assert_eq!(asked.len(), 1);
     assert!(asked[0]["loop"]["waiting_for"].as_str().unwrap().contains("rejections"), "{}", asked[0]);

@@ -3,8 +3,8 @@
 //! The engine is the shell around `windlass-core`: it keeps the journal, drives loops, calls git, starts agents and
 //! gates, and shows what happens. It holds no rule of its own about when a loop goes on.
 
-pub mod call;
 mod acting;
+pub mod call;
 pub mod clock;
 pub mod command;
 pub mod config;

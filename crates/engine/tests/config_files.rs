@@ -98,6 +98,11 @@ commit_message_model = \"tiny\"
 retention_days = 0
 follow_up = \"go on\"
 language = \"zh-Hant\"
+notify_command = \"mail me\"
+notify_webhook = \"https://example.com/hook\"
+notify_webhook_secret_env = \"HOOK_SECRET\"
+notify_desktop = true
+notify_on = [\"waiting\"]
 max_running = 2
 ";
     assert_eq!(text.lines().count(), KEYS.len(), "the test has every key");

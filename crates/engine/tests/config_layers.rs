@@ -154,6 +154,11 @@ fn defaults_are_those_of_the_contract() {
         ("retention_days", "14"),
         ("follow_up", "(the word for 'continue' in the language)"),
         ("language", "\"en\""),
+        ("notify_command", "(none)"),
+        ("notify_webhook", "(none)"),
+        ("notify_webhook_secret_env", "(none: the message is not signed)"),
+        ("notify_desktop", "false"),
+        ("notify_on", "[\"needs_person\",\"completed\",\"stopped\"]"),
         ("max_running", "8"),
     ];
     assert_eq!(shown, expected.map(|(key, text)| (key.to_owned(), text.to_owned())));

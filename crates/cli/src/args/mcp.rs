@@ -1,12 +1,12 @@
 //! `windlass mcp`.
 
 use clap::Args;
-use windlass_core::ids::TurnKey;
+use windlass_core::ids::{Role, TurnKey};
 
 /// Serve tools to an agent over MCP, on standard input and output
 ///
 /// Without flags it is for the agent you talk to yourself: start loops from a plan, look after them, cancel them. With
-/// --loop and --turn it is what a loop gives its own agents; the engine starts that itself.
+/// --loop it is what a loop gives its own agents; the engine starts that itself.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,9 +14,12 @@ Examples:
   windlass -C ~/src/shop mcp")]
 pub struct McpArgs {
     /// The id of the loop that the agent works in
-    #[arg(long = "loop", value_name = "ID", requires = "turn")]
+    #[arg(long = "loop", value_name = "ID", requires = "whose")]
     pub loop_id: Option<String>,
-    /// The agent's turn: ITERATION.ROLE.ATTEMPT
-    #[arg(long, value_name = "KEY", requires = "loop_id")]
+    /// The agent's role: whichever turn of it is under way
+    #[arg(long, group = "whose", requires = "loop_id")]
+    pub role: Option<Role>,
+    /// One turn and no other: ITERATION.ROLE.ATTEMPT
+    #[arg(long, value_name = "KEY", group = "whose", requires = "loop_id")]
     pub turn: Option<TurnKey>,
 }

@@ -5,8 +5,8 @@
 
 mod goal;
 mod loops;
-mod milestone;
 mod mcp;
+mod milestone;
 mod raise;
 mod reference;
 mod refusal;
@@ -23,8 +23,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs};
-pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 pub use mcp::McpArgs;
+pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};

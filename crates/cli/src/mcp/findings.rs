@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use windlass_core::findings::{Finding, FindingStatus, Scope};
 use windlass_core::machine::{LoopState, Review};
 
-use super::server::{Told, ToolError};
+use super::server::{LONGEST_ANSWER, Told, ToolError};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,14 +54,29 @@ pub fn read(state: &LoopState, wanted: &ReadFindings) -> Told {
         pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
             && part.as_deref().is_none_or(|part| text.to_lowercase().contains(part))
     };
-    let listed: Vec<Value> = review
-        .findings
-        .search(matches)
-        .filter(|finding| scope.has(finding) && (wanted.status == ReadStatus::All || finding.is_open()))
-        .map(shown)
-        .collect();
+    let found = review.findings.search(matches);
+    let found = found.filter(|finding| scope.has(finding) && (wanted.status == ReadStatus::All || finding.is_open()));
+    let (listed, left_out) = as_many_as_fit(found.map(shown));
     let open = review.findings.open().count();
-    Ok(json!({ "findings": listed, "open_in_all": open }).to_string())
+    let mut answer = json!({ "findings": listed, "open_in_all": open });
+    if left_out > 0 {
+        answer["left_out"] = json!(format!("{left_out} more: resolve some of these, or narrow the search"));
+    }
+    Ok(answer.to_string())
+}
+
+/// The first ones, and how many are left.
+fn as_many_as_fit(all: impl Iterator<Item = Value>) -> (Vec<Value>, usize) {
+    let (mut listed, mut length, mut left_out) = (Vec::new(), 0, 0);
+    for one in all {
+        length += one.to_string().len();
+        if length <= LONGEST_ANSWER || listed.is_empty() {
+            listed.push(one);
+        } else {
+            left_out += 1;
+        }
+    }
+    (listed, left_out)
 }
 
 fn scope(review: &Review, wanted: ReadScope) -> Result<Scope, ToolError> {

@@ -19,11 +19,13 @@ use crate::args::McpArgs;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use turn::Whose;
 
 pub async fn serve(context: Context, args: &McpArgs) -> Result<Exit, Failure> {
     let context = Arc::new(context);
-    match (&args.loop_id, args.turn) {
-        (Some(id), Some(turn)) => server::serve(turn::TurnTools::new(context, LoopId(id.clone()), turn)).await,
+    let whose = args.turn.map(Whose::Turn).or(args.role.map(Whose::Role));
+    match (&args.loop_id, whose) {
+        (Some(id), Some(whose)) => server::serve(turn::TurnTools::new(context, LoopId(id.clone()), whose)).await,
         (None, _) | (_, None) => server::serve(person::PersonTools::new(context)).await,
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windlass_core::machine::{Aim, LoopState, Review};
 use windlass_core::plan::{Plan, Section};
 
-use super::server::{Told, ToolError};
+use super::server::{LONGEST_ANSWER, Told, ToolError};
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,7 +34,10 @@ pub fn read(state: &LoopState, wanted: &ReadSections) -> Told {
             })?;
             Ok(shown(review, section).to_string())
         }
-        None => Ok(whole(review, plan).to_string()),
+        None => {
+            let text = whole(review, plan).to_string();
+            Ok(if text.len() <= LONGEST_ANSWER { text } else { contents(review, plan).to_string() })
+        }
     }
 }
 
@@ -47,6 +50,13 @@ fn whole(review: &Review, plan: &Plan) -> Value {
         "for_all_sections": parts,
         "adjustments": review.adjustments.len(),
     })
+}
+
+/// What a plan that is too long for one answer consists of.
+fn contents(review: &Review, plan: &Plan) -> Value {
+    let short = |section: &Section| json!({ "number": section.number, "title": section.title, "status": status(review, section.number) });
+    let sections: Vec<Value> = plan.sections.iter().map(short).collect();
+    json!({ "sections": sections, "left_out": "the texts, which are too long together: read the sections one by one" })
 }
 
 fn shown(review: &Review, section: &Section) -> Value {

@@ -1,6 +1,7 @@
 //! The protocol, once for all tools: what is offered, a call, its answer or its error.
 
 use std::future::Future;
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -25,6 +26,9 @@ pub trait Toolbox: Send + Sync + 'static {
     /// `None` if there is no such tool.
     fn call(&self, name: &str, input: JsonObject) -> impl Future<Output = Option<Told>> + Send;
 }
+
+/// In bytes; agents cut or refuse what is much longer.
+pub const LONGEST_ANSWER: usize = 60_000;
 
 /// What a tool says: its answer, or what went wrong.
 pub type Told = Result<String, ToolError>;
@@ -96,6 +100,9 @@ impl<Tools: Toolbox> ServerHandler for Server<Tools> {
 
 /// Serves until standard input ends.
 pub async fn serve(tools: impl Toolbox) -> Result<Exit, Failure> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("this speaks MCP to a program; {HINT}; Ctrl-D ends it");
+    }
     let running = match Server(Arc::new(tools)).serve(rmcp::transport::stdio()).await {
         Ok(running) => running,
         // Who leaves before saying hello wants nothing.

@@ -25,11 +25,38 @@ use crate::failure::Failure;
 /// How long the driver may take to answer. Some agents give a tool a minute.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Whose tools they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    Turn(TurnKey),
+    /// Of whichever turn of this role is under way: a process may live through several.
+    Role(Role),
+}
+
+impl Whose {
+    fn role(self) -> Role {
+        match self {
+            Whose::Turn(turn) => turn.role,
+            Whose::Role(role) => role,
+        }
+    }
+
+    fn turn(self, state: &LoopState) -> Result<TurnKey, ToolError> {
+        let under_way = state.turn.as_ref().map(|running| running.key);
+        match self {
+            Whose::Turn(turn) => Ok(turn),
+            Whose::Role(role) => under_way.filter(|turn| turn.role == role).ok_or_else(|| {
+                ToolError(format!("no turn of the {role} is under way: nothing can be done in its name"))
+            }),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct TurnTools {
     context: Arc<Context>,
     loop_id: LoopId,
-    turn: TurnKey,
+    whose: Whose,
     reader: OnceCell<Arc<Engine>>,
     writer: OnceCell<Arc<Engine>>,
 }
@@ -246,30 +273,26 @@ struct Ask {
 
 impl Toolbox for TurnTools {
     fn instructions(&self) -> String {
-        format!(
-            "You work in a loop of Windlass, as its {}. These tools belong to this one turn. Nobody is there to answer \
-             questions.",
-            self.turn.role
-        )
+        format!("You work in a loop of Windlass, as its {}. Nobody is there to answer questions.", self.whose.role())
     }
 
     fn tools(&self) -> Vec<Tool> {
-        let role = self.turn.role;
+        let role = self.whose.role();
         Kind::ALL.into_iter().filter(|kind| kind.is_for(role)).map(|kind| kind.offered(role)).collect()
     }
 
     async fn call(&self, name: &str, given: JsonObject) -> Option<Told> {
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name)?;
-        if !kind.is_for(self.turn.role) {
-            return Some(Err(ToolError(Refusal::NotYourRole { role: self.turn.role }.to_string())));
+        if !kind.is_for(self.whose.role()) {
+            return Some(Err(ToolError(Refusal::NotYourRole { role: self.whose.role() }.to_string())));
         }
         Some(self.perform(kind, given).await)
     }
 }
 
 impl TurnTools {
-    pub fn new(context: Arc<Context>, loop_id: LoopId, turn: TurnKey) -> Self {
-        Self { context, loop_id, turn, reader: OnceCell::new(), writer: OnceCell::new() }
+    pub fn new(context: Arc<Context>, loop_id: LoopId, whose: Whose) -> Self {
+        Self { context, loop_id, whose, reader: OnceCell::new(), writer: OnceCell::new() }
     }
 
     async fn perform(&self, kind: Kind, given: JsonObject) -> Told {
@@ -291,7 +314,7 @@ impl TurnTools {
                 self.act(Act::AdjustPlan { section, body: text, rationale }).await?;
                 Ok(format!("section {section} has its new text; the old one is kept"))
             }
-            Kind::Verdict if self.turn.role == Role::Acceptor => self.accept_or_reject(input(given)?).await,
+            Kind::Verdict if self.whose.role() == Role::Acceptor => self.accept_or_reject(input(given)?).await,
             Kind::Verdict => self.judge(input(given)?).await,
             Kind::Report => self.report(input(given)?).await,
             Kind::Ask => self.ask(input(given)?).await,
@@ -299,6 +322,12 @@ impl TurnTools {
     }
 
     async fn judge(&self, said: AuditorVerdict) -> Told {
+        let summarised = said.summary.as_ref().is_some_and(|summary| !summary.done.is_empty());
+        if let (CleanOrDirty::Clean, false) = (said.verdict, summarised)
+            && self.state().await?.review.is_some_and(|review| review.section().is_some())
+        {
+            return Err(ToolError::new("a clean section needs a summary: say what was done in it"));
+        }
         let verdict = match said.verdict {
             CleanOrDirty::Clean => Said::Clean {
                 summary: said.summary.map(|summary| SectionSummary {
@@ -378,9 +407,9 @@ impl TurnTools {
     /// Has the driver do it; the id of the finding it was about.
     async fn act(&self, act: Act) -> Result<Option<String>, ToolError> {
         // Also so that no database is made where none is.
-        self.state().await?;
+        let turn = self.whose.turn(&self.state().await?)?;
         let writer = self.writer.get_or_try_init(|| self.context.engine()).await?;
-        match writer.act(&self.loop_id, self.turn, act, PATIENCE).await {
+        match writer.act(&self.loop_id, turn, act, PATIENCE).await {
             Ok(Answer::Accepted { finding }) => Ok(finding),
             Ok(Answer::Done { .. }) => Ok(None),
             Ok(Answer::Refused { message }) => Err(ToolError(message)),

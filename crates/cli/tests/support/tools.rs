@@ -34,9 +34,20 @@ pub fn start(world: &World, recipe: &str, coder: &ScriptedAgent, reviewer: &Scri
     world.start(windlass(world, &args))
 }
 
-/// The server that a turn of `work` would have.
+/// The tools of one turn of `work`.
 #[track_caller]
 pub fn tools_of(world: &World, turn: &str) -> Mcp {
+    serve(world, "--turn", turn)
+}
+
+/// The tools of a role in `work`, as its agents are given them.
+#[track_caller]
+pub fn tools_of_role(world: &World, role: &str) -> Mcp {
+    serve(world, "--role", role)
+}
+
+#[track_caller]
+fn serve(world: &World, whose: &str, name: &str) -> Mcp {
     let id = status(world, "work")["id"].as_str().expect("a loop has an id").to_owned();
-    Mcp::start(windlass(world, &["mcp", "--loop", &id, "--turn", turn]))
+    Mcp::start(windlass(world, &["mcp", "--loop", &id, whose, name]))
 }

@@ -92,7 +92,7 @@ list!(
     Occasions,
     check_occasion,
     "a list of needs_person, completed, stopped, waiting",
-    "[\"needs_person\", \"completed\"]"
+    "[\"needs_person\"]"
 );
 
 impl Occasions {

@@ -50,7 +50,9 @@ impl Notifier {
         let settings = match settings::read(engine, state) {
             Ok(settings) => settings,
             Err(error) => {
-                tracing::warn!(loop_id = %state.id, %error, "nobody is notified: the settings cannot be read");
+                let line = format!("Nobody is notified, the settings cannot be read: {error}");
+                tracing::warn!(loop_id = %state.id, "{line}");
+                loop_log::note(&engine.data, &state.name, &state.id, engine.clock.now(), &line);
                 None
             }
         };
