@@ -2,9 +2,9 @@
 
 #[path = "support/clocked.rs"]
 mod clocked;
+mod support;
 #[path = "support/tools.rs"]
 mod tools;
-mod support;
 
 use std::time::Duration;
 

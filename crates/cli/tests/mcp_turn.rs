@@ -1,8 +1,8 @@
 //! `windlass mcp --loop --turn`: the tools of a turn, against real loops.
 
+mod support;
 #[path = "support/tools.rs"]
 mod tools;
-mod support;
 
 use serde_json::{Value, json};
 use support::*;

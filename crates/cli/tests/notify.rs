@@ -2,9 +2,9 @@
 
 #[path = "support/receiver.rs"]
 mod receiver;
+mod support;
 #[path = "support/tools.rs"]
 mod tools;
-mod support;
 
 use receiver::{Posted, Receiver, Reply};
 use serde_json::Value;

@@ -455,3 +455,19 @@ fn steering_that_nobody_saw_keeps_a_clean_loop_open() {
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
     assert_eq!(driven.state.claims.refused, 1);
 }
+
+#[test]
+fn a_plan_of_one_section_reaches_the_coder_and_the_auditor_and_a_goal_is_told_once() {
+    let told = |driven: &Driven| {
+        let facts = windlass_core::prompt::Facts::default();
+        windlass_core::prompt::build(&driven.state, &facts, &|text: &str| text.len() / 4)
+    };
+    for plan in ["Build the paddle wheel.", "Why.\n\n<!-- windlass-section -->\n## Only\nBuild the paddle wheel.\n"] {
+        let mut driven = Driven::working(audited(Some(plan), review()));
+        assert!(told(&driven).contains("Build the paddle wheel."), "{}", told(&driven));
+        work(&mut driven);
+        assert!(told(&driven).contains("Build the paddle wheel."), "{}", told(&driven));
+    }
+    let driven = Driven::working(audited(None, review()));
+    assert_eq!(told(&driven).matches("Build the feature").count(), 1, "{}", told(&driven));
+}

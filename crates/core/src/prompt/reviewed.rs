@@ -13,7 +13,7 @@ use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
 use crate::machine::{Aim, LoopState, Objection, Review, SessionUse, SkippedBecause, Verdict};
 use crate::milestone::{FrontMatter, Milestone};
-use crate::plan::{Plan, TrailingPart};
+use crate::plan::{Plan, Section, TrailingPart};
 use crate::review::{self, CoderDecisions, Report, SectionSummary};
 use crate::spec::{ReviewKind, ReviewSpec};
 
@@ -119,7 +119,7 @@ impl Told<'_> {
                 documents => self.documents(),
                 preamble => plan.filter(|plan| plan.marked).map(|plan| plan.preamble.as_str()),
                 finished => self.finished(),
-                section => self.section(),
+                section => self.section_to_build(),
                 count => self.review.section_count(),
                 trailing => self.trailing(),
                 changed_plan => self.review.adjustments.iter().rev().take(5).map(|change| context! {
@@ -134,10 +134,20 @@ impl Told<'_> {
         self.state.spec.goal.trim_end()
     }
 
-    /// The section under way; for a loop whose goal is its plan there is nothing to add.
+    /// The plan, unless it is nothing but the goal.
+    fn plan(&self) -> Option<&Plan> {
+        let goal = self.goal().trim();
+        self.review.plan.as_ref().filter(|plan| plan.sections.iter().any(|section| section.body.trim() != goal))
+    }
+
+    /// What the coder works at: the section under way, or the only one there is.
+    fn section_to_build(&self) -> Option<Value> {
+        let only = || self.plan().filter(|plan| plan.count() == 1).and_then(|plan| plan.section(1));
+        told_section(self.review.section().or_else(only))
+    }
+
     fn section(&self) -> Option<Value> {
-        let section = self.review.section()?;
-        Some(context! { number => section.number, title => section.title.as_str(), body => section.body.as_str() })
+        told_section(self.review.section())
     }
 
     fn finished(&self) -> Vec<Value> {
@@ -205,7 +215,7 @@ impl Told<'_> {
 
     fn auditor(&self) -> Vec<String> {
         let whole = self.review.aim == Aim::Whole;
-        let plan = self.review.plan.as_ref().filter(|plan| whole && plan.marked).map(Plan::render);
+        let plan = self.plan().filter(|_| whole).map(Plan::render);
         let plan_told = plan.is_some();
         let changes = self.facts.changes.as_ref();
         let diff = changes.map(|changes| changes.diff.as_str()).filter(|diff| diff.len() <= LONGEST_DIFF);
@@ -369,6 +379,11 @@ impl Told<'_> {
             },
         )
     }
+}
+
+fn told_section(section: Option<&Section>) -> Option<Value> {
+    let section = section?;
+    Some(context! { number => section.number, title => section.title.as_str(), body => section.body.as_str() })
 }
 
 fn told_summary(summary: &SectionSummary) -> String {
