@@ -10,8 +10,10 @@ use windlass_core::ids::{Role, TurnKey};
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  claude mcp add windlass -- windlass mcp
-  windlass -C ~/src/shop mcp")]
+  windlass mcp
+  windlass -C ~/src/shop mcp
+
+Claude Code takes it with: claude mcp add windlass -- windlass mcp")]
 pub struct McpArgs {
     /// The id of the loop that the agent works in
     #[arg(long = "loop", value_name = "ID", requires = "whose")]
