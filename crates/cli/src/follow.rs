@@ -123,37 +123,23 @@ impl Only {
                 | Event::TurnEnded { turn, .. }
                 | Event::TurnInterrupted { turn, .. }
                 | Event::SessionFound { turn, .. }
-                | Event::FindingWritten { turn, .. }
-                | Event::FindingResolved { turn, .. }
-                | Event::PlanAdjusted { turn, .. }
-                | Event::VerdictGiven { turn, .. }
-                | Event::Reported { turn, .. }
-                | Event::QuestionDeferred { turn, .. }
-                | Event::AnswerUnreadable { turn, .. }
-                | Event::Reviewed { turn, .. }
                 | Event::SessionLost { turn, .. } => (Some(turn.iteration), Some(turn.role)),
                 Event::Checkpointed { turn, .. } | Event::Summarised { turn, .. } => (Some(turn.iteration), None),
                 Event::IterationStarted { iteration }
                 | Event::PhaseEntered { iteration, .. }
                 | Event::IterationJudged { iteration, .. }
-                | Event::ReviewSkipped { iteration, .. }
-                | Event::RejectedUnseen { iteration, .. }
                 | Event::ClaimRefused { iteration, .. } => (Some(*iteration), None),
                 Event::GateEnded { gate, .. } => (Some(gate.iteration), None),
+                Event::Review(event) => {
+                    let turn = event.turn();
+                    (turn.map(|turn| turn.iteration), turn.map(|turn| turn.role))
+                }
                 Event::LoopCreated { .. }
                 | Event::LoopOpened { .. }
                 | Event::DriverAttached
                 | Event::WorkspaceOpened { .. }
                 | Event::WorkspaceSetUp
                 | Event::AgentChanged { .. }
-                | Event::Planned { .. }
-                | Event::AimChanged { .. }
-                | Event::MilestoneAmended { .. }
-                | Event::SectionFinished { .. }
-                | Event::PostActionEnded { .. }
-                | Event::PostActionRefused { .. }
-                | Event::PostActionUndone { .. }
-                | Event::PersonRuled { .. }
                 | Event::ProgressStalled { .. }
                 | Event::WaitStarted { .. }
                 | Event::WaitEnded

@@ -37,36 +37,8 @@ impl From<MilestonesError> for Failure {
 
 async fn add(context: &Context, args: &AddArgs) -> Result<Exit, Failure> {
     let project = context.project().await?;
-    let feature = |text: &String| {
-        let (text, acceptance) = match text.split_once("(acceptance:") {
-            Some((text, rest)) => (text.trim(), Some(rest.trim().trim_end_matches(')').trim().to_owned())),
-            None => (text.as_str(), None),
-        };
-        let (id, text) = match text.split_once(':') {
-            Some((id, rest)) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()) => (id, rest.trim()),
-            _ => ("", text),
-        };
-        Feature {
-            id: id.to_owned(),
-            text: text.to_owned(),
-            details: String::new(),
-            acceptance,
-            kind: None,
-            done: false,
-        }
-    };
-    let mut features: Vec<Feature> = args.features.iter().map(feature).collect();
-    let taken: Vec<String> = features.iter().map(|feature| feature.id.clone()).collect();
-    let mut number = 0;
-    for feature in features.iter_mut().filter(|feature| feature.id.is_empty()) {
-        feature.id = loop {
-            number += 1;
-            let id = format!("F{number}");
-            if !taken.contains(&id) {
-                break id;
-            }
-        };
-    }
+    let features = args.features.iter().map(|text| Feature::read(text)).collect::<Result<_, _>>();
+    let features = features.map_err(|error| Failure::usage(format!("--feature: {}", error.what), error.hint))?;
     let milestone = Milestone {
         id: args.id.clone(),
         title: args.title.clone(),

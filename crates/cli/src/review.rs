@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use windlass_core::findings::Finding;
-use windlass_core::ids::Role;
-use windlass_core::machine::LoopState;
+use windlass_core::machine::{Input, LoopState};
 use windlass_core::stop::Status;
 use windlass_engine::command::{Answer, Command};
 
@@ -18,21 +17,16 @@ use crate::style::{Style, one_line};
 use crate::{follow, loops};
 
 pub async fn approve(context: &Context, args: &ApproveArgs) -> Result<Exit, Failure> {
-    rule(context, &args.name, windlass_core::machine::Input::Approve, args.watching()).await
+    rule(context, &args.name, Input::Approve, args.watching()).await
 }
 
 pub async fn reject(context: &Context, args: &RejectArgs) -> Result<Exit, Failure> {
     let reason = args.reason.clone();
-    rule(context, &args.name, windlass_core::machine::Input::Reject { reason }, args.watching()).await
+    rule(context, &args.name, Input::Reject { reason }, args.watching()).await
 }
 
 /// Takes the loop, gives it a person's word, and drives it where that means more work.
-async fn rule(
-    context: &Context,
-    name: &str,
-    input: windlass_core::machine::Input,
-    watching: Watching,
-) -> Result<Exit, Failure> {
+async fn rule(context: &Context, name: &str, input: Input, watching: Watching) -> Result<Exit, Failure> {
     let engine = context.engine().await?;
     let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
     let listed = loops::find(&engine, project.as_deref(), name).await?;
@@ -123,14 +117,10 @@ pub async fn takeover(context: &Context, args: &LoopArgs) -> Result<Exit, Failur
     for (role, session) in &state.sessions {
         if let Some(words) = windlass_agents::takeover(&state.agent(*role).profile, session) {
             let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
-            let _ = writeln!(text, "  {:<8} {line}", word(*role));
+            let _ = writeln!(text, "  {:<8} {line}", role.name());
         }
     }
     let _ = writeln!(text, "  go on    windlass resume {}", state.name);
     print(&text);
     Ok(Exit::Completed)
-}
-
-fn word(role: Role) -> &'static str {
-    role.name()
 }

@@ -37,6 +37,7 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
         slots: usize::try_from(slots).unwrap_or(usize::MAX),
         driving: JoinSet::new(),
         driven: BTreeSet::new(),
+        given_up: BTreeSet::new(),
         due: BTreeMap::new(),
         shutdown,
     };
@@ -53,6 +54,8 @@ struct Serving<'a> {
     slots: usize,
     driving: JoinSet<(String, Result<(), EngineError>)>,
     driven: BTreeSet<String>,
+    /// Loops whose driver failed: they are left to a person.
+    given_up: BTreeSet<String>,
     /// When each project is looked at again; a project that is not here is due.
     due: BTreeMap<PathBuf, Timestamp>,
     shutdown: watch::Receiver<bool>,
@@ -86,7 +89,11 @@ impl Serving<'_> {
         self.driven.remove(&id);
         match result {
             Ok(()) => tracing::info!(loop_id = %id, "left"),
-            Err(error) => eprintln!("warning: {error}"),
+            Err(error) => {
+                // Taken up again at once it would fail again at once.
+                eprintln!("warning: {error}; `windlass resume` tries again");
+                self.given_up.insert(id);
+            }
         }
         // A milestone that has ended makes room for the next one, unless the project keeps hours.
         self.due.retain(|_, at| *at != Timestamp::MAX);
@@ -99,7 +106,7 @@ impl Serving<'_> {
             if self.driving.len() >= self.slots {
                 return Ok(());
             }
-            let mine = self.driven.contains(&listed.entry.id);
+            let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
             if mine || listed.holder.as_ref().is_some_and(is_alive) || !self.goes_on_by_itself(&listed) {
                 continue;
             }
@@ -122,7 +129,7 @@ impl Serving<'_> {
             "running" => {
                 let settings = self.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
                 let said = settings.ok().and_then(|settings| settings.recover.value);
-                said.unwrap_or_else(|| listed.entry.name.starts_with("milestone-"))
+                said.unwrap_or(listed.entry.recipe == "milestone")
             }
             _ => false,
         }

@@ -8,8 +8,8 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, Ruling, Said, SkippedBecause,
-    Verdict, effects,
+    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, ReviewEvent, Ruling, Said,
+    SkippedBecause, Verdict, effects,
 };
 use windlass_core::review::SectionSummary;
 use windlass_core::spec::{LoopSpec, PostAction, ReviewSpec};
@@ -52,8 +52,12 @@ fn s4_28_a_dirty_section_is_worked_at_again_with_its_findings() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     work(&mut driven);
     let events = driven.end_turn(dirty());
-    assert!(matches!(&events[1], Event::FindingWritten { finding, .. } if finding.section == Some(1)));
-    assert!(matches!(&events[2], Event::Reviewed { ruling: Ruling::Dirty { open }, .. } if open == &["f1"]));
+    assert!(
+        matches!(&events[1], Event::Review(ReviewEvent::FindingWritten { finding, .. }) if finding.section == Some(1))
+    );
+    assert!(
+        matches!(&events[2], Event::Review(ReviewEvent::Reviewed { ruling: Ruling::Dirty { open }, .. }) if open == &["f1"])
+    );
     assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Section { number: 1 });
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
     work(&mut driven);
@@ -123,9 +127,15 @@ fn a_clean_section_needs_a_summary_and_a_dirty_one_a_finding() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     work(&mut driven);
     let events = driven.end_turn(block(r#"{"verdict": "clean"}"#));
-    assert!(matches!(&events[1], Event::AnswerUnreadable { why, .. } if why.contains("summary")), "{events:?}");
+    assert!(
+        matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { why, .. }) if why.contains("summary")),
+        "{events:?}"
+    );
     let events = driven.end_turn(block(r#"{"verdict": "dirty"}"#));
-    assert!(matches!(&events[1], Event::AnswerUnreadable { why, .. } if why.contains("no finding")), "{events:?}");
+    assert!(
+        matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { why, .. }) if why.contains("no finding")),
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -141,7 +151,9 @@ fn nothing_changed_is_not_reviewed_and_so_not_approved() {
         ..checkpoint_of(turn)
     };
     let events = driven.ok(Input::Checkpointed { turn, checkpoint });
-    assert!(events.contains(&Event::ReviewSkipped { iteration: 1, because: SkippedBecause::NothingChanged }));
+    assert!(
+        events.contains(&ReviewEvent::ReviewSkipped { iteration: 1, because: SkippedBecause::NothingChanged }.into())
+    );
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
 }
 
@@ -229,7 +241,7 @@ fn a_verdict_of_a_turn_that_was_cut_off_does_not_count() {
     driven.ok(driven::workspace_opened());
     assert_eq!(driven.turn(), auditor.next_attempt());
     let events = driven.end_turn(answer("hm"));
-    assert!(matches!(&events[1], Event::AnswerUnreadable { .. }), "{events:?}");
+    assert!(matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { .. })), "{events:?}");
 }
 
 #[test]
@@ -438,8 +450,15 @@ fn the_reviewers_failures_are_retried_and_then_a_stand_in_takes_over() {
 fn the_agent_can_write_the_plan_first() {
     let mut driven = Driven::working(audited(None, ReviewSpec { planning: true, ..review() }));
     assert_eq!(driven.turn(), TurnKey { iteration: 0, role: Role::Planner, attempt: 1 });
-    driven.end_turn(answer("<!-- windlass-plan:start -->\n<!-- windlass-plan:end -->"));
-    assert_eq!(driven.turn(), TurnKey { iteration: 0, role: Role::Planner, attempt: 2 }, "an empty plan");
+    let asked_again = |said: &str| {
+        let mut driven = Driven::working(audited(None, ReviewSpec { planning: true, ..review() }));
+        driven.end_turn(answer(said));
+        assert_eq!(driven.turn(), TurnKey { iteration: 0, role: Role::Planner, attempt: 2 }, "{said}");
+        driven
+    };
+    asked_again("Sorry, I cannot plan this.");
+    asked_again("");
+    driven = asked_again("<!-- windlass-plan:start -->\n<!-- windlass-plan:end -->");
     driven.end_turn(answer(TWO_SECTIONS));
     assert_eq!(driven.state.review.as_ref().unwrap().section_count(), 2);
     assert_eq!(driven.turn(), TurnKey::first(1, Role::Coder));

@@ -10,8 +10,8 @@ use driven::{Driven, MINUTE, checkpoint_of, costing, cut_off, failed, gate, inte
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Act, Aim, CheckpointReport, Event, Input, Opener, Phase, Raise, Refusal, Ruling, Said, SessionUse, SkippedBecause,
-    TimerKind, Verdict, effects, replay,
+    Act, Aim, CheckpointReport, Event, Input, Opener, Phase, Raise, Refusal, ReviewEvent, Ruling, Said, SessionUse,
+    SkippedBecause, TimerKind, Verdict, effects, replay,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::prompt::{self, Changes, Facts};
@@ -267,7 +267,7 @@ fn b_3_7_a_verdict_that_is_unclear_is_asked_for_once_more_and_then_a_rejection()
         let turn = driven.turn();
         driven.ok(Input::SessionSeen { turn, session: "acc".into() });
         let events = driven.end_turn(verdict(words));
-        assert!(matches!(&events[1], Event::AnswerUnreadable { .. }), "{words:?}: {events:?}");
+        assert!(matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { .. })), "{words:?}: {events:?}");
         assert_eq!(driven.turn(), turn.next_attempt());
         let prompt = prompt_of(&driven);
         assert!(prompt.contains("Your last answer could not be used") && !prompt.contains("What changed"), "{prompt}");
@@ -319,7 +319,9 @@ fn s3_27_a_report_of_a_commit_that_was_not_made_is_a_rejection() {
     driven.end_turn(feature("F1", Some("deadbee")));
     let events = driven.checkpoint();
     let commit = "deadbee".to_owned();
-    assert!(events.contains(&Event::ReviewSkipped { iteration: 1, because: SkippedBecause::UnknownCommit { commit } }));
+    assert!(events.contains(
+        &ReviewEvent::ReviewSkipped { iteration: 1, because: SkippedBecause::UnknownCommit { commit } }.into()
+    ));
     assert!(review(&driven).reasons[0].contains("deadbee"));
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder), "no acceptor is asked");
     // By its beginning, as the agent's own commit or the engine's.
@@ -348,7 +350,10 @@ fn s3_27_a_round_without_any_change_is_a_rejection() {
         let turn = driven.state.last_turn.as_ref().unwrap().key;
         let checkpoint = untouched(&driven);
         let events = driven.ok(Input::Checkpointed { turn, checkpoint });
-        assert!(events.contains(&Event::ReviewSkipped { iteration: 2, because: SkippedBecause::NothingChanged }));
+        assert!(
+            events
+                .contains(&ReviewEvent::ReviewSkipped { iteration: 2, because: SkippedBecause::NothingChanged }.into())
+        );
         assert_eq!(review(&driven).rejections, 1);
         assert!(prompt_of(&driven).contains("nothing was changed"));
     }

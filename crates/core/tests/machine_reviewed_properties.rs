@@ -11,7 +11,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::findings::Scope;
 use windlass_core::ids::{Role, TurnKey};
-use windlass_core::machine::{Aim, Event, Phase, Ruling};
+use windlass_core::machine::{Aim, Event, Phase, ReviewEvent, Ruling};
 use windlass_core::stop::{End, Status};
 
 use walk::reviewed::reviewed_walks;
@@ -74,12 +74,14 @@ fn a_loop_is_completed_only_after_a_reviewer_agreed_to_what_is_recorded(walk: &W
         let head = || given.after.head_commit().map(str::to_owned);
         for event in given.events() {
             match event {
-                Event::Reviewed { ruling: Ruling::Clean | Ruling::Accepted, .. }
+                Event::Review(ReviewEvent::Reviewed { ruling: Ruling::Clean | Ruling::Accepted, .. })
                     if given.before.review.as_ref().unwrap().aim == Aim::Whole =>
                 {
                     agreed = Some(head());
                 }
-                Event::Reviewed { .. } | Event::IterationStarted { .. } | Event::RolledBack { .. } => agreed = None,
+                Event::Review(ReviewEvent::Reviewed { .. })
+                | Event::IterationStarted { .. }
+                | Event::RolledBack { .. } => agreed = None,
                 Event::LoopStopped { status: End::Completed, verified, head_commit, .. } => {
                     prop_assert!(verified);
                     prop_assert_eq!(head_commit, &head());
@@ -120,7 +122,7 @@ fn sections_are_finished_in_order_and_each_once(walk: &Walk) -> Result<(), TestC
     for (given, event) in walk.events() {
         let before = given.before.review.as_ref().unwrap();
         match event {
-            Event::SectionFinished { section, .. } => {
+            Event::Review(ReviewEvent::SectionFinished { section, .. }) => {
                 prop_assert_eq!(*section, before.finished.last().map_or(1, |last| last.number + 1));
                 let clean = matches!(before.last, Some((_, Ruling::Clean)));
                 prop_assert!(clean, "section {section} was not found clean");

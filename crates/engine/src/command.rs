@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::TurnKey;
-use windlass_core::machine::{Act, Event, Input, LoopState};
+use windlass_core::machine::{Act, Event, Input, LoopState, ReviewEvent};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -64,9 +64,9 @@ impl Answer {
     /// What was asked led to these events.
     pub fn accepted(events: &[Event]) -> Self {
         let finding = events.iter().find_map(|event| {
-            if let Event::FindingWritten { finding, .. } = event {
+            if let Event::Review(ReviewEvent::FindingWritten { finding, .. }) = event {
                 Some(finding.id)
-            } else if let Event::FindingResolved { id, .. } = event {
+            } else if let Event::Review(ReviewEvent::FindingResolved { id, .. }) = event {
                 Some(*id)
             } else {
                 None

@@ -60,24 +60,7 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         | Event::TurnEnded { .. }
         | Event::SessionLost { .. }
         | Event::AgentChanged { .. }
-        | Event::Planned { .. }
-        | Event::AimChanged { .. }
-        | Event::MilestoneAmended { .. }
-        | Event::FindingWritten { .. }
-        | Event::FindingResolved { .. }
-        | Event::PlanAdjusted { .. }
-        | Event::VerdictGiven { .. }
-        | Event::Reported { .. }
-        | Event::QuestionDeferred { .. }
-        | Event::ReviewSkipped { .. }
-        | Event::AnswerUnreadable { .. }
-        | Event::Reviewed { .. }
-        | Event::RejectedUnseen { .. }
-        | Event::SectionFinished { .. }
-        | Event::PostActionEnded { .. }
-        | Event::PostActionRefused { .. }
-        | Event::PostActionUndone { .. }
-        | Event::PersonRuled { .. }
+        | Event::Review(_)
         | Event::WorkspaceSetUp
         | Event::Summarised { .. }
         | Event::Checkpointed { .. }

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use jiff::Timestamp;
 use windlass_core::agent::TurnOutcome;
 use windlass_core::ids::LoopId;
-use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, Ruling, evolve};
+use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, ReviewEvent, Ruling, evolve};
 use windlass_core::spec::Done;
 
 use crate::data::{DataDir, private_dir};
@@ -86,34 +86,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::AgentChanged { role, from, to, why, .. } => {
             vec![format!("{to} takes over from {from} as {role}: {}", one_line(why))]
         }
-        Event::Planned { plan } => vec![format!("Plan: {} sections", plan.count())],
-        Event::FindingWritten { finding, .. } => {
-            vec![format!(
-                "Finding {} [{}] {}: {}",
-                finding.id,
-                finding.severity,
-                finding.place(),
-                one_line(&finding.description)
-            )]
-        }
-        Event::FindingResolved { id, .. } => vec![format!("Finding {id} resolved")],
-        Event::Reviewed { ruling, .. } => vec![match ruling {
-            Ruling::Clean => "Review: clean".to_owned(),
-            Ruling::Accepted => "Review: accepted".to_owned(),
-            Ruling::Dirty { open } => format!("Review: open are {}", open.join(", ")),
-            Ruling::Rejected { reason } => format!("Review: rejected: {}", one_line(reason)),
-        }],
-        Event::RejectedUnseen { reason, .. } => vec![format!("Counts as a rejection: {}", one_line(reason))],
-        Event::AnswerUnreadable { turn, why } => {
-            vec![format!("The {}'s answer cannot be used: {}", turn.role, one_line(why))]
-        }
-        Event::SectionFinished { section, title, .. } => vec![format!("Section {section} done: {}", one_line(title))],
-        Event::PersonRuled { approved, reason } => {
-            let word = if *approved { "Approved" } else { "Rejected" };
-            vec![format!("{word} by a person: {}", one_line(reason.as_deref().unwrap_or_default()))]
-        }
-        Event::PostActionEnded { .. } => vec!["Post-action ended".to_owned()],
-        Event::PostActionRefused { failing } => vec![format!("Post-action taken back: {} failed", failing.join(", "))],
+        Event::Review(event) => review_lines(event),
         Event::LoopCreated { .. }
         | Event::DriverAttached
         | Event::PhaseEntered { .. }
@@ -122,14 +95,6 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         | Event::SessionFound { .. }
         | Event::TurnInterrupted { .. }
         | Event::SessionLost { .. }
-        | Event::AimChanged { .. }
-        | Event::MilestoneAmended { .. }
-        | Event::PlanAdjusted { .. }
-        | Event::VerdictGiven { .. }
-        | Event::Reported { .. }
-        | Event::QuestionDeferred { .. }
-        | Event::ReviewSkipped { .. }
-        | Event::PostActionUndone { .. }
         | Event::WorkspaceSetUp
         | Event::IterationJudged { .. }
         | Event::ClaimRefused { .. }
@@ -138,6 +103,52 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         | Event::PauseRequested { .. }
         | Event::StopRequested
         | Event::SteeringQueued { .. } => Vec::new(),
+    }
+}
+
+/// What is remembered of what happens around a review.
+fn review_lines(event: &ReviewEvent) -> Vec<String> {
+    match event {
+        ReviewEvent::Planned { plan } => vec![format!("Plan: {} sections", plan.count())],
+        ReviewEvent::FindingWritten { finding, .. } => {
+            vec![format!(
+                "Finding {} [{}] {}: {}",
+                finding.id,
+                finding.severity,
+                finding.place(),
+                one_line(&finding.description)
+            )]
+        }
+        ReviewEvent::FindingResolved { id, .. } => vec![format!("Finding {id} resolved")],
+        ReviewEvent::Reviewed { ruling, .. } => vec![match ruling {
+            Ruling::Clean => "Review: clean".to_owned(),
+            Ruling::Accepted => "Review: accepted".to_owned(),
+            Ruling::Dirty { open } => format!("Review: open are {}", open.join(", ")),
+            Ruling::Rejected { reason } => format!("Review: rejected: {}", one_line(reason)),
+        }],
+        ReviewEvent::RejectedUnseen { reason, .. } => vec![format!("Counts as a rejection: {}", one_line(reason))],
+        ReviewEvent::AnswerUnreadable { turn, why } => {
+            vec![format!("The {}'s answer cannot be used: {}", turn.role, one_line(why))]
+        }
+        ReviewEvent::SectionFinished { section, title, .. } => {
+            vec![format!("Section {section} done: {}", one_line(title))]
+        }
+        ReviewEvent::PersonRuled { approved, reason } => {
+            let word = if *approved { "Approved" } else { "Rejected" };
+            vec![format!("{word} by a person: {}", one_line(reason.as_deref().unwrap_or_default()))]
+        }
+        ReviewEvent::PostActionEnded { .. } => vec!["Post-action ended".to_owned()],
+        ReviewEvent::PostActionRefused { failing } => {
+            vec![format!("Post-action taken back: {} failed", failing.join(", "))]
+        }
+        ReviewEvent::MilestoneAmended { .. }
+        | ReviewEvent::AimChanged { .. }
+        | ReviewEvent::PlanAdjusted { .. }
+        | ReviewEvent::VerdictGiven { .. }
+        | ReviewEvent::Reported { .. }
+        | ReviewEvent::QuestionDeferred { .. }
+        | ReviewEvent::ReviewSkipped { .. }
+        | ReviewEvent::PostActionUndone { .. } => Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use thiserror::Error;
 use windlass_core::ids::slug;
-use windlass_core::milestone::{AnimaRecord, Milestone, MilestoneError, content_hash, is_valid_id};
+use windlass_core::milestone::{AnimaRecord, Milestone, MilestoneError, is_valid_id};
 use windlass_core::spec::Document;
 
 use crate::config::Settings;
@@ -57,7 +57,6 @@ impl MilestonesError {
 pub struct Found {
     pub milestone: Milestone,
     pub path: PathBuf,
-    pub hash: String,
     /// When it was made, by its own word or the file's.
     pub created_at: Timestamp,
 }
@@ -131,7 +130,7 @@ fn read(path: &Path, id: &str) -> Result<Found, MilestonesError> {
     };
     let recorded = record.and_then(|record| record.created_at);
     let created_at = milestone.front_matter.created_at.or(recorded).or_else(modified).unwrap_or(Timestamp::UNIX_EPOCH);
-    Ok(Found { milestone, path: path.to_owned(), hash: content_hash(&text), created_at })
+    Ok(Found { milestone, path: path.to_owned(), created_at })
 }
 
 fn text_of(path: &Path) -> std::io::Result<String> {
@@ -152,9 +151,7 @@ pub fn add(project: &Path, milestone: &Milestone) -> Result<PathBuf, MilestonesE
     let folder = project.join(FOLDERS[0]);
     let path = folder.join(format!("{}.md", milestone.id));
     let failed = |source| MilestonesError::File { path: path.clone(), source };
-    // What is written must be readable again.
-    let text = milestone.render();
-    Milestone::parse(&milestone.id, &text).map_err(|error| MilestonesError::Shape { path: path.clone(), error })?;
+    let (text, _) = milestone.write().map_err(|error| MilestonesError::Shape { path: path.clone(), error })?;
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let mut file = match std::fs::File::create_new(&path) {
         Ok(file) => file,

@@ -111,9 +111,6 @@ impl Renderer {
 
     fn event(&mut self, event: &Event, at: Timestamp) -> String {
         let style = self.style;
-        if let Some(lines) = review::event(event, style) {
-            return if lines.is_empty() { lines } else { format!("{lines}\n") };
-        }
         let line = match event {
             Event::LoopCreated { spec, .. } => {
                 self.max_iterations = spec.limits.max_iterations;
@@ -216,26 +213,11 @@ impl Renderer {
             Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  under review …"),
             Event::PhaseEntered { phase: Phase::Plan, .. } => style.dim("the plan is written first …"),
             Event::PhaseEntered { phase: Phase::PostAction, .. } => style.dim("  post-action …"),
+            Event::Review(event) => review::event(event, style),
+            Event::AgentChanged { role, from, to, why, .. } => {
+                style.warn(&format!("  {to} takes over from {from} as {role}: {}", one_line(why, 200)))
+            }
             Event::SessionFound { .. }
-            | Event::Planned { .. }
-            | Event::AimChanged { .. }
-            | Event::MilestoneAmended { .. }
-            | Event::FindingWritten { .. }
-            | Event::FindingResolved { .. }
-            | Event::PlanAdjusted { .. }
-            | Event::VerdictGiven { .. }
-            | Event::Reported { .. }
-            | Event::QuestionDeferred { .. }
-            | Event::ReviewSkipped { .. }
-            | Event::AnswerUnreadable { .. }
-            | Event::Reviewed { .. }
-            | Event::RejectedUnseen { .. }
-            | Event::SectionFinished { .. }
-            | Event::PostActionEnded { .. }
-            | Event::PostActionRefused { .. }
-            | Event::PostActionUndone { .. }
-            | Event::PersonRuled { .. }
-            | Event::AgentChanged { .. }
             | Event::WorkspaceSetUp
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }

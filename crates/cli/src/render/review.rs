@@ -1,97 +1,68 @@
 //! What happens around a review, in words.
 
 use windlass_core::findings::Finding;
-use windlass_core::machine::{Aim, Event, Ruling, Said, SkippedBecause};
+use windlass_core::machine::{Aim, ReviewEvent, Ruling, Said, SkippedBecause};
 use windlass_core::review::Report;
 
 use crate::style::{Style, one_line, short};
 
-/// The lines for an event of a review; none for any other.
-pub(super) fn event(event: &Event, style: Style) -> Option<String> {
-    Some(match event {
-        Event::Planned { plan } if plan.count() <= 1 => return Some(String::new()),
-        Event::Planned { plan } => {
+/// The lines for what happened.
+pub(super) fn event(event: &ReviewEvent, style: Style) -> String {
+    match event {
+        ReviewEvent::Planned { plan } if plan.count() <= 1 => String::new(),
+        ReviewEvent::Planned { plan } => {
             let mut lines = style.bold(&format!("plan: {} sections", plan.count()));
             for section in &plan.sections {
                 lines.push_str(&style.dim(&format!("\n  {}. {}", section.number, one_line(&section.title, 80))));
             }
             lines
         }
-        Event::AimChanged { aim: Aim::Section { number } } => style.bold(&format!("§ section {number}")),
-        Event::AimChanged { aim: Aim::Whole } => style.dim("  now about the whole"),
-        Event::MilestoneAmended { .. } => style.bold("the milestone's file was edited and is read anew"),
-        Event::FindingWritten { finding, .. } => style.warn(&finding_line(finding)),
-        Event::FindingResolved { id, .. } => style.good(&format!("  ✓ {id} resolved")),
-        Event::PlanAdjusted { adjustment, .. } => style.accent(&format!(
+        ReviewEvent::AimChanged { aim: Aim::Section { number } } => style.bold(&format!("§ section {number}")),
+        ReviewEvent::AimChanged { aim: Aim::Whole } => style.dim("  now about the whole"),
+        ReviewEvent::MilestoneAmended { .. } => style.bold("the milestone's file was edited and is read anew"),
+        ReviewEvent::FindingWritten { finding, .. } => style.warn(&finding_line(finding)),
+        ReviewEvent::FindingResolved { id, .. } => style.good(&format!("  ✓ {id} resolved")),
+        ReviewEvent::PlanAdjusted { adjustment, .. } => style.accent(&format!(
             "  the plan of section {} was changed: {}",
             adjustment.section,
             one_line(&adjustment.rationale, 160)
         )),
-        Event::VerdictGiven { verdict, .. } => style.dim(&format!("  the reviewer says {}", said(verdict))),
-        Event::Reported { report, .. } => style.dim(&format!("  {}", reported(report))),
-        Event::QuestionDeferred { question, default, .. } => {
+        ReviewEvent::VerdictGiven { verdict, .. } => style.dim(&format!("  the reviewer says {}", said(verdict))),
+        ReviewEvent::Reported { report, .. } => style.dim(&format!("  {}", reported(report))),
+        ReviewEvent::QuestionDeferred { question, default, .. } => {
             let on = default.as_ref().map_or(String::new(), |on| format!("; it goes on with: {}", one_line(on, 120)));
             style.warn(&format!("  nobody is here to answer: {}{on}", one_line(question, 200)))
         }
-        Event::ReviewSkipped { because, .. } => style.dim(&format!("  no review: {}", skipped(because))),
-        Event::AnswerUnreadable { turn, why } => {
+        ReviewEvent::ReviewSkipped { because, .. } => style.dim(&format!("  no review: {}", skipped(because))),
+        ReviewEvent::AnswerUnreadable { turn, why } => {
             style.warn(&format!("  the {}'s answer cannot be used: {}", turn.role, one_line(why, 300)))
         }
-        Event::Reviewed { ruling, .. } => match ruling {
+        ReviewEvent::Reviewed { ruling, .. } => match ruling {
             Ruling::Clean => style.good("  ✓ review: clean"),
             Ruling::Accepted => style.good("  ✓ review: accepted"),
             Ruling::Dirty { open } => style.bad(&format!("  ✗ review: open are {}", open.join(", "))),
             Ruling::Rejected { reason } => style.bad(&format!("  ✗ review: rejected: {}", one_line(reason, 300))),
         },
-        Event::RejectedUnseen { reason, .. } => {
+        ReviewEvent::RejectedUnseen { reason, .. } => {
             style.bad(&format!("  ✗ counts as a rejection: {}", one_line(reason, 300)))
         }
-        Event::SectionFinished { section, title, checkpoint } => {
+        ReviewEvent::SectionFinished { section, title, checkpoint } => {
             let commit = checkpoint.commit.as_deref().map(short).unwrap_or_default();
             style.good(&format!("✔ section {section} is done: {} {commit}", one_line(title, 80)))
         }
-        Event::PostActionEnded { .. } => style.dim("  the post-action has ended"),
-        Event::PostActionRefused { failing } => {
+        ReviewEvent::PostActionEnded { .. } => style.dim("  the post-action has ended"),
+        ReviewEvent::PostActionRefused { failing } => {
             style.warn(&format!("  gates fail after the post-action, so it is taken back: {}", failing.join(", ")))
         }
-        Event::PostActionUndone { commit, saved, .. } => {
+        ReviewEvent::PostActionUndone { commit, saved, .. } => {
             let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what it did is at {saved}"));
             style.warn(&format!("  back at {}{kept}", short(commit)))
         }
-        Event::PersonRuled { approved: true, .. } => style.good("approved by a person"),
-        Event::PersonRuled { approved: false, reason } => {
+        ReviewEvent::PersonRuled { approved: true, .. } => style.good("approved by a person"),
+        ReviewEvent::PersonRuled { approved: false, reason } => {
             style.warn(&format!("rejected by a person: {}", one_line(reason.as_deref().unwrap_or_default(), 300)))
         }
-        Event::AgentChanged { role, from, to, why, .. } => {
-            style.warn(&format!("  {to} takes over from {from} as {role}: {}", one_line(why, 200)))
-        }
-        Event::LoopCreated { .. }
-        | Event::LoopOpened { .. }
-        | Event::DriverAttached
-        | Event::PhaseEntered { .. }
-        | Event::WorkspaceOpened { .. }
-        | Event::IterationStarted { .. }
-        | Event::TurnStarted { .. }
-        | Event::SessionFound { .. }
-        | Event::TurnInterrupted { .. }
-        | Event::TurnEnded { .. }
-        | Event::SessionLost { .. }
-        | Event::WorkspaceSetUp
-        | Event::Summarised { .. }
-        | Event::Checkpointed { .. }
-        | Event::GateEnded { .. }
-        | Event::IterationJudged { .. }
-        | Event::ClaimRefused { .. }
-        | Event::ProgressStalled { .. }
-        | Event::WaitStarted { .. }
-        | Event::WaitEnded
-        | Event::PauseRequested { .. }
-        | Event::LoopPaused { .. }
-        | Event::StopRequested
-        | Event::SteeringQueued { .. }
-        | Event::RolledBack { .. }
-        | Event::LoopStopped { .. } => return None,
-    })
+    }
 }
 
 /// A finding in one line.

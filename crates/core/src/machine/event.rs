@@ -4,14 +4,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
-use super::review::{Aim, Ruling, Said, SkippedBecause};
+use super::review_event::ReviewEvent;
 use super::state::Phase;
 use crate::agent::TurnReport;
-use crate::findings::{Finding, FindingId};
 use crate::ids::{LoopId, Role, TurnKey};
-use crate::milestone::Milestone;
-use crate::plan::{Adjustment, Plan};
-use crate::review::{Report, SectionSummary};
 use crate::spec::LoopSpec;
 use crate::stop::{End, PauseReason, StopReason};
 use crate::usage::Usage;
@@ -104,92 +100,6 @@ pub enum Event {
         iterations: u32,
         step: StallStep,
     },
-    /// The plan, split into its sections.
-    Planned {
-        plan: Box<Plan>,
-    },
-    /// The milestone's file was edited and is read anew.
-    MilestoneAmended {
-        milestone: Box<Milestone>,
-    },
-    /// What the work and its review are about from here on.
-    AimChanged {
-        aim: Aim,
-    },
-    FindingWritten {
-        turn: TurnKey,
-        finding: Finding,
-    },
-    FindingResolved {
-        turn: TurnKey,
-        id: FindingId,
-    },
-    PlanAdjusted {
-        turn: TurnKey,
-        adjustment: Adjustment,
-    },
-    /// What a reviewer says through a tool; its turn goes on.
-    VerdictGiven {
-        turn: TurnKey,
-        verdict: Said,
-    },
-    /// What the coder says of its turn.
-    Reported {
-        turn: TurnKey,
-        report: Box<Report>,
-    },
-    /// A question that nobody was there to answer.
-    QuestionDeferred {
-        turn: TurnKey,
-        question: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        default: Option<String>,
-    },
-    ReviewSkipped {
-        iteration: u32,
-        because: SkippedBecause,
-    },
-    /// A reviewer's or planner's answer that cannot be acted upon.
-    AnswerUnreadable {
-        turn: TurnKey,
-        why: String,
-    },
-    Reviewed {
-        turn: TurnKey,
-        ruling: Ruling,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        summary: Option<SectionSummary>,
-    },
-    /// What counts as a rejection although no reviewer was asked.
-    RejectedUnseen {
-        iteration: u32,
-        reason: String,
-    },
-    SectionFinished {
-        section: u32,
-        title: String,
-        checkpoint: CheckpointReport,
-    },
-    PostActionEnded {
-        summary: String,
-        commit: Option<String>,
-    },
-    /// Gates fail on what the post-action left.
-    PostActionRefused {
-        failing: Vec<String>,
-    },
-    PostActionUndone {
-        commit: String,
-        tree: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        saved: Option<String>,
-    },
-    /// What a person said to a loop that asked.
-    PersonRuled {
-        approved: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    },
     WaitStarted {
         until: Timestamp,
         why: String,
@@ -224,6 +134,9 @@ pub enum Event {
         head_commit: Option<String>,
         usage: Usage,
     },
+    /// What happens around a review, under names of its own.
+    #[serde(untagged)]
+    Review(ReviewEvent),
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -320,24 +233,7 @@ impl Event {
             Event::IterationJudged { .. } => "iteration_judged",
             Event::ClaimRefused { .. } => "claim_refused",
             Event::ProgressStalled { .. } => "progress_stalled",
-            Event::Planned { .. } => "planned",
-            Event::MilestoneAmended { .. } => "milestone_amended",
-            Event::AimChanged { .. } => "aim_changed",
-            Event::FindingWritten { .. } => "finding_written",
-            Event::FindingResolved { .. } => "finding_resolved",
-            Event::PlanAdjusted { .. } => "plan_adjusted",
-            Event::VerdictGiven { .. } => "verdict_given",
-            Event::Reported { .. } => "reported",
-            Event::QuestionDeferred { .. } => "question_deferred",
-            Event::ReviewSkipped { .. } => "review_skipped",
-            Event::AnswerUnreadable { .. } => "answer_unreadable",
-            Event::Reviewed { .. } => "reviewed",
-            Event::RejectedUnseen { .. } => "rejected_unseen",
-            Event::SectionFinished { .. } => "section_finished",
-            Event::PostActionEnded { .. } => "post_action_ended",
-            Event::PostActionRefused { .. } => "post_action_refused",
-            Event::PostActionUndone { .. } => "post_action_undone",
-            Event::PersonRuled { .. } => "person_ruled",
+            Event::Review(event) => event.name(),
             Event::WaitStarted { .. } => "wait_started",
             Event::WaitEnded => "wait_ended",
             Event::PauseRequested { .. } => "pause_requested",

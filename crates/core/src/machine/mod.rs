@@ -10,6 +10,7 @@ mod event;
 mod evolve;
 mod input;
 mod review;
+mod review_event;
 mod state;
 
 pub use decide::{Refusal, decide};
@@ -24,4 +25,5 @@ pub use review::{
     AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling, Said,
     SkippedBecause,
 };
+pub use review_event::ReviewEvent;
 pub use state::{Claims, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace};

@@ -227,6 +227,11 @@ impl LoopState {
         self.spec.review.as_ref().zip(self.review.as_ref())
     }
 
+    /// Whether all of the work is mended or judged, and not a part of it.
+    pub(super) fn aims_at_whole(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| review.aim == Aim::Whole)
+    }
+
     /// Whether features of a milestone are accepted one by one.
     pub fn accepts_features(&self) -> bool {
         self.spec.review.as_ref().is_some_and(|review| match review.kind {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Interrupt, Restore, SessionUse};
 use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
-use super::review::{Aim, Review};
+use super::review::Review;
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::spec::{AgentChoice, CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
@@ -356,7 +356,7 @@ impl LoopState {
         match self.spec.done {
             Done::Promise { .. } => self.last_turn.as_ref().is_some_and(|last| last.report.claim),
             Done::Gates => true,
-            Done::Review => self.review.as_ref().is_some_and(|review| review.aim == Aim::Whole),
+            Done::Review => self.aims_at_whole(),
             Done::Count { iterations } => self.iteration >= iterations,
             Done::Duration { ms } => self.elapsed_ms >= ms,
         }

@@ -53,6 +53,13 @@ pub struct Feature {
     pub done: bool,
 }
 
+impl Feature {
+    /// A feature in the words of an item: `F1: text (acceptance: …)`. Without an id it gets one when it is written.
+    pub fn read(text: &str) -> Result<Feature, MilestoneError> {
+        parse::feature(text)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureKind {
@@ -153,16 +160,6 @@ impl Milestone {
             only(&|known| known == said).or_else(|| only(&|known| known.contains(&said) || said.contains(known)))
         })
     }
-}
-
-/// Tells whether a file was edited: a digest of its lines, the same with any kind of line end.
-pub fn content_hash(text: &str) -> String {
-    // FNV-1a: it has to notice a change, not to withstand an attack, and has to be the same in every release.
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    let bytes = text.lines().flat_map(|line| line.bytes().chain([b'\n']));
-    let hash = bytes.fold(BASIS, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME));
-    format!("{hash:032x}")
 }
 
 /// Whether a milestone may have this id: it names a file and a branch.

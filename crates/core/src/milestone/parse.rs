@@ -257,6 +257,13 @@ fn features(groups: &[(Option<FeatureKind>, Vec<Line<'_>>)]) -> Result<Vec<Featu
     Ok(drafts.into_iter().map(with_id).collect())
 }
 
+/// One feature by itself, as its item would say it.
+pub(super) fn feature(text: &str) -> Result<Feature, MilestoneError> {
+    let item = Item { line: 1, done: false, text: text.trim().to_owned(), details: String::new() };
+    let draft = draft(item, None)?;
+    Ok(Feature { id: draft.id.unwrap_or_default(), ..draft.feature })
+}
+
 fn draft(mut item: Item, kind: Option<FeatureKind>) -> Result<Draft, MilestoneError> {
     let acceptance = item::take_acceptance(&mut item)?;
     let (id, text) = match feature_id::before_colon(&item.text) {

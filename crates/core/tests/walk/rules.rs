@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    Effect, Event, Input, Opener, Refusal, Timer, TimerKind, decide, effects, evolve, replay,
+    Effect, Event, Input, Opener, Refusal, ReviewEvent, Timer, TimerKind, decide, effects, evolve, replay,
 };
 use windlass_core::stop::{End, Status, StopReason};
 
@@ -80,7 +80,7 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
                 prop_assert_eq!(*status, stop_reason.end());
                 ended = true;
             }
-            Event::RolledBack { .. } | Event::MilestoneAmended { .. } => {}
+            Event::RolledBack { .. } | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
             _ => prop_assert!(!ended, "{} after the end", event.name()),
         }
     }
@@ -129,7 +129,7 @@ pub fn after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk: &Walk) -> Resul
                 prop_assert_ne!(asked, Some("stop"), "a pause takes a stop back");
                 asked = Some("pause");
             }
-            Event::LoopOpened { .. } | Event::PersonRuled { .. } => asked = None,
+            Event::LoopOpened { .. } | Event::Review(ReviewEvent::PersonRuled { .. }) => asked = None,
             Event::TurnStarted { .. } => prop_assert_eq!(asked, None),
             Event::LoopStopped { stop_reason, .. } if asked == Some("stop") => {
                 let honest = matches!(stop_reason, StopReason::Cancelled | StopReason::WorkspaceMissing { .. });

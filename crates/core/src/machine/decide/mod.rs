@@ -99,7 +99,8 @@ struct Batch {
 }
 
 impl Batch {
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: impl Into<Event>) {
+        let event = event.into();
         apply(&mut self.state, self.now, &event);
         self.events.push(event);
     }

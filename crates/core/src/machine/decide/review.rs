@@ -8,6 +8,7 @@ use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, RefusedBecause};
 use crate::machine::input::{Act, CheckpointReport};
 use crate::machine::review::{Aim, Ruling, Said, SkippedBecause};
+use crate::machine::review_event::ReviewEvent;
 use crate::machine::state::{Phase, Wish};
 use crate::milestone::Milestone;
 use crate::plan::Plan;
@@ -27,21 +28,20 @@ impl Batch {
         if review.plan.is_some() || spec.planning {
             return;
         }
-        let text = self.state.spec.context.plan.as_deref().unwrap_or(&self.state.spec.goal);
         // A plan that cannot be read is refused before the loop is made; a goal is one section whatever is in it.
         let plan = match &self.state.spec.context.plan {
-            Some(_) => Plan::parse(text).unwrap_or_else(|_| Plan::whole(text)),
-            None => Plan::whole(text),
+            Some(text) => Plan::parse(text).unwrap_or_else(|_| Plan::whole(text)),
+            None => Plan::whole(&self.state.spec.goal),
         };
         self.planned(plan);
     }
 
     fn planned(&mut self, plan: Plan) {
         let single = plan.count() <= 1 && !self.state.accepts_features();
-        self.push(Event::Planned { plan: Box::new(plan) });
+        self.push(ReviewEvent::Planned { plan: Box::new(plan) });
         // The audit of the only section is the audit of the whole.
         if single {
-            self.push(Event::AimChanged { aim: Aim::Whole });
+            self.push(ReviewEvent::AimChanged { aim: Aim::Whole });
         }
     }
 
@@ -64,7 +64,7 @@ impl Batch {
         match self.not_worth_a_review() {
             None => self.start_review(),
             Some(because) => {
-                self.push(Event::ReviewSkipped { iteration: self.state.iteration, because: because.clone() });
+                self.push(ReviewEvent::ReviewSkipped { iteration: self.state.iteration, because: because.clone() });
                 match because {
                     SkippedBecause::Gates { .. } => self.mend(),
                     SkippedBecause::NothingChanged => self.reject_or_mend("nothing was changed"),
@@ -169,7 +169,7 @@ impl Batch {
     }
 
     fn gave_up(&self, role: Role, message: String) -> StopReason {
-        let whole = self.state.review.as_ref().is_some_and(|review| review.aim == Aim::Whole);
+        let whole = self.state.aims_at_whole();
         match role {
             Role::Auditor | Role::Acceptor if whole => StopReason::FinalAuditRetryExhausted { message },
             Role::Auditor | Role::Acceptor => StopReason::AuditRetryExhausted { message },
@@ -179,7 +179,7 @@ impl Batch {
 
     /// The answer says nothing that could be acted upon. It is asked for once more in the same session.
     fn unreadable(&mut self, turn: TurnKey, why: String) {
-        self.push(Event::AnswerUnreadable { turn, why: why.clone() });
+        self.push(ReviewEvent::AnswerUnreadable { turn, why: why.clone() });
         let times = self.state.review.as_ref().map_or(0, |review| review.unreadable.len());
         if times < MOST_UNREADABLE {
             let phase = self.state.phase;
@@ -197,6 +197,8 @@ impl Batch {
 
     fn plan_written(&mut self, turn: TurnKey, report: &TurnReport) {
         match Plan::parse(report.answer.as_deref().unwrap_or_default()) {
+            // Any text can be read as a plan; one that was asked for has the marks that were asked for.
+            Ok(plan) if !plan.marked => self.unreadable(turn, "no section is marked in it".to_owned()),
             Ok(plan) => {
                 self.planned(plan);
                 self.pause_or(Self::next_iteration);
@@ -236,7 +238,7 @@ impl Batch {
                 return self.unreadable(turn, "an auditor says clean or dirty".to_owned());
             }
         };
-        self.push(Event::Reviewed { turn, ruling: ruling.clone(), summary: summary.clone() });
+        self.push(ReviewEvent::Reviewed { turn, ruling: ruling.clone(), summary: summary.clone() });
         match ruling {
             Ruling::Clean if section.is_some() => self.enter(Phase::Seal),
             Ruling::Clean | Ruling::Accepted => self.agreed(),
@@ -273,40 +275,35 @@ impl Batch {
 
     fn judged_by_acceptor(&mut self, turn: TurnKey, report: &TurnReport) {
         let said = self.state.review.as_ref().and_then(|review| review.said.clone());
-        let ruling = match said {
-            Some(Said::Accepted) => Ruling::Accepted,
-            Some(Said::Rejected { reason }) => Ruling::Rejected { reason },
+        match said {
+            Some(Said::Accepted) => self.accepted(turn),
+            Some(Said::Rejected { reason }) => self.rejected(turn, reason),
             Some(Said::Clean { .. } | Said::Dirty) | None => match report.verdict.clone() {
-                Some(Verdict::Accepted) => Ruling::Accepted,
-                Some(Verdict::Rejected { reason }) => Ruling::Rejected { reason },
-                Some(Verdict::Unclear { why }) => return self.unreadable(turn, why),
-                None => return self.unreadable(turn, "there is no answer".to_owned()),
+                Some(Verdict::Accepted) => self.accepted(turn),
+                Some(Verdict::Rejected { reason }) => self.rejected(turn, reason),
+                Some(Verdict::Unclear { why }) => self.unreadable(turn, why),
+                None => self.unreadable(turn, "there is no answer".to_owned()),
             },
-        };
-        match ruling {
-            Ruling::Accepted | Ruling::Clean => self.accepted(turn),
-            Ruling::Rejected { reason } => self.rejected(turn, reason),
-            Ruling::Dirty { .. } => self.mend(),
         }
     }
 
     fn accepted(&mut self, turn: TurnKey) {
-        let whole = self.state.review.as_ref().is_some_and(|review| review.aim == Aim::Whole);
-        self.push(Event::Reviewed { turn, ruling: Ruling::Accepted, summary: None });
+        let whole = self.state.aims_at_whole();
+        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Accepted, summary: None });
         if whole {
             self.agreed();
         } else {
-            self.go_on_working();
+            self.next_iteration();
         }
     }
 
     /// The acceptor's no to a feature counts; its no to the whole only sends the developer back.
     fn rejected(&mut self, turn: TurnKey, reason: String) {
-        let whole = self.state.review.as_ref().is_some_and(|review| review.aim == Aim::Whole);
-        self.push(Event::Reviewed { turn, ruling: Ruling::Rejected { reason }, summary: None });
+        let whole = self.state.aims_at_whole();
+        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Rejected { reason }, summary: None });
         if whole {
-            self.push(Event::AimChanged { aim: Aim::Section { number: 1 } });
-            self.go_on_working();
+            self.push(ReviewEvent::AimChanged { aim: Aim::Section { number: 1 } });
+            self.next_iteration();
         } else {
             self.ask_after_rejections();
         }
@@ -317,13 +314,13 @@ impl Batch {
         if !self.state.accepts_features() {
             return self.mend();
         }
-        self.push(Event::RejectedUnseen { iteration: self.state.iteration, reason: reason.to_owned() });
+        self.push(ReviewEvent::RejectedUnseen { iteration: self.state.iteration, reason: reason.to_owned() });
         self.ask_after_rejections();
     }
 
     /// Counts a failed turn of the coder as a rejection; whether that was one too many.
     pub(super) fn rejects_failure(&mut self, message: &str) -> bool {
-        self.push(Event::RejectedUnseen {
+        self.push(ReviewEvent::RejectedUnseen {
             iteration: self.state.iteration,
             reason: format!("the turn failed: {message}"),
         });
@@ -340,19 +337,15 @@ impl Batch {
             let reasons = review.reasons.clone();
             self.push(Event::LoopPaused { why: PauseReason::Rejections { reasons } });
         } else {
-            self.go_on_working();
+            self.next_iteration();
         }
     }
 
     fn mend(&mut self) {
         self.watch_progress();
         if self.state.is_open() {
-            self.go_on_working();
+            self.next_iteration();
         }
-    }
-
-    fn go_on_working(&mut self) {
-        self.next_iteration();
     }
 
     /// The section's own commit is made.
@@ -363,13 +356,17 @@ impl Batch {
             return Err(Refusal::Stale);
         }
         let title = self.state.review.as_ref().and_then(|review| review.section()).map(|section| section.title.clone());
-        self.push(Event::SectionFinished { section, title: title.unwrap_or_default(), checkpoint: checkpoint.clone() });
+        self.push(ReviewEvent::SectionFinished {
+            section,
+            title: title.unwrap_or_default(),
+            checkpoint: checkpoint.clone(),
+        });
         let count = self.state.review.as_ref().map_or(0, |review| review.section_count());
         if section < count {
-            self.push(Event::AimChanged { aim: Aim::Section { number: section + 1 } });
+            self.push(ReviewEvent::AimChanged { aim: Aim::Section { number: section + 1 } });
             self.enter(Phase::Decide);
         } else {
-            self.push(Event::AimChanged { aim: Aim::Whole });
+            self.push(ReviewEvent::AimChanged { aim: Aim::Whole });
             self.enter(Phase::Gates);
         }
         if self.state.wish == Some(Wish::Stop) {
@@ -385,7 +382,7 @@ impl Batch {
         let iteration = self.state.iteration;
         if self.state.undelivered_steering().next().is_some() {
             self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
-            return self.go_on_working();
+            return self.next_iteration();
         }
         let wants_more = self
             .state
@@ -401,7 +398,7 @@ impl Batch {
     /// The post-action is over, well or not: it cannot cost what was accepted.
     pub(super) fn finisher_closed(&mut self, report: &TurnReport) {
         let summary = report.answer.clone().filter(|_| report.outcome.is_finished()).unwrap_or_default();
-        self.push(Event::PostActionEnded { summary, commit: self.state.head_commit().map(str::to_owned) });
+        self.push(ReviewEvent::PostActionEnded { summary, commit: self.state.head_commit().map(str::to_owned) });
         let changed =
             self.state.review.as_ref().is_some_and(|review| review.agreed.as_deref() != self.state.head_commit());
         let stops = self.state.wish == Some(Wish::Stop);
@@ -421,13 +418,13 @@ impl Batch {
         if failing.is_empty() {
             return self.complete();
         }
-        self.push(Event::PostActionRefused { failing });
+        self.push(ReviewEvent::PostActionRefused { failing });
         self.enter(Phase::Undo);
     }
 
     pub(super) fn undone(&mut self, commit: &str, tree: &str, saved: Option<&str>) -> Result<(), Refusal> {
         self.expect_running(Phase::Undo)?;
-        self.push(Event::PostActionUndone {
+        self.push(ReviewEvent::PostActionUndone {
             commit: commit.to_owned(),
             tree: tree.to_owned(),
             saved: saved.map(str::to_owned),
@@ -461,7 +458,7 @@ impl Batch {
         if !self.state.accepts_features() {
             return Err(Refusal::NotReviewed);
         }
-        self.push(Event::MilestoneAmended { milestone: Box::new(milestone.clone()) });
+        self.push(ReviewEvent::MilestoneAmended { milestone: Box::new(milestone.clone()) });
         Ok(())
     }
 
@@ -469,12 +466,12 @@ impl Batch {
     pub(super) fn approve(&mut self) -> Result<(), Refusal> {
         match &self.state.status {
             Status::Paused { why: PauseReason::Review } => {
-                self.push(Event::PersonRuled { approved: true, reason: None });
+                self.push(ReviewEvent::PersonRuled { approved: true, reason: None });
                 self.stop_loop(StopReason::Completed);
                 Ok(())
             }
             Status::Paused { why: PauseReason::Rejections { .. } } => {
-                self.push(Event::PersonRuled { approved: true, reason: None });
+                self.push(ReviewEvent::PersonRuled { approved: true, reason: None });
                 self.prepare();
                 Ok(())
             }
@@ -488,7 +485,7 @@ impl Batch {
     pub(super) fn reject(&mut self, reason: &str) -> Result<(), Refusal> {
         match &self.state.status {
             Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
-                self.push(Event::PersonRuled { approved: false, reason: Some(reason.to_owned()) });
+                self.push(ReviewEvent::PersonRuled { approved: false, reason: Some(reason.to_owned()) });
                 self.prepare();
                 Ok(())
             }
@@ -516,17 +513,17 @@ impl Batch {
                     Said::Clean { .. } | Said::Dirty => self.as_role(turn, Role::Auditor)?,
                     Said::Accepted | Said::Rejected { .. } => self.as_role(turn, Role::Acceptor)?,
                 };
-                self.push(Event::VerdictGiven { turn, verdict: verdict.clone() });
+                self.push(ReviewEvent::VerdictGiven { turn, verdict: verdict.clone() });
                 Ok(())
             }
             Act::Report { text } => {
                 self.as_role(turn, Role::Coder)?;
                 let report = Report::read(text, "");
-                self.push(Event::Reported { turn, report: Box::new(report) });
+                self.push(ReviewEvent::Reported { turn, report: Box::new(report) });
                 Ok(())
             }
             Act::Ask { question, default } => {
-                self.push(Event::QuestionDeferred { turn, question: question.clone(), default: default.clone() });
+                self.push(ReviewEvent::QuestionDeferred { turn, question: question.clone(), default: default.clone() });
                 Ok(())
             }
         }
@@ -543,14 +540,14 @@ impl Batch {
             new.section = review.section_number();
         }
         let finding = review.findings.check(&new, turn, self.state.workspace_dir())?;
-        self.push(Event::FindingWritten { turn, finding });
+        self.push(ReviewEvent::FindingWritten { turn, finding });
         Ok(())
     }
 
     fn resolve_finding(&mut self, turn: TurnKey, which: &str) -> Result<(), Refusal> {
         let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
         let id = review.findings.to_resolve(which, self.state.workspace_dir())?;
-        self.push(Event::FindingResolved { turn, id });
+        self.push(ReviewEvent::FindingResolved { turn, id });
         Ok(())
     }
 
@@ -559,7 +556,7 @@ impl Batch {
         let current = review.section_number().unwrap_or_else(|| review.section_count() + 1);
         let Some(plan) = &review.plan else { return Err(Refusal::NotReviewed) };
         let adjustment = plan.adjust(section, body, rationale, current)?;
-        self.push(Event::PlanAdjusted { turn, adjustment });
+        self.push(ReviewEvent::PlanAdjusted { turn, adjustment });
         Ok(())
     }
 
@@ -570,7 +567,7 @@ impl Batch {
         }
         let told = self.state.review.as_ref().is_some_and(|review| review.report.is_some());
         if let (false, Some(report)) = (told, &report.developer) {
-            self.push(Event::Reported { turn, report: report.clone() });
+            self.push(ReviewEvent::Reported { turn, report: report.clone() });
         }
         let Some(review) = &self.state.review else { return };
         let aim = match &review.report {
@@ -578,7 +575,7 @@ impl Batch {
             Some(Report::Feature(_) | Report::Unparsed { .. }) | None => Aim::Section { number: 1 },
         };
         if aim != review.aim {
-            self.push(Event::AimChanged { aim });
+            self.push(ReviewEvent::AimChanged { aim });
         }
     }
 }

@@ -116,24 +116,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             }
         }
         Event::TurnEnded { turn, report } => turn_ended(state, *turn, report),
-        Event::Planned { .. }
-        | Event::MilestoneAmended { .. }
-        | Event::AimChanged { .. }
-        | Event::FindingWritten { .. }
-        | Event::FindingResolved { .. }
-        | Event::PlanAdjusted { .. }
-        | Event::VerdictGiven { .. }
-        | Event::Reported { .. }
-        | Event::QuestionDeferred { .. }
-        | Event::ReviewSkipped { .. }
-        | Event::AnswerUnreadable { .. }
-        | Event::Reviewed { .. }
-        | Event::RejectedUnseen { .. }
-        | Event::SectionFinished { .. }
-        | Event::PostActionEnded { .. }
-        | Event::PostActionRefused { .. }
-        | Event::PostActionUndone { .. }
-        | Event::PersonRuled { .. } => review::apply(state, event),
+        Event::Review(event) => review::apply(state, event),
         Event::SessionLost { turn, .. } => {
             state.sessions.remove(&turn.role);
         }

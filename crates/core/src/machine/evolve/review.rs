@@ -3,10 +3,11 @@
 use super::watch_sameness;
 use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
-use crate::machine::event::{Event, Opener};
+use crate::machine::event::Opener;
 use crate::machine::review::{
     AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling,
 };
+use crate::machine::review_event::ReviewEvent;
 use crate::machine::state::{LoopState, Phase};
 use crate::review::{self, Report};
 use crate::stop::{PauseReason, Status};
@@ -91,53 +92,53 @@ pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     }
 }
 
-pub(super) fn apply(state: &mut LoopState, event: &Event) {
+pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
     let iteration = state.iteration;
     let head = state.head_commit().map(str::to_owned);
     let Some(review) = &mut state.review else { return };
     match event {
-        Event::Planned { plan } => {
+        ReviewEvent::Planned { plan } => {
             review.plan = Some((**plan).clone());
             review.unreadable.clear();
         }
-        Event::MilestoneAmended { milestone } => {
+        ReviewEvent::MilestoneAmended { milestone } => {
             if let Some(spec) = &mut state.spec.review {
                 spec.milestone = Some((**milestone).clone());
             }
         }
-        Event::AimChanged { aim } => {
+        ReviewEvent::AimChanged { aim } => {
             review.aim = *aim;
             review.started_at = None;
         }
-        Event::FindingWritten { finding, .. } => review.findings.put(finding.clone()),
-        Event::FindingResolved { turn, id } => review.findings.close(*id, *turn),
-        Event::PlanAdjusted { adjustment, .. } => {
+        ReviewEvent::FindingWritten { finding, .. } => review.findings.put(finding.clone()),
+        ReviewEvent::FindingResolved { turn, id } => review.findings.close(*id, *turn),
+        ReviewEvent::PlanAdjusted { adjustment, .. } => {
             if let Some(plan) = &mut review.plan {
                 plan.apply(adjustment);
             }
             review.adjustments.push(adjustment.clone());
         }
-        Event::VerdictGiven { verdict, .. } => review.said = Some(verdict.clone()),
-        Event::Reported { report, .. } => review.report = Some((**report).clone()),
-        Event::QuestionDeferred { turn, question, default } => review.questions.push(DeferredQuestion {
+        ReviewEvent::VerdictGiven { verdict, .. } => review.said = Some(verdict.clone()),
+        ReviewEvent::Reported { report, .. } => review.report = Some((**report).clone()),
+        ReviewEvent::QuestionDeferred { turn, question, default } => review.questions.push(DeferredQuestion {
             turn: *turn,
             question: question.clone(),
             default: default.clone(),
         }),
-        Event::ReviewSkipped { because, .. } => {
+        ReviewEvent::ReviewSkipped { because, .. } => {
             review.due = false;
             review.skipped = Some(because.clone());
         }
-        Event::AnswerUnreadable { why, .. } => review.unreadable.push(why.clone()),
-        Event::Reviewed { turn, ruling, summary } => {
+        ReviewEvent::AnswerUnreadable { why, .. } => review.unreadable.push(why.clone()),
+        ReviewEvent::Reviewed { turn, ruling, summary } => {
             review.summary.clone_from(summary);
             reviewed(state, *turn, ruling);
         }
-        Event::RejectedUnseen { reason, .. } => {
+        ReviewEvent::RejectedUnseen { reason, .. } => {
             review.due = false;
             review.rejected(reason);
         }
-        Event::SectionFinished { section, title, checkpoint } => {
+        ReviewEvent::SectionFinished { section, title, checkpoint } => {
             review.finished.push(FinishedSection {
                 number: *section,
                 title: title.clone(),
@@ -152,17 +153,17 @@ pub(super) fn apply(state: &mut LoopState, event: &Event) {
                 workspace.tree.clone_from(&checkpoint.tree);
             }
         }
-        Event::PostActionEnded { summary, commit } => {
+        ReviewEvent::PostActionEnded { summary, commit } => {
             review.finishing = false;
             review.post_action =
                 Some(PostActionRecord { summary: summary.clone(), commit: commit.clone(), undone_for: Vec::new() });
         }
-        Event::PostActionRefused { failing } => {
+        ReviewEvent::PostActionRefused { failing } => {
             if let Some(record) = &mut review.post_action {
                 record.undone_for.clone_from(failing);
             }
         }
-        Event::PostActionUndone { commit, tree, .. } => {
+        ReviewEvent::PostActionUndone { commit, tree, .. } => {
             if let Some(record) = &mut review.post_action {
                 record.commit = None;
             }
@@ -171,7 +172,7 @@ pub(super) fn apply(state: &mut LoopState, event: &Event) {
                 workspace.tree.clone_from(tree);
             }
         }
-        Event::PersonRuled { approved, reason } => {
+        ReviewEvent::PersonRuled { approved, reason } => {
             // Approving the whole says nothing of a single feature; overruling the reviewer does.
             if *approved && review.rejections > 0 {
                 accept_feature(review, iteration, head);
@@ -185,33 +186,6 @@ pub(super) fn apply(state: &mut LoopState, event: &Event) {
             }
             state.status = Status::Running;
         }
-        Event::LoopCreated { .. }
-        | Event::LoopOpened { .. }
-        | Event::DriverAttached
-        | Event::PhaseEntered { .. }
-        | Event::WorkspaceOpened { .. }
-        | Event::IterationStarted { .. }
-        | Event::TurnStarted { .. }
-        | Event::SessionFound { .. }
-        | Event::TurnInterrupted { .. }
-        | Event::TurnEnded { .. }
-        | Event::SessionLost { .. }
-        | Event::AgentChanged { .. }
-        | Event::WorkspaceSetUp
-        | Event::Summarised { .. }
-        | Event::Checkpointed { .. }
-        | Event::GateEnded { .. }
-        | Event::IterationJudged { .. }
-        | Event::ClaimRefused { .. }
-        | Event::ProgressStalled { .. }
-        | Event::WaitStarted { .. }
-        | Event::WaitEnded
-        | Event::PauseRequested { .. }
-        | Event::LoopPaused { .. }
-        | Event::StopRequested
-        | Event::SteeringQueued { .. }
-        | Event::RolledBack { .. }
-        | Event::LoopStopped { .. } => {}
     }
 }
 
