@@ -112,7 +112,8 @@ fn a_process_that_dies_between_turns_is_started_again_in_its_session() {
         steps = [{ say = "again <promise>COMPLETE</promise>" }, { say = "<promise>COMPLETE</promise>" }]
     "#;
     in_each_protocol(script, |world, agent| {
-        let gate = format!("touch {}", gate_file(agent, "die"));
+        // The gate ends when the process is gone, or the next turn may still find it alive.
+        let gate = format!("touch {0} && flock {0}.alive true", gate_file(agent, "die"));
         let args = ["--no-baseline", "--gate", &gate];
         let args: Vec<&str> = KEPT.iter().chain(&args).copied().collect();
         call(world, &args).assert_code(0);

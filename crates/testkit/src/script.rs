@@ -108,6 +108,7 @@ pub enum Step {
     Ask(String),
     WaitCancel(Nothing),
     EndTurn(EndTurn),
+    /// Exits with 9 once the file is there; until then `<file>.alive` is locked.
     DieWhen(String),
     Exit(i32),
     KillSelf(SignalName),

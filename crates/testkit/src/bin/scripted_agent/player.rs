@@ -110,7 +110,11 @@ impl Player {
             }
             Step::DieWhen(name) => {
                 let path = self.dir.join(name);
+                // Held until the process is gone, so that others can wait for its death.
+                let alive = std::fs::File::create(path.with_extension("alive")).map_err(|e| e.to_string())?;
+                alive.lock().map_err(|e| e.to_string())?;
                 std::thread::spawn(move || {
+                    let _alive = alive;
                     let _ = watch::wait_exists(&path, None);
                     std::process::exit(9);
                 });
