@@ -98,6 +98,7 @@ fn start(call: &Call, files: &TurnFiles) -> Result<(ShimSpec, TranscriptReader),
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
+        sandbox: None,
     };
     Ok((spec, transcript))
 }
@@ -168,6 +169,7 @@ fn spawn_failure(kind: SpawnFailureKind, message: &str) -> String {
         | SpawnFailureKind::StdinUnreadable
         | SpawnFailureKind::OutputUnwritable
         | SpawnFailureKind::ContainmentUnavailable
+        | SpawnFailureKind::SandboxUnavailable
         | SpawnFailureKind::Other => message.to_owned(),
     }
 }

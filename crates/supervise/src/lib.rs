@@ -24,12 +24,15 @@
 //! and answers then; until the next turn begins it reads no output, so what comes late waits in the pipe
 //! and belongs to the next turn.
 //!
+//! With a [`sandbox::SandboxPolicy`] the reaper and all below it see and change only what that allows.
+//!
 //! The invariant: whoever dies first (agent, reaper, shim or engine), the tree is ended, and a stream
 //! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
 
 pub mod identity;
 pub mod launcher;
 pub mod record;
+pub mod sandbox;
 pub mod shim;
 pub mod spec;
 pub mod sweep;
@@ -46,5 +49,6 @@ pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
 };
+pub use sandbox::{Access, Backend, Network, Place, SandboxPolicy, Unavailable, probe_sandbox};
 pub use spec::{Containment, ContainmentRequest, ShimSpec, TurnPaths};
 pub use sweep::sweep;

@@ -83,6 +83,8 @@ pub enum SpawnFailureKind {
     OutputUnwritable,
     /// The asked-for containment does not work on this machine.
     ContainmentUnavailable,
+    /// The asked-for sandbox cannot be made.
+    SandboxUnavailable,
     /// Anything else: no more processes, argument list too long, a NUL byte in an argument.
     Other,
 }

@@ -9,6 +9,8 @@
 
 mod exec;
 mod input;
+#[cfg(target_os = "linux")]
+mod inside;
 mod reaper;
 mod session;
 mod status;
@@ -24,7 +26,6 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags};
 use windlass_core::command::Stdin;
 
-use self::exec::Prepared;
 use self::input::Input;
 use self::session::{Inputs, Outputs, Session};
 use self::status::StatusPipe;
@@ -36,6 +37,10 @@ use crate::{sys, wire};
 
 /// Runs the shim and exits. Call it first thing in `main`, before any runtime or thread starts.
 pub fn main() -> ! {
+    #[cfg(target_os = "linux")]
+    if let Some(orders) = inside::orders() {
+        inside::main(orders);
+    }
     prepare_process();
     let code = match read_spec() {
         Ok(spec) => {
@@ -118,13 +123,13 @@ fn open_outputs(turn: &TurnPaths, cap_bytes: Option<u64>) -> Result<Outputs, Spa
 }
 
 fn start(spec: &ShimSpec) -> Result<(Tree, Inputs), SpawnFailure> {
-    let prepared = Prepared::new(&spec.command)?;
     let (stdin, their_stdin) = open_stdin(&spec.command.stdin)?;
     let (stdout, their_stdout) = pipe()?;
     let (stderr, their_stderr) = pipe()?;
-    let (report, their_report) = pipe()?;
+    let (report, their_report) = exec::report_channel(spec.sandbox.is_some())
+        .map_err(|error| failure(SpawnFailureKind::Other, "cannot make a pipe", &error))?;
     let stdio = [their_stdin.as_raw_fd(), their_stdout.as_raw_fd(), their_stderr.as_raw_fd()];
-    let tree = Tree::start(spec.containment, &prepared, stdio, their_report.as_fd())?;
+    let tree = Tree::start(spec, stdio, their_report.as_fd())?;
     // Our ends only: the flag belongs to the open end, so the agent's own stay blocking.
     for pipe in [&stdout, &stderr].into_iter().chain(&stdin) {
         let _ = rustix::io::ioctl_fionbio(pipe, true);

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use windlass_core::command::CommandSpec;
 
+use crate::sandbox::SandboxPolicy;
+
 /// One process tree to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimSpec {
@@ -26,6 +28,9 @@ pub struct ShimSpec {
     /// How long a tree may take to end after it was asked to; at most [`ShimSpec::MAX_GRACE_MS`].
     pub grace_ms: u64,
     pub containment: ContainmentRequest,
+    /// What the tree may see and change; everything that its user may if unset. Where it cannot be had, nothing starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxPolicy>,
 }
 
 impl ShimSpec {

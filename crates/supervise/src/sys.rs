@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Which side of a fork this is.
@@ -143,6 +143,12 @@ pub(crate) fn tell_of_children(pipe: RawFd) -> io::Result<()> {
         libc::sigemptyset(&raw mut action.sa_mask);
         check(libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut()))
     }
+}
+
+/// A descriptor that this process was started with, or that its caller holds, by its number.
+pub(crate) fn borrowed(fd: RawFd) -> BorrowedFd<'static> {
+    // SAFETY: callers name descriptors that stay open for as long as the process uses them.
+    unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
 /// Signal-safe.

@@ -134,6 +134,7 @@ impl Reading {
                     | SpawnFailureKind::StdinUnreadable
                     | SpawnFailureKind::OutputUnwritable
                     | SpawnFailureKind::ContainmentUnavailable
+                    | SpawnFailureKind::SandboxUnavailable
                     | SpawnFailureKind::Other => false,
                 };
                 return Ok((TurnOutcome::NotStarted { message: failure.message.clone(), missing }, None));

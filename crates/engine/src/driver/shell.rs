@@ -54,6 +54,7 @@ pub(super) async fn run(
         cap_bytes: Some(KEPT_OUTPUT),
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
+        sandbox: None,
     };
     faults::point("gate.before_start");
     let started_at = engine.clock.now();

@@ -180,6 +180,7 @@ fn shim(
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
+        sandbox: None,
     };
     Ok((spec, transcript))
 }

@@ -192,6 +192,7 @@ impl Job<'_> {
             cap_bytes: None,
             grace_ms: ShimSpec::DEFAULT_GRACE_MS,
             containment: ContainmentRequest::Auto,
+            sandbox: None,
         })
     }
 }

@@ -6,9 +6,10 @@
 
 use std::ffi::{CString, NulError};
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
+use rustix::io::Errno;
 use windlass_core::command::CommandSpec;
 
 use crate::record::{SpawnFailure, SpawnFailureKind};
@@ -127,6 +128,48 @@ fn send_failure(report: BorrowedFd<'_>, step: Step, errno: i32) {
 pub(super) fn report_no_child(report: BorrowedFd<'_>, error: &io::Error) {
     let _ = rustix::io::write(report, &0_u32.to_le_bytes());
     send_failure(report, Step::Fork, error.raw_os_error().unwrap_or(0));
+}
+
+/// Our end of a report channel, and the child's. From a sandbox the child's number means nothing here; on a socket the
+/// system tells the right one.
+pub(super) fn report_channel(from_sandbox: bool) -> io::Result<(OwnedFd, OwnedFd)> {
+    #[cfg(target_os = "linux")]
+    if from_sandbox {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        rustix::net::sockopt::set_socket_passcred(&ours, true)?;
+        return Ok((ours.into(), theirs.into()));
+    }
+    let _ = from_sandbox;
+    let (ours, theirs) = io::pipe()?;
+    Ok((ours.into(), theirs.into()))
+}
+
+/// Reads a part of a report; its `first` part begins with the child's number.
+pub(super) fn read_report(report: BorrowedFd<'_>, bytes: &mut [u8], first: bool) -> Result<usize, Errno> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        match recvmsg(report, &mut [io::IoSliceMut::new(bytes)], &mut beside, RecvFlags::empty()) {
+            Ok(received) => {
+                let sender = beside.drain().find_map(|message| {
+                    let RecvAncillaryMessage::ScmCredentials(sender) = message else { return None };
+                    Some(sender.pid.as_raw_nonzero().get())
+                });
+                if let (true, Some(pid), Some(told)) = (first, sender, bytes.first_chunk_mut::<4>())
+                    && received.bytes >= 4
+                {
+                    *told = pid.to_le_bytes();
+                }
+                return Ok(received.bytes);
+            }
+            Err(Errno::NOTSOCK) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    let _ = first;
+    rustix::io::read(report, bytes)
 }
 
 /// What the report pipe said until it closed.

@@ -70,6 +70,8 @@ impl Message {
 #[derive(Debug)]
 pub(super) struct Reaper<'a> {
     pub(super) containment: Containment,
+    /// Process 1 of a sandbox already, which is its place.
+    pub(super) inside: bool,
     pub(super) command: &'a Prepared,
     pub(super) socket: BorrowedFd<'a>,
     pub(super) stdio: [RawFd; 3],
@@ -129,6 +131,9 @@ impl Reaper<'_> {
     #[cfg(target_os = "linux")]
     fn settle(&self) -> Result<Option<OwnedFd>, (u8, io::Error)> {
         use rustix::process::{Pid, Signal, set_child_subreaper, set_parent_process_death_signal};
+        if self.inside {
+            return Ok(None);
+        }
         match self.containment {
             Containment::PidNamespace => {
                 // The shim has one thread, so this is bound to the whole shim. If the shim died before,

@@ -188,7 +188,7 @@ impl Session {
     fn take_report(&mut self) {
         let Some(pipe) = &self.inputs.report else { return };
         let mut bytes = [0; 16];
-        match read(pipe, &mut bytes) {
+        match exec::read_report(pipe.as_fd(), &mut bytes, self.report.is_empty()) {
             Ok(got @ 1..) => return self.report.extend_from_slice(&bytes[..got]),
             Err(Errno::INTR) => return,
             Ok(_) | Err(_) => self.inputs.report = None,

@@ -7,12 +7,29 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::{Errno, read, write};
+use windlass_core::command::CommandSpec;
 
 use super::exec::Prepared;
+#[cfg(target_os = "linux")]
+use super::inside;
 use super::reaper::{self, Message, Reaper};
 use crate::record::{SpawnFailure, SpawnFailureKind};
-use crate::spec::{Containment, ContainmentRequest};
-use crate::sys::{self, Forked};
+#[cfg(target_os = "linux")]
+use crate::sandbox::SandboxPolicy;
+use crate::spec::{Containment, ContainmentRequest, ShimSpec};
+use crate::sys::{self, Forked, Waited};
+
+/// The command, through the program that confines it where that is part of the command.
+fn confined(spec: &ShimSpec) -> CommandSpec {
+    #[cfg(target_os = "macos")]
+    if let Some(policy) = &spec.sandbox {
+        let own = &spec.command;
+        let words = ["-p".to_owned(), crate::sandbox::seatbelt_profile(policy), own.program.clone()];
+        let args = words.into_iter().chain(own.args.iter().cloned()).collect();
+        return CommandSpec { program: crate::sandbox::SANDBOX_EXEC.to_owned(), args, ..own.clone() };
+    }
+    spec.command.clone()
+}
 
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -20,18 +37,23 @@ pub(super) struct Tree {
     reaper: i32,
     socket: UnixStream,
     killed: bool,
+    /// `reaper` is not the reaper itself but the sandbox around it.
+    wrapped: bool,
 }
 
 impl Tree {
     /// Starts a reaper on the asked-for rung, which starts the command. How that went comes over the
     /// report pipe.
-    pub(super) fn start(
-        request: ContainmentRequest,
-        command: &Prepared,
-        stdio: [RawFd; 3],
-        report: BorrowedFd<'_>,
-    ) -> Result<Self, SpawnFailure> {
-        let ladder: &[Containment] = match request {
+    pub(super) fn start(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
+        #[cfg(target_os = "linux")]
+        if let Some(policy) = &spec.sandbox {
+            return Self::start_wrapped(policy, &spec.command, stdio, report).map_err(|why| {
+                let kind = SpawnFailureKind::SandboxUnavailable;
+                SpawnFailure { kind, os_error: None, message: format!("the sandbox cannot be made: {why}") }
+            });
+        }
+        let command = &Prepared::new(&confined(spec))?;
+        let ladder: &[Containment] = match spec.containment {
             ContainmentRequest::Auto if cfg!(target_os = "linux") => {
                 &[Containment::PidNamespace, Containment::Subreaper, Containment::ProcessGroup]
             }
@@ -77,6 +99,7 @@ impl Tree {
             Forked::Parent { child } => child,
             Forked::Child => Reaper {
                 containment,
+                inside: false,
                 command,
                 socket: theirs.as_fd(),
                 stdio,
@@ -92,7 +115,7 @@ impl Tree {
             // If the reaper is killed, its children come to the shim, which then ends them itself.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         }
-        let mut tree = Self { containment, reaper, socket, killed: false };
+        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: false };
         match tree.next_message() {
             Some(Message::Ready) => Ok(tree),
             Some(Message::Unable { obstacle, errno }) => {
@@ -107,6 +130,32 @@ impl Tree {
             Some(Message::MainEnded { .. }) | None => {
                 tree.wait_until_gone();
                 Err("its first process ended early".to_owned())
+            }
+        }
+    }
+
+    /// Starts the reaper inside a sandbox. There is no other rung then: what was asked for, or nothing.
+    #[cfg(target_os = "linux")]
+    fn start_wrapped(
+        policy: &SandboxPolicy,
+        command: &CommandSpec,
+        stdio: [RawFd; 3],
+        report: BorrowedFd<'_>,
+    ) -> Result<Self, String> {
+        // If the sandbox's outer process is killed, its reaper comes to the shim, which then waits for it.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
+        let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
+        let mut wrapped = inside::start(policy, command, stdio, report, theirs.as_fd())
+            .map_err(|error| format!("cannot start {}: {error}", policy.backend.name()))?;
+        drop(theirs);
+        let (containment, reaper) = (Containment::PidNamespace, wrapped.pid);
+        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: true };
+        match tree.next_message() {
+            Some(Message::Ready) => Ok(tree),
+            Some(Message::Unable { .. } | Message::MainEnded { .. }) | None => {
+                tree.kill();
+                tree.wait_until_gone();
+                Err(wrapped.complaint())
             }
         }
     }
@@ -151,6 +200,10 @@ impl Tree {
             Containment::PidNamespace => drop(sys::kill(self.reaper, libc::SIGKILL)),
             Containment::Subreaper | Containment::ProcessGroup => self.command(reaper::KILL_ALL),
         }
+        if self.wrapped {
+            // A sandbox that was still being made ends when its reaper finds nobody here.
+            let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     pub(super) fn was_killed(&self) -> bool {
@@ -166,6 +219,9 @@ impl Tree {
     /// that a namespace may still be going down, and that a killed reaper leaves children to us.
     pub(super) fn wait_until_gone(&mut self) {
         sys::wait_for(self.reaper);
+        if self.wrapped {
+            while let Waited::Ended { .. } = sys::wait_for_any(true) {}
+        }
         #[cfg(target_os = "linux")]
         if self.containment == Containment::Subreaper {
             crate::descendants::end_all(|_, _| {});

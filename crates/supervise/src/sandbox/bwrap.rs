@@ -1,0 +1,147 @@
+//! A policy in the words of bubblewrap.
+//!
+//! What its version 0.8 does not do by itself is done here: as root it leaves `/proc/sys` writable, through which a
+//! process without any capability can have the kernel run a program outside (`core_pattern`).
+
+use std::ffi::{OsStr, OsString};
+
+use super::{Access, Network, SandboxPolicy};
+
+/// Files of `/proc` that change the machine when root writes to them.
+const PROC_SEALED: [&str; 8] = [
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/mtrr",
+];
+
+/// Root keeps what package managers need to unpack archives: none of it reaches past the mounts.
+const CAPABILITIES_OF_ROOT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
+
+/// Everything before the program that is to run inside.
+pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> {
+    let mut all = Arguments::default();
+    // The reaper is process 1; when it, bubblewrap or the shim dies, the kernel ends the rest.
+    all.words(["--unshare-pid", "--as-pid-1", "--die-with-parent"]);
+    all.words(["--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
+    match policy.network {
+        Network::Allow => {}
+        Network::Deny | Network::List { .. } => all.words(["--unshare-net"]),
+    }
+    all.words(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    for path in PROC_SEALED {
+        all.words(["--ro-bind-try", path, path]);
+    }
+    let mut hidden = Vec::new();
+    for place in policy.ordered() {
+        let path = place.path.as_os_str();
+        match place.access {
+            Access::HiddenDir => {
+                all.add(["--tmpfs".as_ref(), path]);
+                hidden.push(path);
+            }
+            Access::HiddenFile => all.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
+            Access::ReadOnly => all.add(["--ro-bind".as_ref(), path, path]),
+            Access::Writable => all.add(["--bind".as_ref(), path, path]),
+            Access::Temp => all.add(["--bind".as_ref(), policy.temp.as_os_str(), path]),
+        }
+    }
+    if let Network::List { socket } = &policy.network {
+        all.add(["--bind".as_ref(), socket.as_os_str(), socket.as_os_str()]);
+    }
+    // Last, because places below them had to be made in them.
+    for path in hidden {
+        all.add(["--remount-ro".as_ref(), path]);
+    }
+    all.words(["--cap-drop", "ALL"]);
+    if as_root {
+        for capability in CAPABILITIES_OF_ROOT {
+            all.words(["--cap-add", capability]);
+        }
+    }
+    all.words(["--chdir", "/", "--"]);
+    all.0
+}
+
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn words<const N: usize>(&mut self, words: [&str; N]) {
+        self.0.extend(words.map(OsString::from));
+    }
+
+    fn add<const N: usize>(&mut self, words: [&OsStr; N]) {
+        self.0.extend(words.map(OsStr::to_owned));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Backend, Place};
+    use super::*;
+
+    fn policy(places: &[(&str, Access)], network: Network) -> SandboxPolicy {
+        SandboxPolicy {
+            backend: Backend::Bubblewrap { program: "/usr/bin/bwrap".into() },
+            network,
+            places: places.iter().map(|(path, access)| Place { path: path.into(), access: *access }).collect(),
+            temp: "/data/tmp/1".into(),
+        }
+    }
+
+    fn text(policy: &SandboxPolicy, as_root: bool) -> String {
+        let words: Vec<_> =
+            arguments(policy, as_root).into_iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn everything_is_read_only_and_kernel_settings_are_sealed() {
+        let said = text(&policy(&[], Network::Allow), false);
+        assert!(said.starts_with("--unshare-pid --as-pid-1 --die-with-parent "), "{said}");
+        assert!(said.contains("--ro-bind / / --dev /dev --proc /proc --ro-bind-try /proc/sys /proc/sys"), "{said}");
+        assert!(said.ends_with("--cap-drop ALL --chdir / --"), "{said}");
+        assert!(!said.contains("--unshare-net"), "{said}");
+    }
+
+    #[test]
+    fn the_deeper_place_comes_later_and_so_decides() {
+        let places = [
+            ("/h/.cache/secret", Access::HiddenDir),
+            ("/h/.cache", Access::Writable),
+            ("/data", Access::HiddenDir),
+            ("/data/worktrees/1", Access::Writable),
+            ("/data/worktrees/1/.git/config", Access::ReadOnly),
+            ("/h/.netrc", Access::HiddenFile),
+            ("/tmp", Access::Temp),
+        ];
+        let said = text(&policy(&places, Network::Deny), true);
+        let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("no {part} in {said}"));
+        assert!(at("--tmpfs /data ") < at("--bind /data/worktrees/1 /data/worktrees/1 "));
+        assert!(at("--bind /data/worktrees/1 ") < at("--ro-bind /data/worktrees/1/.git/config "));
+        assert!(at("--bind /h/.cache /h/.cache ") < at("--tmpfs /h/.cache/secret "));
+        assert!(at("--ro-bind /data/worktrees/1/.git/config ") < at("--remount-ro /data "));
+        at("--ro-bind /dev/null /h/.netrc ");
+        at("--bind /data/tmp/1 /tmp ");
+        at("--unshare-net ");
+        at("--cap-drop ALL --cap-add CAP_CHOWN ");
+    }
+
+    #[test]
+    fn what_is_said_last_of_a_path_holds() {
+        let said =
+            text(&policy(&[("/h/.ssh", Access::HiddenDir), ("/h/.ssh", Access::Writable)], Network::Allow), false);
+        assert!(said.contains("--bind /h/.ssh /h/.ssh") && !said.contains("--tmpfs"), "{said}");
+    }
+
+    #[test]
+    fn a_proxy_is_reached_through_its_socket_alone() {
+        let said = text(&policy(&[], Network::List { socket: "/s/proxy".into() }), false);
+        assert!(said.contains("--unshare-net") && said.contains("--bind /s/proxy /s/proxy"), "{said}");
+    }
+}

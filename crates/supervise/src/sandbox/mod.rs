@@ -1,0 +1,133 @@
+//! What a process tree may see and change, as data, and the programs that see to it.
+//!
+//! A [`SandboxPolicy`] says it in places: everything may be read, nothing may be written, and each [`Place`] is an
+//! exception from that. Invariant: of two places the deeper one decides, so what is hidden inside a writable place
+//! stays hidden. All paths are absolute and without symbolic links; whoever makes a policy sees to that.
+
+#[cfg(target_os = "linux")]
+mod bwrap;
+#[cfg(target_os = "linux")]
+mod probe;
+// Only macOS can run it; its text is tested everywhere.
+#[cfg(any(target_os = "macos", test))]
+mod seatbelt;
+#[cfg(target_os = "linux")]
+mod seccomp;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(target_os = "linux")]
+pub(crate) use bwrap::arguments as bwrap_arguments;
+#[cfg(target_os = "macos")]
+pub(crate) use seatbelt::profile as seatbelt_profile;
+#[cfg(target_os = "linux")]
+pub(crate) use seccomp::restrict;
+
+/// What holds a tree back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxPolicy {
+    pub backend: Backend,
+    pub network: Network,
+    pub places: Vec<Place>,
+    /// The directory that stands behind every place of [`Access::Temp`].
+    pub temp: PathBuf,
+}
+
+/// What enforces a policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Backend {
+    /// The program `bwrap`, with a system call filter on top.
+    Bubblewrap { program: PathBuf },
+    /// `sandbox-exec` of macOS.
+    Seatbelt,
+}
+
+impl Backend {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Backend::Bubblewrap { .. } => "bubblewrap",
+            Backend::Seatbelt => "seatbelt",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Network {
+    /// As outside.
+    Allow,
+    /// None at all, not even that of this machine.
+    Deny,
+    /// None but a proxy behind this Unix socket.
+    List { socket: PathBuf },
+}
+
+/// One exception from "read all, write nothing".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub path: PathBuf,
+    pub access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// An empty directory is seen in its place.
+    HiddenDir,
+    /// Nothing can be read from it.
+    HiddenFile,
+    /// Seen as it is, also below a hidden or writable place.
+    ReadOnly,
+    Writable,
+    /// The tree's own temporary directory is seen in its place.
+    Temp,
+}
+
+/// Why there is no sandbox on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    pub reason: String,
+    /// What to do about it, as a hint.
+    pub fix: String,
+}
+
+/// The backend that works here, found by trying it. `search_path` is the user's `PATH`.
+#[cfg(target_os = "linux")]
+pub fn probe_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
+    probe::bubblewrap(search_path)
+}
+
+#[cfg(target_os = "macos")]
+pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
+    if std::path::Path::new(SANDBOX_EXEC).exists() {
+        return Ok(Backend::Seatbelt);
+    }
+    Err(Unavailable { reason: format!("{SANDBOX_EXEC} is not there"), fix: "run without: --sandbox off".to_owned() })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
+    Err(Unavailable {
+        reason: "this system has no sandbox that Windlass knows".to_owned(),
+        fix: "run without: --sandbox off".to_owned(),
+    })
+}
+
+#[cfg(target_os = "macos")]
+pub(crate) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
+
+impl SandboxPolicy {
+    /// The places, those above first; what is said last of one path holds.
+    fn ordered(&self) -> Vec<&Place> {
+        let mut places: Vec<&Place> = Vec::new();
+        for place in &self.places {
+            places.retain(|known| known.path != place.path);
+            places.push(place);
+        }
+        places.sort_by_key(|place| place.path.components().count());
+        places
+    }
+}

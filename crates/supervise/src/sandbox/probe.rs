@@ -1,0 +1,56 @@
+//! Whether bubblewrap works here, found by running it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Backend, Unavailable};
+
+const INSTALL: &str = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`; \
+                       or run without: --sandbox off";
+
+pub(super) fn bubblewrap(search_path: &str) -> Result<Backend, Unavailable> {
+    let unavailable = |reason: String, fix: &str| Unavailable { reason, fix: fix.to_owned() };
+    let program = find(search_path).ok_or_else(|| unavailable("bubblewrap is not installed".to_owned(), INSTALL))?;
+    // The flags that need the kernel's leave; the rest are mounts.
+    let words =
+        ["--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"];
+    let tried = Command::new(&program).args(words).stdin(Stdio::null()).output();
+    match tried {
+        Ok(output) if output.status.success() => Ok(Backend::Bubblewrap { program }),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().next().unwrap_or("it says nothing").trim().to_owned();
+            Err(unavailable(format!("bubblewrap does not work here: {said}"), fix_for(&said)))
+        }
+        Err(error) => Err(unavailable(format!("bubblewrap cannot be started: {error}"), INSTALL)),
+    }
+}
+
+/// What the system forbids, from bubblewrap's own words.
+fn fix_for(said: &str) -> &'static str {
+    const NAMESPACES: &str = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 and \
+                              user.max_user_namespaces=10000; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0, \
+                              or an AppArmor profile for bwrap); or run without: --sandbox off";
+    const CONTAINER: &str = "in a container give it the rights to mount (docker run --security-opt seccomp=unconfined \
+                             --security-opt systempaths=unconfined), or take the container for the sandbox: \
+                             --sandbox off";
+    if said.contains("mount proc") || said.contains("pivot_root") { CONTAINER } else { NAMESPACES }
+}
+
+fn find(search_path: &str) -> Option<PathBuf> {
+    // Also where a short PATH does not lead: it is the engine that wants it, not the agent.
+    let usual = ["/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
+    let named = search_path.split(':').filter(|dir| dir.starts_with('/'));
+    named.chain(usual).map(|dir| Path::new(dir).join("bwrap")).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_system_comes_with_its_own_remedy() {
+        assert!(fix_for("bwrap: No permissions to create new namespace").contains("userns"));
+        assert!(fix_for("bwrap: Can't mount proc on /newroot/proc: Operation not permitted").contains("container"));
+    }
+}

@@ -1,0 +1,169 @@
+//! The way into a sandbox: bubblewrap is started by the shim, and starts this program again as the reaper inside.
+//!
+//! ```text
+//! shim ──▶ bwrap ──▶ reaper (process 1 inside) ──▶ agent
+//! ```
+//!
+//! The reaper is the same as without a sandbox, speaks over the same socket and starts the agent in the same way, so
+//! that exit statuses, reasons of failed starts and the end of the tree are those of the agent and not of a program in
+//! between. Invariants: nothing of the shim but the descriptors named here gets inside; the agent cannot look into the
+//! reaper or change it, and it finds the system call filter in place.
+
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
+use serde::{Deserialize, Serialize};
+use windlass_core::command::CommandSpec;
+
+use super::exec::Prepared;
+use super::reaper::Reaper;
+use crate::sandbox::{Backend, SandboxPolicy, bwrap_arguments, restrict};
+use crate::spec::Containment;
+use crate::sys::{self, Forked, StringArray};
+
+/// The word behind the shim's own arguments that means this.
+const WORD: &str = "inside";
+
+/// What the reaper inside is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Inside {
+    command: CommandSpec,
+    stdio: [RawFd; 3],
+    report: RawFd,
+    socket: RawFd,
+}
+
+/// Bubblewrap, started.
+#[derive(Debug)]
+pub(super) struct Wrapped {
+    pub(super) pid: i32,
+    /// What it said about itself.
+    errors: File,
+}
+
+impl Wrapped {
+    /// Why it did not come to its reaper.
+    pub(super) fn complaint(&mut self) -> String {
+        let mut text = String::new();
+        let read = self.errors.rewind().and_then(|()| (&self.errors).take(4096).read_to_string(&mut text));
+        match (read, text.lines().next()) {
+            (Ok(_), Some(line)) => line.trim().to_owned(),
+            _ => "it ended without a word".to_owned(),
+        }
+    }
+}
+
+/// In the shim: starts bubblewrap with the reaper of this command inside.
+pub(super) fn start(
+    policy: &SandboxPolicy,
+    command: &CommandSpec,
+    stdio: [RawFd; 3],
+    report: BorrowedFd<'_>,
+    socket: BorrowedFd<'_>,
+) -> io::Result<Wrapped> {
+    let Backend::Bubblewrap { program } = &policy.backend else { return Err(io::ErrorKind::Unsupported.into()) };
+    let inside = Inside { command: command.clone(), stdio, report: report.as_raw_fd(), socket: socket.as_raw_fd() };
+    let mut orders = memory("windlass-orders")?;
+    orders.write_all(&serde_json::to_vec(&inside)?)?;
+    orders.rewind()?;
+    let errors = memory("windlass-errors")?;
+    // By its descriptor, because the sandbox may hide the directory it lies in.
+    let own = File::open("/proc/self/exe")?;
+    let args = arguments(program, policy, own.as_raw_fd(), orders.as_raw_fd())?;
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    let program = CString::new(program.as_os_str().as_bytes())?;
+    let nothing = StringArray::new(Vec::new());
+    let [stdin, stdout, stderr] = stdio.map(sys::borrowed);
+    match sys::fork()? {
+        Forked::Parent { child } => Ok(Wrapped { pid: child, errors }),
+        Forked::Child => {
+            let kept = [stdin, stdout, stderr, report, socket, orders.as_fd(), own.as_fd()];
+            let error = become_wrapper(&kept, null.as_fd(), errors.as_fd(), || sys::execute(&program, &args, &nothing));
+            let _ = (&errors).write_all(format!("{}: {error}", program.to_string_lossy()).as_bytes());
+            sys::exit_now(127)
+        }
+    }
+}
+
+fn arguments(program: &Path, policy: &SandboxPolicy, own: RawFd, orders: RawFd) -> io::Result<StringArray> {
+    let mut words: Vec<OsString> = vec![program.as_os_str().to_owned()];
+    words.extend(bwrap_arguments(policy, rustix::process::geteuid().is_root()));
+    words.push(format!("/proc/self/fd/{own}").into());
+    words.extend(std::env::args_os().skip(1));
+    words.extend([WORD.into(), orders.to_string().into()]);
+    let words: Result<Vec<_>, _> = words.into_iter().map(|word| CString::new(word.into_vec())).collect();
+    Ok(StringArray::new(words?))
+}
+
+/// The last steps before bubblewrap takes over; returns only why it did not.
+fn become_wrapper(
+    kept: &[BorrowedFd<'_>],
+    null: BorrowedFd<'_>,
+    errors: BorrowedFd<'_>,
+    execute: impl FnOnce() -> io::Error,
+) -> io::Error {
+    let prepare = || -> io::Result<()> {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        for fd in kept {
+            fcntl_setfd(fd, FdFlags::empty())?;
+        }
+        // The control pipe and the status pipe are the shim's alone.
+        for (fd, onto) in [(null, 0), (null, 1), (errors, 2)] {
+            sys::duplicate_onto(fd.as_raw_fd(), onto)?;
+        }
+        Ok(())
+    };
+    match prepare() {
+        Ok(()) => execute(),
+        Err(error) => error,
+    }
+}
+
+fn memory(name: &str) -> io::Result<File> {
+    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
+}
+
+/// The descriptor with the orders, if this process is to be the reaper inside.
+pub(super) fn orders() -> Option<RawFd> {
+    let mut args = std::env::args_os().skip(1).rev();
+    let number = args.next()?;
+    (args.next()? == WORD).then(|| number.to_str()?.parse().ok()).flatten()
+}
+
+/// The reaper inside. What goes wrong before it can speak is said on standard error, which the shim reads.
+pub(super) fn main(orders: RawFd) -> ! {
+    let error = match settle(orders) {
+        Ok((inside, prepared)) => Reaper {
+            containment: Containment::PidNamespace,
+            inside: true,
+            command: &prepared,
+            socket: sys::borrowed(inside.socket),
+            stdio: inside.stdio,
+            report: sys::borrowed(inside.report),
+            maps: None,
+        }
+        .run(),
+        Err(error) => error,
+    };
+    let _ = io::stderr().write_all(format!("the sandbox cannot be entered: {error}\n").as_bytes());
+    sys::exit_now(1)
+}
+
+fn settle(orders: RawFd) -> io::Result<(Inside, Prepared)> {
+    let _ = rustix::thread::set_name(c"windlass-reaper");
+    let mut text = Vec::new();
+    let orders: OwnedFd = sys::borrowed(orders).try_clone_to_owned()?;
+    File::from(orders).read_to_end(&mut text)?;
+    let inside: Inside = serde_json::from_slice(&text)?;
+    // Or the agent, which is the same user, could trace it and reach the shim's socket.
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    restrict()?;
+    let prepared = Prepared::new(&inside.command).map_err(io::Error::other)?;
+    Ok((inside, prepared))
+}
