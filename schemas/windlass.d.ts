@@ -25,6 +25,8 @@ export interface WindlassSettings {
   copy?: Array<string>;
   /** How long a loop may take in all, also in the middle of a turn. Default: no limit. */
   duration?: string;
+  /** Variables of your environment that agents, gates and other commands get beside the ordinary ones such as PATH and HOME: names, or beginnings such as AWS_*. Default: none. */
+  env_pass?: Array<string>;
   /** Who takes over, in this order, when the agent or its model fails for good: agents, or agent:model. Default: none. */
   fallbacks?: Array<string>;
   /** The word that ends the prompt of a turn that goes on in the agent's session. Default: the word for 'continue' in the language. */
@@ -137,8 +139,10 @@ export interface AgentProfile {
   denied_tools?: Array<string>;
   /** How people call it */
   display_name?: string;
-  /** Environment variables on top of your own */
+  /** Environment variables with their values */
   env?: Record<string, string>;
+  /** Variables of your environment that this agent gets beside its own credentials, as in the setting env_pass */
+  env_pass?: Array<string>;
   loop_enabled?: CopilotLoopConfig["loop_enabled"];
   max_iterations?: CopilotLoopConfig["max_iterations"];
   /** MCP servers for the loop's sessions, by name, beside the agent's own */

@@ -42,7 +42,7 @@ use serde_json::{Map, Value};
 pub use command::check_patterns;
 pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
 pub use prices::{Prices, prices_as_of};
-pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, version_in};
+pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, own_variables, version_in};
 pub use takeover::takeover;
 
 /// One turn to be started.

@@ -19,6 +19,8 @@ pub struct KnownAgent {
     pub login: &'static str,
     /// Environment variables that log in without a person.
     pub key_variables: &'static [&'static str],
+    /// What it is configured and logged in with, as names or beginnings of names with a `*`: nobody else gets these.
+    pub own_variables: &'static [&'static str],
     /// Its package in the npm registry.
     pub npm_package: &'static str,
     /// Its usage is known while the turn runs, so that a budget can end it; otherwise before the next turn.
@@ -49,6 +51,20 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         known_good: ("2.1.325", "2.2.0"),
         login: "claude auth login",
         key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+        own_variables: &[
+            "ANTHROPIC_*",
+            "CLAUDE_*",
+            "API_TIMEOUT_MS",
+            "BASH_DEFAULT_TIMEOUT_MS",
+            "BASH_MAX_TIMEOUT_MS",
+            "BASH_MAX_OUTPUT_LENGTH",
+            "MAX_THINKING_TOKENS",
+            "MAX_MCP_OUTPUT_TOKENS",
+            "MCP_TIMEOUT",
+            "MCP_TOOL_TIMEOUT",
+            "DISABLE_*",
+            "IS_SANDBOX",
+        ],
         npm_package: "@anthropic-ai/claude-code",
         streams_usage: true,
         names_cost: true,
@@ -64,6 +80,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         known_good: ("0.166.0", "0.167.0"),
         login: "codex login",
         key_variables: &["CODEX_API_KEY"],
+        own_variables: &["CODEX_*", "OPENAI_*"],
         npm_package: "@openai/codex",
         streams_usage: false,
         names_cost: false,
@@ -79,6 +96,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         known_good: ("1.0.102", "1.1.0"),
         login: "copilot login",
         key_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
+        own_variables: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
         npm_package: "@github/copilot",
         streams_usage: false,
         names_cost: false,
@@ -94,6 +112,15 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         known_good: ("0.61.0", "0.62.0"),
         login: "gemini",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        own_variables: &[
+            "GEMINI_*",
+            "GOOGLE_API_KEY",
+            "GOOGLE_GEMINI_*",
+            "GOOGLE_GENAI_*",
+            "GOOGLE_CLOUD_PROJECT",
+            "GOOGLE_CLOUD_LOCATION",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+        ],
         npm_package: "@google/gemini-cli",
         streams_usage: false,
         names_cost: false,
@@ -110,6 +137,18 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         login: "opencode auth login",
         // Each provider has its own.
         key_variables: &[],
+        own_variables: &[
+            "OPENCODE_*",
+            "ANTHROPIC_*",
+            "OPENAI_*",
+            "OPENROUTER_API_KEY",
+            "GEMINI_API_KEY",
+            "GOOGLE_GENERATIVE_AI_API_KEY",
+            "GROQ_API_KEY",
+            "XAI_API_KEY",
+            "DEEPSEEK_API_KEY",
+            "MISTRAL_API_KEY",
+        ],
         npm_package: "opencode-ai",
         streams_usage: true,
         names_cost: true,
@@ -125,6 +164,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         known_good: ("0.24.4", "0.25.0"),
         login: "qwen",
         key_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
+        own_variables: &["QWEN_*", "OPENAI_*", "DASHSCOPE_*"],
         npm_package: "@qwen-code/qwen-code",
         streams_usage: true,
         names_cost: false,
@@ -153,6 +193,17 @@ impl KnownAgent {
             VersionFit::Newer
         })
     }
+}
+
+/// The variables of the user's environment that an agent is configured and logged in with. A program that speaks ACP,
+/// or is described by its profile alone, is known by its name: `gemini --acp`, `codex-acp`.
+pub fn own_variables(profile: &AgentProfile) -> &'static [&'static str] {
+    let program = profile.command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program));
+    let is_named = |known: &&KnownAgent| {
+        program.strip_prefix(known.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    let known = KnownAgent::of(profile.adapter()).or_else(|| KNOWN_AGENTS.iter().find(is_named));
+    known.map_or(&[], |known| known.own_variables)
 }
 
 /// The version in what a program prints, such as `codex-cli 0.166.0` or `2.1.325 (Claude Code)`.
@@ -206,6 +257,30 @@ mod tests {
         for known in KNOWN_AGENTS {
             assert_eq!(known.takes_mcp_servers, crate::takes(known.adapter, "mcp_servers"), "{}", known.name);
         }
+    }
+
+    #[test]
+    fn an_agent_gets_its_own_credentials_and_not_those_of_another() {
+        let passed = |profile: &AgentProfile, name| {
+            windlass_core::environment::passes(name, own_variables(profile).iter().copied())
+        };
+        for known in KNOWN_AGENTS {
+            let profile = &built_in_profiles()[known.name];
+            for key in known.key_variables {
+                assert!(passed(profile, key), "{}: {key}", known.name);
+            }
+            assert!(!passed(profile, "AWS_SECRET_ACCESS_KEY") && !passed(profile, "DATABASE_URL"), "{}", known.name);
+        }
+        assert!(!passed(&built_in_profiles()["claude"], "OPENAI_API_KEY"));
+        let acp = |program: &str| AgentProfile {
+            adapter: Some(AdapterKind::Acp),
+            command: vec![program.to_owned()],
+            ..AgentProfile::default()
+        };
+        assert!(passed(&acp("/opt/bin/codex-acp"), "CODEX_API_KEY"));
+        assert!(passed(&acp("gemini"), "GEMINI_API_KEY"));
+        assert!(!passed(&acp("claudette"), "ANTHROPIC_API_KEY"));
+        assert!(own_variables(&AgentProfile::of_command(vec!["./my-agent.sh".into()])).is_empty());
     }
 
     #[test]

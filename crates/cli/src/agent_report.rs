@@ -11,6 +11,7 @@ use windlass_core::duration::human;
 use windlass_core::spec::AgentChoice;
 use windlass_engine::call::{self, Answer, Call, Called};
 use windlass_engine::config::Options;
+use windlass_engine::environment::for_agent;
 use windlass_supervise::Launcher;
 
 use crate::args::AgentsArgs;
@@ -139,6 +140,7 @@ impl AgentReport {
 pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<AgentReport>, Failure> {
     let project = context.project_if_any().await;
     let settings = context.settings(project.as_deref(), Options::default())?;
+    let named = settings.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
     let mut reports = Vec::new();
     let mut calls = tokio::task::JoinSet::new();
     for (name, agent) in &settings.agents {
@@ -155,9 +157,10 @@ pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<A
                 *program = path.to_string_lossy().into_owned();
             }
             let call = Call {
+                // As in a loop, so that what is missing there is missing here.
+                env: for_agent(&context.env.texts(), named, &profile),
                 agent: AgentChoice { name: name.clone(), profile },
                 launcher: Launcher::current()?,
-                env: context.env.texts(),
                 own_program: std::env::current_exe()?,
                 timeout,
             };

@@ -45,7 +45,10 @@ impl Follower {
         let reader = if json || !live { reader } else { reader.at_most_behind(MOST_BEHIND) };
         Ok(Self {
             reader,
-            renderer: (!json).then(|| Renderer::new(Style::for_stdout())),
+            renderer: (!json).then(|| {
+                let renderer = Renderer::new(Style::for_stdout());
+                if live { renderer.in_environment(engine.env.clone()) } else { renderer }
+            }),
             status: StatusLine::new(!json && live),
             only: Only::default(),
             closed: false,

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
+use windlass_core::environment::looks_secret;
 use windlass_engine::config::Options;
+use windlass_engine::environment::withheld;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 
 use crate::agent_report;
@@ -29,6 +31,7 @@ pub async fn doctor(context: &Context, args: &AgentsArgs) -> Result<Exit, Failur
     let mut findings = vec![git(context).await, data(context).await];
     findings.push(project(context).await);
     findings.push(settings(context).await);
+    findings.extend(environment(context).await);
     findings.extend(containment());
     findings.extend(agents_found(context, args).await);
     let broken = findings.iter().any(|finding| finding.state == "problem");
@@ -113,6 +116,25 @@ async fn settings(context: &Context) -> Finding {
         Ok(settings) => warning("settings", settings.warnings.join("; "), "see `windlass config show`"),
         Err(failure) => problem("settings", failure.message, failure.hint),
     }
+}
+
+/// What of this environment agents and gates do not get.
+async fn environment(context: &Context) -> Option<Finding> {
+    const NAMED: usize = 12;
+    let root = context.project_if_any().await;
+    let settings = context.settings(root.as_deref(), Options::default()).ok()?;
+    let named = settings.env_pass.value.map(|names| names.get().to_vec()).unwrap_or_default();
+    let (all, withheld) = (context.env.texts(), withheld(&context.env.texts(), &named));
+    if withheld.is_empty() {
+        return Some(ok("environment", "agents and gates get all of it"));
+    }
+    let (secret, other): (Vec<_>, Vec<_>) = withheld.iter().partition(|name| looks_secret(name));
+    let shown: Vec<&str> = secret.into_iter().chain(other).take(NAMED).map(String::as_str).collect();
+    let more = if withheld.len() > NAMED { ", …" } else { "" };
+    let detail =
+        format!("{} of {} variables are withheld from gates: {}{more}", withheld.len(), all.len(), shown.join(", "));
+    let fix = "nothing, unless one is needed: env_pass = [\"NAME\"] in the settings, or --env-pass NAME";
+    Some(Finding { what: "environment", state: "ok", detail, fix: Some(fix.into()) })
 }
 
 /// The ladder of ways to end an agent whole; the first that works is used.

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod command;
 pub mod commit_message;
 pub mod duration;
+pub mod environment;
 pub mod findings;
 pub mod ids;
 pub mod machine;

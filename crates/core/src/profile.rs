@@ -29,7 +29,11 @@ pub struct AgentProfile {
     /// Arguments for a turn that resumes the agent's session; `{session}` stands for its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resume_args: Vec<String>,
-    /// Environment on top of the engine's own.
+    /// Variables of the engine's environment that the agent gets besides the ordinary ones and its own credentials:
+    /// names, or beginnings of names with a `*` behind them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_pass: Vec<String>,
+    /// Environment on top of what it is given of the engine's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// How standard output is read; `text` if unset.
@@ -184,6 +188,7 @@ impl AgentProfile {
             command: pick_list(&self.command, &over.command),
             args: pick_list(&self.args, &over.args),
             resume_args: pick_list(&self.resume_args, &over.resume_args),
+            env_pass: pick_list(&self.env_pass, &over.env_pass),
             env: pick_map(&self.env, &over.env),
             output: pick(&self.output, &over.output),
             session_pattern: pick(&self.session_pattern, &over.session_pattern),

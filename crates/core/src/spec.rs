@@ -34,6 +34,10 @@ pub struct LoopSpec {
     /// Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
     #[serde(default)]
     pub protect: Vec<String>,
+    /// Variables of the engine's environment that agents and commands get besides the ordinary ones: names, or
+    /// beginnings of names with a `*` behind them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_pass: Vec<String>,
     #[serde(default)]
     pub summariser: SummariserSettings,
     #[serde(default)]

@@ -66,7 +66,7 @@ pub struct Engine {
     pub clock: Arc<dyn Clock>,
     pub launcher: Launcher,
     pub workspaces: Workspaces,
-    /// The environment that agents and gates start from.
+    /// The process's own environment; `environment` says what agents and gates get of it.
     pub env: BTreeMap<String, String>,
     /// What `{self}` in a profile stands for.
     pub own_program: PathBuf,
@@ -400,21 +400,6 @@ impl Engine {
                 && path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
         };
         self.env.get("SHELL").filter(runs).map_or("/bin/sh".into(), Clone::clone)
-    }
-
-    pub(crate) fn agent_environment(&self, state: &LoopState, turn: Option<TurnKey>) -> BTreeMap<String, String> {
-        let mut env = self.env.clone();
-        // What points git elsewhere, and what configures this very program, is not the agent's.
-        env.retain(|name, _| {
-            !matches!(name.as_str(), "GIT_DIR" | "GIT_WORK_TREE" | "GIT_INDEX_FILE" | "WINDLASS_TEST_FAULT")
-        });
-        env.insert("WINDLASS_LOOP".into(), state.name.clone());
-        if let Some(turn) = turn {
-            env.insert("WINDLASS_TURN".into(), state.turn_id(turn));
-        }
-        // Or the agent's `git status` takes the index lock just when a checkpoint wants it.
-        env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
-        env
     }
 }
 

@@ -12,6 +12,7 @@ mod creating;
 pub mod data;
 pub mod driver;
 pub mod engine;
+pub mod environment;
 mod exchange;
 pub mod faults;
 pub mod feed;

@@ -226,6 +226,7 @@ fn spec(registration: Registration) -> LoopSpec {
             baseline: false,
         },
         protect: Vec::new(),
+        env_pass: Vec::new(),
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),

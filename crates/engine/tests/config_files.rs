@@ -81,6 +81,7 @@ branch = \"work/{name}\"
 in_place = true
 setup = [\"npm ci\"]
 copy = [\".env\"]
+env_pass = [\"DATABASE_URL\", \"AWS_*\"]
 sandbox = \"off\"
 plan = \"plan.md\"
 plan_dirs = [\"docs\"]
@@ -207,6 +208,8 @@ fn a_value_that_cannot_be_says_why_and_where() {
         ("gates = [{ command = 1 }]", "'gates': item 1 of the list has a command that is not a text"),
         ("protect = [\"/etc/*\"]", "'protect': '/etc/*' is not a path inside the repository"),
         ("protect = [\":(top)x\"]", "'protect': ':(top)x' is not a path inside the repository"),
+        ("env_pass = [\"A B\"]", "'env_pass': 'A B' is not the name of an environment variable"),
+        ("env_pass = [\"*\"]", "'env_pass': '*' is not the name of an environment variable"),
         ("copy = [\"../x\"]", "'copy': '../x' is not a path inside the repository"),
         ("copy = [\".git/config\"]", "'copy': '.git/config' is not a path inside the repository"),
         ("setup = [\" \"]", "'setup': a command is blank"),

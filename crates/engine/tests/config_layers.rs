@@ -137,6 +137,7 @@ fn defaults_are_those_of_the_contract() {
         ("in_place", "false"),
         ("setup", "[]"),
         ("copy", "[]"),
+        ("env_pass", "[]"),
         ("sandbox", "\"auto\""),
         ("plan", "(the newest one in plan_dirs)"),
         ("plan_dirs", "[\".windlass/plans\",\".claude/plans\"]"),

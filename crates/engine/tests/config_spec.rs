@@ -78,6 +78,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
                 baseline: true,
             },
             protect: vec![],
+            env_pass: vec![],
             summariser: SummariserSettings::default(),
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),

@@ -276,6 +276,8 @@ fn environment(root: &Path, tag: &str) -> BTreeMap<OsString, OsString> {
     set("WINDLASS_HOME", root.join("data").as_os_str());
     set("WINDLASS_CONFIG", root.join("config/config.toml").as_os_str());
     set("WINDLASS_SANDBOX", "off".as_ref());
+    // By the setting that everybody has: agents and gates get no other variable.
+    set("WINDLASS_ENV_PASS", "WINDLASS_TEST_*".as_ref());
     set(TAG, tag.as_ref());
     env
 }

@@ -6,11 +6,11 @@ use clap::Args;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
-    BranchTemplate, Gates, Globs, Iterations, Millis, Options, Promise, Sandbox, Tokens, Usd, Wishes,
+    BranchTemplate, Gates, Globs, Iterations, Millis, Names, Options, Promise, Sandbox, Tokens, Usd, Wishes,
 };
 
 use super::goal::GoalSource;
-use super::values::{gate, glob, loop_name, not_blank, setting, word};
+use super::values::{gate, glob, loop_name, not_blank, setting, variable, word};
 
 /// Start a loop and follow it
 ///
@@ -64,6 +64,10 @@ pub struct RunArgs {
         help_heading = "Agent"
     )]
     summariser: Option<SummariserKind>,
+    /// A variable of your environment that agents and gates get beside the ordinary ones, such as DATABASE_URL or
+    /// AWS_*. Can be given many times
+    #[arg(long, value_name = "NAME", value_parser = variable, help_heading = "Agent")]
+    env_pass: Vec<String>,
     /// No sandbox is built in yet: auto means off, and says so [default: auto]
     #[arg(long, value_parser = word::<Sandbox>(&["auto", "off"]), help_heading = "Agent")]
     sandbox: Option<Sandbox>,
@@ -238,6 +242,9 @@ impl RunArgs {
             gate_timeout: self.gate_timeout,
             baseline: self.no_baseline.then_some(false),
             protect: (!self.protect.is_empty()).then(|| self.protect.clone()).and_then(|globs| Globs::new(globs).ok()),
+            env_pass: (!self.env_pass.is_empty())
+                .then(|| self.env_pass.clone())
+                .and_then(|names| Names::new(names).ok()),
             plan: self.plan.clone(),
             summariser: self.summariser,
             turn_timeout: self.turn_timeout,

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{Gates, Globs, UsageError, Value, ValueError};
+use windlass_engine::config::{Gates, Globs, Names, UsageError, Value, ValueError};
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
@@ -23,6 +23,11 @@ pub(super) fn gate(text: &str) -> Result<String, ValueError> {
 
 pub(super) fn glob(text: &str) -> Result<String, ValueError> {
     Globs::new(vec![text.to_owned()]).map(|_| text.to_owned())
+}
+
+/// The name of an environment variable, or the beginning of one with a `*`.
+pub(super) fn variable(text: &str) -> Result<String, ValueError> {
+    Names::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
 pub(super) fn not_blank(text: &str) -> Result<String, ValueError> {

@@ -1,5 +1,6 @@
 //! The feed in words: what the agent says, what it does, what the gates say.
 
+mod hints;
 mod review;
 
 use jiff::Timestamp;
@@ -10,11 +11,13 @@ use windlass_core::machine::{
     CheckpointReport, Event, GateReport, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep, Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
+use windlass_engine::environment::Variables;
 use windlass_engine::feed::{FeedBody, FeedItem};
 
 use crate::status::{clock_time, left};
 use crate::style::{Style, one_line, safe, short};
 
+use hints::Hints;
 pub use review::finding_line;
 
 /// Turns feed items into lines. It keeps the part of a line that has not ended yet.
@@ -24,13 +27,21 @@ pub struct Renderer {
     max_iterations: Option<u32>,
     pending: String,
     fresh_told: bool,
+    hints: Hints,
 }
 
 const LONGEST_LINE: usize = 4_000;
 
 impl Renderer {
     pub fn new(style: Style) -> Self {
-        Self { style, max_iterations: None, pending: String::new(), fresh_told: false }
+        Self { style, max_iterations: None, pending: String::new(), fresh_told: false, hints: Hints::default() }
+    }
+
+    /// For who runs the loop in this environment: a gate that may lack a part of it gets a hint.
+    #[must_use]
+    pub fn in_environment(mut self, env: Variables) -> Self {
+        self.hints = Hints::of(env);
+        self
     }
 
     /// The lines for an item, each with its end.
@@ -114,6 +125,7 @@ impl Renderer {
         let line = match event {
             Event::LoopCreated { spec, .. } => {
                 self.max_iterations = spec.limits.max_iterations;
+                self.hints.begin(&spec.env_pass);
                 return String::new();
             }
             Event::LoopOpened { by, raise } => {
@@ -168,14 +180,16 @@ impl Renderer {
                 Some(problem) => style.warn(&format!("  {}", one_line(problem, 300))),
                 None => style.dim(&format!("  summary: {}", one_line(&summary.summary, 300))),
             },
-            Event::GateEnded { gate, report } if gate.iteration == 0 => self.baseline(gate.attempt, report),
+            Event::GateEnded { gate, report } if gate.iteration == 0 => {
+                format!("{}{}", self.baseline(gate.attempt, report), self.hint(report))
+            }
             Event::GateEnded { gate, report } => {
                 let again = if gate.attempt > 1 {
                     style.dim(&format!("  run {} of a gate that is known to flip\n", gate.attempt))
                 } else {
                     String::new()
                 };
-                format!("{again}{}", self.gate(report))
+                format!("{again}{}{}", self.gate(report), self.hint(report))
             }
             Event::ClaimRefused { because, .. } => match because {
                 RefusedBecause::Gates { failing } => {
@@ -288,6 +302,11 @@ impl Renderer {
                 .warn(&format!("  ! {command} flips: it failed and passed on the same files, so it gets up to 3 runs")),
             (false, _) => style.warn(&format!("  ! {command} fails already, before the agent begins")),
         }
+    }
+
+    fn hint(&mut self, report: &GateReport) -> String {
+        let hint = self.hints.after(report);
+        hint.map_or(String::new(), |hint| self.style.dim(&format!("\n    hint: {hint}")))
     }
 
     fn gate(&self, report: &GateReport) -> String {

@@ -57,6 +57,7 @@ pub fn promise_loop() -> LoopSpec {
             baseline: false,
         },
         protect: Vec::new(),
+        env_pass: Vec::new(),
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
         follow_up: "continue".into(),

@@ -127,7 +127,7 @@ const PRICES: TableKind = TableKind {
 };
 
 /// Every field of a profile.
-pub const PROFILE_FIELDS: [ProfileField; 20] = [
+pub const PROFILE_FIELDS: [ProfileField; 21] = [
     ProfileField { name: "display_name", kind: FieldKind::Text, doc: "How people call it" },
     ProfileField {
         name: "adapter",
@@ -150,7 +150,12 @@ pub const PROFILE_FIELDS: [ProfileField; 20] = [
         kind: FieldKind::Texts,
         doc: "Arguments added to go on in a session; {session} stands for its id",
     },
-    ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables on top of your own" },
+    ProfileField {
+        name: "env_pass",
+        kind: FieldKind::Texts,
+        doc: "Variables of your environment that this agent gets beside its own credentials, as in the setting env_pass",
+    },
+    ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables with their values" },
     ProfileField {
         name: "output",
         kind: FieldKind::Output,

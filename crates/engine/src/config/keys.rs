@@ -10,7 +10,7 @@ use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
 use super::gates::Gates;
-use super::lists::{Commands, Files, Folders, Globs, Occasions, Wishes};
+use super::lists::{Commands, Files, Folders, Globs, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
 use super::value::{Promise, Value, ValueError};
@@ -280,6 +280,11 @@ settings! {
     copy: Files {
         env: "WINDLASS_COPY", flag: None, default: "none",
         doc: "Files of your checkout that git does not have and the work needs, such as .env; copied, never committed",
+    }
+    env_pass: Names {
+        env: "WINDLASS_ENV_PASS", flag: Some("--env-pass"), default: "none",
+        doc: "Variables of your environment that agents, gates and other commands get beside the ordinary ones such as \
+              PATH and HOME: names, or beginnings such as AWS_*",
     }
     sandbox: Sandbox {
         env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",

@@ -73,6 +73,13 @@ list!(
     "[\".env\"]"
 );
 list!(
+    /// Environment variables, by their names or the beginnings of them.
+    Names,
+    check_name,
+    "a list of names",
+    "[\"DATABASE_URL\", \"AWS_*\"]"
+);
+list!(
     /// Agents as people name them.
     Wishes,
     check_wish,
@@ -139,6 +146,18 @@ fn check_glob(text: &str) -> Result<(), ValueError> {
         return Err(ValueError::new(format!("'{}' is not a path inside the repository", text.escape_debug()), HINT));
     }
     Ok(())
+}
+
+fn check_name(text: &str) -> Result<(), ValueError> {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Ok(());
+    }
+    let hint = match text {
+        "*" => "name the variables: a secret that is handed on without need can be printed, committed or sent away",
+        _ => "write a name such as DATABASE_URL, or a beginning such as AWS_*",
+    };
+    Err(ValueError::new(format!("'{}' is not the name of an environment variable", text.escape_debug()), hint))
 }
 
 fn check_file(text: &str) -> Result<(), ValueError> {

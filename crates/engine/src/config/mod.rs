@@ -41,7 +41,7 @@ pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
 pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, Options, Settings};
-pub use lists::{Commands, Files, Folders, Globs, Occasions, Wishes};
+pub use lists::{Commands, Files, Folders, Globs, Names, Occasions, Wishes};
 pub use nearest::nearest;
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
@@ -122,6 +122,7 @@ fn defaults(recipe: &str) -> Options {
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),
         protect: Some(Globs::default()),
+        env_pass: Some(Names::default()),
         setup: Some(Commands::default()),
         copy: Some(Files::default()),
         plan_dirs: Some(Folders::of_known(&PLAN_DIRS)),

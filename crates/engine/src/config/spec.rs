@@ -123,6 +123,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             max_stalls: recipe.time.max_stalls,
         },
         workspace: workspace(settings, run),
+        env_pass: settings.env_pass.value.as_ref().map(|names| names.get().to_vec()).unwrap_or_default(),
         protect: settings.protect.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
         summing_up: review::summing_up(settings, run)?,
         summariser: summariser(settings)?,

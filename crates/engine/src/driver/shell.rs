@@ -42,7 +42,7 @@ pub(super) async fn run(
         command: CommandSpec {
             program: engine.shell(),
             args: vec!["-c".to_owned(), command.to_owned()],
-            env: engine.agent_environment(state, None),
+            env: engine.command_environment(state),
             cwd: dir.to_owned(),
             stdin: Stdin::Null,
         },

@@ -160,7 +160,7 @@ fn shim(
         prompt_file: files.prompt(),
         session: None,
         cwd: scratch.to_owned(),
-        env: engine.agent_environment(state, Some(turn)),
+        env: engine.agent_environment(state, turn),
         own_program: engine.own_program.clone(),
     };
     let facts = LaunchFacts {

@@ -129,7 +129,7 @@ impl Job<'_> {
     }
 
     fn request(&self) -> TurnRequest<'_> {
-        let mut env = self.engine.agent_environment(self.state, Some(self.turn));
+        let mut env = self.engine.agent_environment(self.state, self.turn);
         if self.keeps() {
             env.insert(live::TAG.into(), live::tag(self.state, self.turn.role));
         }

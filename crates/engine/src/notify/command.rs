@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 use super::message::Message;
 use super::settings::NotifySettings;
 use crate::engine::Engine;
+use crate::environment::for_commands;
 
 const LONGEST_RUN: Duration = Duration::from_secs(30);
 /// Of what it says on its standard error.
@@ -18,8 +19,8 @@ const LONGEST_WORDS: u64 = 8 * 1024;
 pub(super) async fn run(engine: &Engine, settings: &NotifySettings, message: &Message) -> Result<(), String> {
     let Some(line) = &settings.command else { return Ok(()) };
     let mut command = Command::new(engine.shell());
-    command.arg("-c").arg(line).env_clear().envs(&engine.env);
-    command.env("WINDLASS_EVENT", message.event).env("WINDLASS_LOOP", &message.name).env_remove("WINDLASS_TURN");
+    command.arg("-c").arg(line).env_clear().envs(for_commands(&engine.env, &settings.env_pass));
+    command.env("WINDLASS_EVENT", message.event).env("WINDLASS_LOOP", &message.name);
     run_to_end(command, message.body.as_bytes()).await
 }
 

@@ -13,6 +13,7 @@ pub(super) struct NotifySettings {
     pub(super) command: Option<String>,
     pub(super) webhook: Option<String>,
     pub(super) webhook_secret_env: Option<String>,
+    pub(super) env_pass: Vec<String>,
     pub(super) desktop: bool,
     pub(super) on: Vec<Occasion>,
 }
@@ -40,6 +41,7 @@ pub(super) fn read(engine: &Engine, state: &LoopState) -> Result<Option<NotifySe
         command: settings.notify_command.value,
         webhook: settings.notify_webhook.value,
         webhook_secret_env: settings.notify_webhook_secret_env.value,
+        env_pass: settings.env_pass.value.map(|names| names.get().to_vec()).unwrap_or_default(),
         desktop: settings.notify_desktop.value.unwrap_or(false),
         on,
     };

@@ -1,0 +1,56 @@
+//! A word to who runs the loop, where a gate may have failed for want of a variable that is withheld from it.
+
+use windlass_core::machine::GateReport;
+use windlass_engine::environment::{Variables, withheld};
+
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    env: Variables,
+    withheld: Vec<String>,
+    told: bool,
+}
+
+impl Hints {
+    pub(super) fn of(env: Variables) -> Self {
+        Self { env, ..Self::default() }
+    }
+
+    /// The loop hands these variables on.
+    pub(super) fn begin(&mut self, env_pass: &[String]) {
+        self.withheld = withheld(&self.env, env_pass);
+    }
+
+    /// Said once, at the first failure: by name where the gate itself names what it misses.
+    pub(super) fn after(&mut self, report: &GateReport) -> Option<String> {
+        if report.verdict.passed() || self.told || self.withheld.is_empty() {
+            return None;
+        }
+        self.told = true;
+        let missed = self.withheld.iter().find(|name| names(&report.output_tail, name));
+        Some(match missed {
+            Some(name) => format!("{name} is withheld from gates; --env-pass {name} hands it on"),
+            None => format!(
+                "{} of your variables are withheld from gates (windlass doctor lists them); --env-pass NAME hands one on",
+                self.withheld.len()
+            ),
+        })
+    }
+}
+
+/// Whether a text has this name as a word of its own.
+fn names(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name).any(|(at, _)| !text[..at].ends_with(part) && !text[at + name.len()..].starts_with(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_word_of_its_own() {
+        assert!(names("error: DATABASE_URL must be set", "DATABASE_URL"));
+        assert!(!names("TEST_DATABASE_URL is set", "DATABASE_URL"));
+        assert!(!names("DATABASE_URLS", "DATABASE_URL"));
+    }
+}

@@ -1,0 +1,62 @@
+//! The environment that the programs of a loop get: of the engine's own only what is ordinary and what was named.
+
+use std::collections::BTreeMap;
+
+use windlass_core::environment::passes;
+use windlass_core::ids::TurnKey;
+use windlass_core::machine::LoopState;
+use windlass_core::profile::AgentProfile;
+
+use crate::engine::Engine;
+
+pub type Variables = BTreeMap<String, String>;
+
+/// What gates and other commands of the user's get.
+pub fn for_commands(all: &Variables, named: &[String]) -> Variables {
+    pick(all, &named.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// What an agent gets: also its own credentials, and what its profile names.
+pub fn for_agent(all: &Variables, named: &[String], profile: &AgentProfile) -> Variables {
+    let own = windlass_agents::own_variables(profile);
+    let named = named.iter().chain(&profile.env_pass).map(String::as_str);
+    pick(all, &named.chain(own.iter().copied()).collect::<Vec<_>>())
+}
+
+/// The variables that gates do not get.
+pub fn withheld(all: &Variables, named: &[String]) -> Vec<String> {
+    // What the shell keeps for itself, and what sets up this very program, is missed by nobody.
+    const OWN: [&str; 5] = ["PWD", "OLDPWD", "SHLVL", "_", "GIT_OPTIONAL_LOCKS"];
+    let missed = |name: &&String| !OWN.contains(&name.as_str()) && !name.starts_with("WINDLASS_");
+    let withheld = |name: &&String| !passes(name, named.iter().map(String::as_str));
+    all.keys().filter(missed).filter(withheld).cloned().collect()
+}
+
+fn pick(all: &Variables, named: &[&str]) -> Variables {
+    let picked = all.iter().filter(|(name, _)| passes(name, named.iter().copied()));
+    picked.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+impl Engine {
+    pub(crate) fn command_environment(&self, state: &LoopState) -> Variables {
+        tagged(for_commands(&self.env, &state.spec.env_pass), state)
+    }
+
+    pub(crate) fn agent_environment(&self, state: &LoopState, turn: TurnKey) -> Variables {
+        let profile = &state.agent(turn.role).profile;
+        let mut env = tagged(for_agent(&self.env, &state.spec.env_pass, profile), state);
+        env.insert("WINDLASS_TURN".into(), state.turn_id(turn));
+        env
+    }
+}
+
+fn tagged(mut env: Variables, state: &LoopState) -> Variables {
+    // What points git elsewhere is nobody's to hand on, and a fault is for the engine alone.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "WINDLASS_TEST_FAULT"] {
+        env.remove(name);
+    }
+    env.insert("WINDLASS_LOOP".into(), state.name.clone());
+    // Or the agent's `git status` takes the index lock just when a checkpoint wants it.
+    env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
+    env
+}
