@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-use rustix::process::{Pid, getpgid};
 use windlass_testkit::script::{Leave, LeaveKind};
 use windlass_testkit::{ScriptedAgent, Stream, TAG, World, alive, processes_with_env, scripted_agent};
 
@@ -19,10 +18,6 @@ fn play(world: &World, agent: &ScriptedAgent) -> u32 {
     running.pid()
 }
 
-fn pid_of(raw: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(raw).expect("a pid"))
-}
-
 /// The field of a process' stat line that stands `after` the one with its state.
 fn stat_field(pid: u32, after: usize) -> u32 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is alive");
@@ -34,7 +29,12 @@ fn parent_of(pid: u32) -> u32 {
     stat_field(pid, 1)
 }
 
-/// Zero where the session began outside of the pid namespace or with init: `getsid` of rustix takes no zero.
+// Zero where group or session began outside of the pid namespace or with init: the functions of rustix take no zero.
+
+fn group_of(pid: u32) -> u32 {
+    stat_field(pid, 2)
+}
+
 fn session_of(pid: u32) -> u32 {
     stat_field(pid, 3)
 }
@@ -59,12 +59,12 @@ fn a_background_child_holds_stdout_after_the_agent_has_gone() {
 fn a_double_forked_child_has_lost_its_parent_but_not_its_group() {
     let world = World::new();
     let agent = leaving(&world, r#"kind = "double_fork""#);
-    let own_group = getpgid(None).expect("a group");
+    let own_group = group_of(std::process::id());
     let ended = play(&world, &agent);
     let left = agent.pids()[0].process;
     assert!(left.alive());
     assert_ne!(parent_of(left.pid), ended);
-    assert_eq!(getpgid(pid_of(left.pid)), Ok(own_group));
+    assert_eq!(group_of(left.pid), own_group);
 }
 
 #[test]
