@@ -13,6 +13,7 @@ use windlass_engine::workspace::Workspaces;
 use windlass_supervise::Launcher;
 
 use crate::failure::Failure;
+use crate::mcp::ToolsOfTurns;
 
 #[derive(Debug)]
 pub struct Context {
@@ -83,7 +84,7 @@ impl Context {
 
     fn engine_on(&self, store: SqliteStore) -> Result<Arc<Engine>, Failure> {
         let own_program = std::env::current_exe()?;
-        Ok(Arc::new(Engine::new(
+        let engine = Engine::new(
             Arc::new(store),
             self.data(),
             Arc::new(SystemClock),
@@ -91,7 +92,9 @@ impl Context {
             self.workspaces()?,
             self.agent_env(),
             own_program,
-        )))
+        );
+        engine.offer_tools(Arc::new(ToolsOfTurns));
+        Ok(Arc::new(engine))
     }
 
     fn agent_env(&self) -> BTreeMap<String, String> {

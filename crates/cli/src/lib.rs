@@ -41,6 +41,9 @@ pub fn main() -> ExitCode {
     if let Command::DemoAgent = cli.command {
         return demo::agent();
     }
+    if let (Command::Mcp(_), Some(socket)) = (&cli.command, mcp::socket()) {
+        return ended(mcp::relay(&socket));
+    }
     listen();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
@@ -52,6 +55,10 @@ pub fn main() -> ExitCode {
         }
         Err(error) => Err(error.into()),
     };
+    ended(result)
+}
+
+fn ended(result: Result<Exit, Failure>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => {
@@ -109,7 +116,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(args) => agent_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
         Command::Serve(args) => serve::serve(&context, args).await,
-        Command::Mcp(args) => mcp::serve(context, args).await,
+        Command::Mcp(_) => mcp::serve(context).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(&context, report).await,
             ConfigCommand::Path(report) => machine_report::config_path(&context, report).await,

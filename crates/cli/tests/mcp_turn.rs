@@ -1,4 +1,4 @@
-//! `windlass mcp --loop --turn`: the tools of a turn, against real loops.
+//! `windlass mcp` in a turn: its tools, served by the driver of a real loop.
 
 mod support;
 #[path = "support/tools.rs"]
@@ -6,9 +6,9 @@ mod tools;
 
 use serde_json::{Value, json};
 use support::*;
-use windlass_testkit::{HUNG, Mcp, World, watch};
+use windlass_testkit::{Mcp, World};
 
-use tools::{start, tools_of, tools_of_role, waiting_agent, working_agent};
+use tools::{mcp_of, socket_of, start, tools_of, waiting_agent, working_agent};
 
 fn bug(line: u32) -> Value {
     json!({ "file": "out.txt", "line": line, "severity": "bug", "description": "The line says nothing." })
@@ -24,7 +24,7 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     let running = start(&world, "audited", &coder, &auditor, &["--plan", "plan.md"]);
 
     auditor.wait_touched("there-1");
-    let mut tools = tools_of(&world, "1.auditor.1");
+    let mut tools = tools_of(&world, "auditor");
     let all = ["ask", "plan-adjust", "review-delete", "review-read", "review-write", "section-read", "verdict"];
     assert_eq!(tools.tools(), all);
     assert_eq!(tools.call("review-read", &json!({})).json()["findings"], json!([]));
@@ -42,7 +42,7 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     auditor.open_gate("go-1");
 
     auditor.wait_touched("there-2");
-    let mut tools = tools_of(&world, "2.auditor.1");
+    let mut tools = tools_of(&world, "auditor");
     let found = tools.call("review-read", &json!({ "search": "SAYS nothing" })).json();
     assert_eq!(found["findings"][0]["place"], "out.txt:1");
     assert_eq!(found["findings"][0]["open_in_audits"], 1);
@@ -60,7 +60,7 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     auditor.open_gate("go-2");
 
     auditor.wait_touched("there-3");
-    let mut tools = tools_of(&world, "3.auditor.1");
+    let mut tools = tools_of(&world, "auditor");
     let plan = tools.call("section-read", &json!({})).json();
     assert_eq!(plan["sections"][0]["status"], "done");
     assert_eq!(plan["sections"][0]["summary"]["done"], json!(["the line"]));
@@ -69,7 +69,7 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     auditor.open_gate("go-3");
 
     auditor.wait_touched("there-4");
-    let mut tools = tools_of(&world, "3.auditor.2");
+    let mut tools = tools_of(&world, "auditor");
     let nowhere = tools.call("review-read", &json!({ "scope": "current_section" })).err();
     assert!(nowhere.contains("scope all"), "{nowhere}");
     tools.call("verdict", &json!({ "verdict": "clean" })).ok();
@@ -97,7 +97,7 @@ fn an_auditor_reads_sections_and_adjusts_what_is_to_come() {
     let running = start(&world, "audited", &coder, &auditor, &["--plan", "plan.md"]);
 
     auditor.wait_touched("there-1");
-    let mut tools = tools_of(&world, "1.auditor.1");
+    let mut tools = tools_of(&world, "auditor");
     let whole = tools.call("section-read", &json!({})).json();
     let states: Vec<&Value> = whole["sections"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(states, ["current", "to_come"]);
@@ -115,13 +115,13 @@ fn an_auditor_reads_sections_and_adjusts_what_is_to_come() {
     auditor.open_gate("go-1");
 
     auditor.wait_touched("there-2");
-    let mut tools = tools_of(&world, "2.auditor.1");
+    let mut tools = tools_of(&world, "auditor");
     let past = json!({ "section": 1, "text": "## One\nNothing.", "rationale": "Late." });
     assert!(tools.call("plan-adjust", &past).err().contains("section 1"));
     tools.call("verdict", &json!({ "verdict": "clean", "summary": { "done": ["two"] } })).ok();
     auditor.open_gate("go-2");
     auditor.wait_touched("there-3");
-    tools_of(&world, "2.auditor.2").call("verdict", &json!({ "verdict": "clean" })).ok();
+    tools_of(&world, "auditor").call("verdict", &json!({ "verdict": "clean" })).ok();
     auditor.open_gate("go-3");
 
     running.wait().assert_code(0);
@@ -136,7 +136,7 @@ fn a_plan_too_long_for_one_answer_is_read_section_by_section() {
     let (coder, auditor) = (waiting_agent(&world, &[""]), waiting_agent(&world, &[""]));
     let running = start(&world, "audited", &coder, &auditor, &["--plan", "plan.md"]);
     coder.wait_touched("there-1");
-    let mut tools = tools_of_role(&world, "coder");
+    let mut tools = tools_of(&world, "coder");
     let contents = tools.call("section-read", &json!({})).json();
     assert_eq!(contents["sections"][1]["title"], "Part 2");
     assert!(contents["left_out"].as_str().unwrap().contains("one by one"), "{contents}");
@@ -153,14 +153,14 @@ fn who_has_not_the_right_or_not_the_turn_is_refused() {
     let running = start(&world, "audited", &coder, &auditor, &[]);
 
     coder.wait_touched("there-1");
-    let mut of_coder = tools_of(&world, "1.coder.1");
+    let mut of_coder = tools_of(&world, "coder");
     assert_eq!(of_coder.tools(), ["ask", "report", "review-read", "section-read"]);
     let refused = of_coder.call("verdict", &json!({ "verdict": "clean" })).err();
     assert_eq!(refused, "that is not the coder's to do");
     assert_eq!(of_coder.call("review-write", &bug(1)).err(), "that is not the coder's to do");
     // A turn that is not there yet, in a role that might.
-    let early = tools_of(&world, "1.auditor.1").call("verdict", &json!({ "verdict": "clean" })).err();
-    assert!(early.contains("turn 1.auditor.1 is over, or has not begun"), "{early}");
+    let early = world.run(mcp_of(&world, "auditor"));
+    early.assert_code(1).assert_stderr_has("is over, or has not begun");
     let told = of_coder.call("ask", &json!({ "question": "Tabs or spaces?", "default": "spaces" })).ok();
     assert!(told.contains("Nobody is here") && told.contains("spaces") && told.contains("recorded"), "{told}");
     assert!(of_coder.call("ask", &json!({ "question": " " })).err().contains("empty"));
@@ -169,37 +169,51 @@ fn who_has_not_the_right_or_not_the_turn_is_refused() {
     coder.open_gate("go-1");
 
     auditor.wait_touched("there-1");
-    let over = of_coder.call("ask", &json!({ "question": "Still there?" })).err();
-    assert!(over.contains("turn 1.coder.1 is over"), "{over}");
-    // Reading stays possible.
-    assert_eq!(of_coder.call("section-read", &json!({})).json()["sections"][0]["status"], "current");
-    tools_of(&world, "1.auditor.1").call("verdict", &json!({ "verdict": "clean" })).ok();
+    // The tools are gone with the turn, also for who has not gone.
+    assert!(!socket_of(&world, "coder").exists());
+    assert!(of_coder.wait_ended().success());
+    tools_of(&world, "auditor").call("verdict", &json!({ "verdict": "clean" })).ok();
     auditor.open_gate("go-1");
     running.wait().assert_code(0);
     let items = feed(&world, "work");
     let asked = of_type(&items, "question_deferred");
     assert_eq!(asked.len(), 1, "X-19");
     assert_eq!(asked[0]["default"], "spaces");
-    let after = tools_of(&world, "1.auditor.1").call("verdict", &json!({ "verdict": "dirty" })).err();
-    assert!(after.contains("turn 1.auditor.1 is over"), "{after}");
+    let sockets = socket_of(&world, "auditor");
+    assert!(!sockets.ancestors().nth(2).unwrap().exists(), "nothing is left of the loop's sockets");
 }
 
 /// An agent's process may live through several turns, and its server with it.
 #[test]
-fn the_tools_of_a_role_follow_it_from_turn_to_turn() {
+fn the_tools_of_a_kept_process_follow_it_from_turn_to_turn() {
     let world = World::new();
-    let more = "{ append = { path = \"out.txt\", content = \"more {{count}}\\n\" } },";
-    let (coder, auditor) = (waiting_agent(&world, &[more, more]), waiting_agent(&world, &["", ""]));
-    let running = start(&world, "audited", &coder, &auditor, &[]);
+    let turns: String = (1..=2)
+        .map(|n| {
+            format!(
+                "[[turn]]\nsteps = [{{ touch = \"there-{n}\" }}, {{ wait_for = \"go-{n}\" }}, {{ append = {{ path = \
+                 \"out.txt\", content = \"more\\n\" }} }}, {{ say = \"Done.\" }}]\n"
+            )
+        })
+        .collect();
+    let coder = world.script(&format!("protocol = \"claude\"\n{turns}"));
+    let auditor = waiting_agent(&world, &["", ""]);
+    let words: Vec<String> = coder.command_line().split(' ').map(|word| format!("{word:?}")).collect();
+    world.config(&format!("[agents.live]\nadapter = \"claude\"\ncommand = [{}]\n", words.join(", ")));
+    let reviewer = auditor.command_line();
+    let mut args = vec!["run", "do the work", "--name", "work", "--recipe", "audited", "--session", "keep_alive"];
+    args.extend(["--commit", "engine", "--agent", "live", "--reviewer-command", &reviewer]);
+    let running = world.start(windlass(&world, &args));
+
     coder.wait_touched("there-1");
-    let (mut of_coder, mut of_auditor) = (tools_of_role(&world, "coder"), tools_of_role(&world, "auditor"));
+    let mut of_coder = tools_of(&world, "coder");
     of_coder.call("ask", &json!({ "question": "First?" })).ok();
-    let early = of_auditor.call("review-write", &bug(1)).err();
-    assert!(early.contains("no turn of the auditor is under way"), "{early}");
     coder.open_gate("go-1");
     auditor.wait_touched("there-1");
     let late = of_coder.call("ask", &json!({ "question": "Late?" })).err();
     assert!(late.contains("no turn of the coder is under way"), "{late}");
+    // Reading stays possible.
+    assert_eq!(of_coder.call("section-read", &json!({})).json()["sections"][0]["status"], "current");
+    let mut of_auditor = tools_of(&world, "auditor");
     of_auditor.call("review-write", &bug(1)).ok();
     of_auditor.call("verdict", &json!({ "verdict": "dirty" })).ok();
     auditor.open_gate("go-1");
@@ -207,6 +221,7 @@ fn the_tools_of_a_role_follow_it_from_turn_to_turn() {
     of_coder.call("ask", &json!({ "question": "Second?" })).ok();
     coder.open_gate("go-2");
     auditor.wait_touched("there-2");
+    let mut of_auditor = tools_of(&world, "auditor");
     of_auditor.call("review-delete", &json!({ "finding": "f1" })).ok();
     of_auditor.call("verdict", &json!({ "verdict": "clean" })).ok();
     auditor.open_gate("go-2");
@@ -215,6 +230,7 @@ fn the_tools_of_a_role_follow_it_from_turn_to_turn() {
     let asked: Vec<_> =
         of_type(&items, "question_deferred").iter().map(|item| item["turn"]["iteration"].clone()).collect();
     assert_eq!(asked, [1, 2]);
+    assert!(of_coder.wait_ended().success());
 }
 
 #[test]
@@ -223,7 +239,7 @@ fn two_servers_at_once_lose_nothing() {
     let (coder, auditor) = (working_agent(&world), waiting_agent(&world, &[""]));
     let running = start(&world, "audited", &coder, &auditor, &[]);
     auditor.wait_touched("there-1");
-    let mut servers = [tools_of(&world, "1.auditor.1"), tools_of(&world, "1.auditor.1")];
+    let mut servers = [tools_of(&world, "auditor"), tools_of(&world, "auditor")];
     let long = |line| {
         let mut finding = bug(line);
         finding["description"] = json!("It goes on and on. ".repeat(400));
@@ -257,60 +273,36 @@ fn two_servers_at_once_lose_nothing() {
     assert!(seen["left_out"].as_str().unwrap().starts_with(&format!("{} more", 20 - listed)), "{}", seen["left_out"]);
     call(&world, &["stop", "work"]).assert_code(0);
     running.wait().assert_code(4);
-    let over = servers[1].call("review-write", &bug(99)).err();
-    assert!(over.contains("is over"), "{over}");
+    for server in servers {
+        assert!(server.wait_ended().success());
+    }
 }
 
 #[test]
-fn a_driver_that_is_killed_leaves_a_tool_error_and_a_whole_journal() {
+fn a_driver_that_is_killed_takes_the_tools_along_and_leaves_a_whole_journal() {
     let world = World::new();
     let (coder, auditor) = (working_agent(&world), waiting_agent(&world, &["", "", ""]));
     let running = start(&world, "audited", &coder, &auditor, &[]);
     auditor.wait_touched("there-1");
-    let mut tools = tools_of(&world, "1.auditor.1");
+    let mut tools = tools_of(&world, "auditor");
     tools.call("review-write", &bug(1)).ok();
     running.signal(rustix::process::Signal::STOP);
-    let waiting = tools.begin("review-write", &bug(2));
-    // The call is in the inbox, and the one who could answer does not.
-    let database = world.data_dir().join("windlass.db");
-    assert!(watch::wait_until(&database, Some(HUNG), || pending(&world) == 1).unwrap());
+    tools.begin("review-write", &bug(2));
     running.kill();
     running.wait();
-    let left = tools.finish(waiting).err();
-    assert!(left.contains("driver left before it answered") && left.contains("review-read"), "{left}");
-    // The server lives on, and still reads.
-    assert_eq!(tools.call("review-read", &json!({})).json()["findings"][0]["id"], "f1");
+    assert!(tools.wait_ended().success());
 
-    // The next driver takes the inbox over and the loop goes on.
+    // What was not answered is not done, and the loop goes on.
     let resumed = world.start(windlass(&world, &["resume", "work"]));
     auditor.wait_touched("there-2");
-    let turn = starts_of_auditor(&world).pop().unwrap();
-    let mut tools = tools_of(&world, &turn);
-    for finding in tools.call("review-read", &json!({})).json()["findings"].as_array().unwrap() {
-        tools.call("review-delete", &json!({ "finding": finding["id"] })).ok();
-    }
+    let mut tools = tools_of(&world, "auditor");
+    let found = tools.call("review-read", &json!({})).json();
+    assert_eq!(found["findings"].as_array().map(Vec::len), Some(1), "{found}");
+    tools.call("review-delete", &json!({ "finding": "f1" })).ok();
     tools.call("verdict", &json!({ "verdict": "clean" })).ok();
     auditor.open_gate("go-2");
     resumed.wait().assert_code(0);
     feed(&world, "work");
-}
-
-/// The auditor's turns, as they began.
-fn starts_of_auditor(world: &World) -> Vec<String> {
-    let items = feed(world, "work");
-    let turns = of_type(&items, "turn_started").into_iter().map(|item| &item["turn"]);
-    turns
-        .filter(|turn| turn["role"] == "auditor")
-        .map(|turn| format!("{}.auditor.{}", turn["iteration"], turn["attempt"]))
-        .collect()
-}
-
-fn pending(world: &World) -> usize {
-    use windlass_engine::store::{Access, SqliteStore, Store};
-    let id = status(world, "work")["id"].as_str().unwrap().to_owned();
-    let store = SqliteStore::open(world.data_dir().join("windlass.db"), Access::ReadOnly).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(store.pending(&id)).unwrap().len()
 }
 
 /// The server in the place where agents start it: inside the turn's own process tree.
@@ -324,12 +316,8 @@ fn the_tools_work_from_within_the_agents_process_tree() {
     ];
     let words = world.root().join("words");
     std::fs::write(&words, said.join("\n") + "\n").unwrap();
-    let script = format!(
-        "exec {} mcp --loop \"${{WINDLASS_TURN%%.*}}\" --turn \"${{WINDLASS_TURN#*.}}\" < {} > {}/answers 2>&1",
-        binary().display(),
-        words.display(),
-        world.root().display()
-    );
+    let script =
+        format!("exec {} mcp < {} > {}/answers 2>&1", binary().display(), words.display(), world.root().display());
     let inside = world.install_script("inside", &script);
     let coder = working_agent(&world);
     let auditor = world
@@ -350,13 +338,13 @@ fn an_acceptor_rejects_and_accepts_and_a_developer_reports() {
     let running = start(&world, "milestone", &coder, &acceptor, &[]);
 
     coder.wait_touched("there-1");
-    let mut tools = tools_of(&world, "1.coder.1");
+    let mut tools = tools_of(&world, "coder");
     let unread = tools.call("report", &json!({ "report": "I did things." })).err();
     assert!(unread.contains("cannot be read"), "{unread}");
     tools.call("report", &json!({ "report": "**Feature**: the first" })).ok();
     coder.open_gate("go-1");
     acceptor.wait_touched("there-1");
-    let mut tools = tools_of(&world, "1.acceptor.1");
+    let mut tools = tools_of(&world, "acceptor");
     assert_eq!(tools.tools(), ["ask", "review-read", "verdict"]);
     let why = tools.call("verdict", &json!({ "verdict": "rejected", "reason": " " })).err();
     assert!(why.contains("needs a reason"), "{why}");
@@ -365,51 +353,50 @@ fn an_acceptor_rejects_and_accepts_and_a_developer_reports() {
     acceptor.open_gate("go-1");
 
     coder.wait_touched("there-2");
-    tools_of(&world, "2.coder.1").call("report", &json!({ "report": "**Feature**: the first, again" })).ok();
+    tools_of(&world, "coder").call("report", &json!({ "report": "**Feature**: the first, again" })).ok();
     coder.open_gate("go-2");
     acceptor.wait_touched("there-2");
-    tools_of(&world, "2.acceptor.1").call("verdict", &json!({ "verdict": "accepted" })).ok();
+    tools_of(&world, "acceptor").call("verdict", &json!({ "verdict": "accepted" })).ok();
     acceptor.open_gate("go-2");
 
     coder.wait_touched("there-3");
-    tools_of(&world, "3.coder.1").call("report", &json!({ "report": "## ALL_FEATURES_COMPLETE" })).ok();
+    tools_of(&world, "coder").call("report", &json!({ "report": "## ALL_FEATURES_COMPLETE" })).ok();
     coder.open_gate("go-3");
     acceptor.wait_touched("there-3");
-    tools_of(&world, "3.acceptor.1").call("verdict", &json!({ "verdict": "accepted" })).ok();
+    tools_of(&world, "acceptor").call("verdict", &json!({ "verdict": "accepted" })).ok();
     acceptor.open_gate("go-3");
     running.wait().assert_code(0);
     assert!(coder.prompts()[1].contains("no second line"), "{}", coder.prompts()[1]);
 }
 
 #[test]
-fn garbage_a_missing_loop_and_a_broken_database_are_errors_and_no_end() {
+fn garbage_wrong_names_and_endless_lines_end_nothing_but_their_own_connection() {
     let world = World::new();
-    let mut tools = Mcp::start(windlass(&world, &["mcp", "--loop", "nowhere", "--turn", "1.auditor.1"]));
+    let (coder, auditor) = (working_agent(&world), waiting_agent(&world, &[""]));
+    let running = start(&world, "audited", &coder, &auditor, &[]);
+    auditor.wait_touched("there-1");
+    let mut tools = tools_of(&world, "auditor");
     tools.send_raw(b"this is no JSON\n{\"jsonrpc\":\"2.0\",\"id\":7\n\xff\xfe\n[]\n");
     tools.send_raw(&[b"{\"x\":\"".as_slice(), &vec![b'a'; 2_000_000], b"\"}\n"].concat());
-    let gone = tools.call("review-read", &json!({})).err();
-    assert!(gone.contains("there is no loop nowhere"), "{gone}");
-    let gone = tools.call("verdict", &json!({ "verdict": "clean" })).err();
-    assert!(gone.contains("there is no loop nowhere"), "{gone}");
-    assert!(!world.data_dir().join("windlass.db").exists(), "a look makes no database");
     let unknown = tools.request("tools/call", &json!({ "name": "review-burn", "arguments": {} }));
     assert!(unknown["error"]["message"].as_str().unwrap().contains("review-burn"), "{unknown}");
     let wrong = tools.call("review-write", &json!({ "file": 1 })).err();
     assert!(wrong.contains("the input cannot be used"), "{wrong}");
-    assert!(tools.close().success());
-
-    std::fs::write(world.data_dir().join("windlass.db"), "this is no database, but long enough to look like one")
-        .unwrap();
-    let mut tools = Mcp::start(windlass(&world, &["mcp", "--loop", "nowhere", "--turn", "1.auditor.1"]));
-    let broken = tools.call("verdict", &json!({ "verdict": "clean" })).err();
-    assert!(broken.contains("windlass.db"), "{broken}");
     assert!(tools.call("review-read", &json!({ "regex": "(" })).is_error);
-    assert!(tools.close().success());
 
+    // Who never ends a line is cut off, and takes no memory of the driver's.
+    let mut endless = std::os::unix::net::UnixStream::connect(socket_of(&world, "auditor")).unwrap();
+    let block = vec![b'a'; 1_000_000];
+    let cut_off = (0..1_000).any(|_| std::io::Write::write_all(&mut endless, &block).is_err());
+    assert!(cut_off, "the driver reads a line without end");
     // Who leaves without a word wanted nothing.
-    assert!(Mcp::start_silent(windlass(&world, &["mcp", "--loop", "x", "--turn", "1.coder.1"])).close().success());
-    call(&world, &["mcp", "--loop", "x"]).assert_code(2);
-    call(&world, &["mcp", "--role", "coder"]).assert_code(2);
-    call(&world, &["mcp", "--loop", "x", "--role", "coder", "--turn", "1.coder.1"]).assert_code(2);
-    call(&world, &["mcp", "--loop", "x", "--turn", "1.baker.1"]).assert_code(2);
+    assert!(Mcp::start_silent(mcp_of(&world, "auditor")).close().success());
+    // Many at once wait for each other, and the first is still served.
+    let socket = socket_of(&world, "auditor");
+    let many: Vec<_> = (0..40).map(|_| std::os::unix::net::UnixStream::connect(&socket).unwrap()).collect();
+    tools.call("verdict", &json!({ "verdict": "clean" })).ok();
+    drop(many);
+    assert!(tools.close().success());
+    auditor.open_gate("go-1");
+    running.wait().assert_code(0);
 }

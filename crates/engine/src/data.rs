@@ -5,7 +5,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use windlass_agents::PrivateFile;
-use windlass_core::ids::{LoopId, TurnKey};
+use windlass_core::ids::{LoopId, Role, TurnKey};
+
+use crate::socket::run_path;
 
 /// The data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +70,19 @@ impl DataDir {
     pub fn loop_log(&self, name: &str, id: &LoopId) -> PathBuf {
         let tail = id.0.char_indices().rev().nth(7).map_or(id.0.as_str(), |(start, _)| &id.0[start..]);
         self.root.join("logs").join(format!("{name}-{tail}.log"))
+    }
+
+    /// Where a loop has its sockets, while it runs. The end of an id is random.
+    pub fn sockets(&self, id: &LoopId) -> PathBuf {
+        let tail = id.0.char_indices().rev().nth(11).map_or(id.0.as_str(), |(start, _)| &id.0[start..]);
+        // All of them are in one place, so the longest decides.
+        let longest = run_path(&self.root, &format!("{tail}/summariser/mcp"));
+        longest.ancestors().nth(2).map_or(longest.clone(), Path::to_owned)
+    }
+
+    /// Where the agent of a role reaches its tools; the only thing in its directory.
+    pub fn tool_socket(&self, id: &LoopId, role: Role) -> PathBuf {
+        self.sockets(id).join(role.name()).join("mcp")
     }
 
     /// Where detached drivers say what went wrong before anybody listens.

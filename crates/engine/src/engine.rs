@@ -25,11 +25,12 @@ use crate::loop_log;
 use crate::notify;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
+use crate::tools::ToolServer;
 use crate::view::catalogue_entry;
 use crate::workspace::{WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.
-pub(crate) const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
+const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
 
 #[derive(Debug, Error)]
 pub enum EngineError {
@@ -71,6 +72,7 @@ pub struct Engine {
     /// What `{self}` in a profile stands for.
     pub own_program: PathBuf,
     hub: OnceLock<Hub>,
+    tool_server: OnceLock<Arc<dyn ToolServer>>,
 }
 
 /// A loop that this process holds the lease of.
@@ -120,7 +122,27 @@ impl Engine {
         env: BTreeMap<String, String>,
         own_program: PathBuf,
     ) -> Self {
-        Self { store, data, clock, launcher, workspaces, env, own_program, hub: OnceLock::new() }
+        Self {
+            store,
+            data,
+            clock,
+            launcher,
+            workspaces,
+            env,
+            own_program,
+            hub: OnceLock::new(),
+            tool_server: OnceLock::new(),
+        }
+    }
+
+    /// Who speaks with the agents of reviewed loops that this process drives.
+    pub fn offer_tools(&self, server: Arc<dyn ToolServer>) {
+        // Once is enough: all of them say the same.
+        let _ = self.tool_server.set(server);
+    }
+
+    pub(crate) fn tool_server(&self) -> Option<Arc<dyn ToolServer>> {
+        self.tool_server.get().cloned()
     }
 
     /// Creates a loop with its workspace and holds it. Nothing is left behind when that fails.

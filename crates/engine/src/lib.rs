@@ -26,6 +26,7 @@ pub mod socket;
 pub mod store;
 pub mod summariser;
 pub mod tokens;
+pub mod tools;
 pub mod tracker;
 pub mod transcript;
 pub mod view;

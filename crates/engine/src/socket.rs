@@ -73,6 +73,11 @@ impl Hub {
         Arc::clone(line.or_insert_with(|| Arc::new(Line { wake: Notify::new(), news: watch::Sender::new(0) })))
     }
 
+    /// The line of a loop, while this process holds it.
+    pub fn line(&self, loop_id: &str) -> Option<Arc<Line>> {
+        locked(&self.lines).get(loop_id).cloned()
+    }
+
     /// Ends the line; listeners see the connection close.
     pub fn close_line(&self, loop_id: &str) {
         locked(&self.lines).remove(loop_id);
@@ -133,22 +138,34 @@ impl Listening {
 
 /// A path short enough for a socket, in a directory for the owner only.
 fn socket_path(data_root: &Path, name: &str) -> io::Result<PathBuf> {
-    let file = format!("{name}.sock");
-    let run = data_root.join("run");
-    let dir = if run.join(&file).as_os_str().len() <= LONGEST_PATH {
-        run
-    } else {
-        let uid = rustix::process::getuid().as_raw();
-        std::env::temp_dir().join(format!("windlass-{uid}"))
-    };
-    private_dir(&dir)?;
-    let is_private = std::fs::symlink_metadata(&dir).is_ok_and(|meta| {
+    let path = run_path(data_root, &format!("{name}.sock"));
+    if let Some(dir) = path.parent() {
+        owners_dir(dir)?;
+    }
+    Ok(path)
+}
+
+/// Where something called so lies among the sockets: with the data, or, if that is too long for a socket, in a
+/// directory of the user's for temporary files.
+pub(crate) fn run_path(data_root: &Path, name: &str) -> PathBuf {
+    let path = data_root.join("run").join(name);
+    if path.as_os_str().len() <= LONGEST_PATH {
+        return path;
+    }
+    let uid = rustix::process::getuid().as_raw();
+    std::env::temp_dir().join(format!("windlass-{uid}")).join(name)
+}
+
+/// Makes a directory for the owner only; one that is open to others is refused.
+pub(crate) fn owners_dir(dir: &Path) -> io::Result<()> {
+    private_dir(dir)?;
+    let is_private = std::fs::symlink_metadata(dir).is_ok_and(|meta| {
         use std::os::unix::fs::MetadataExt;
         meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o077 == 0
     });
-    if !is_private {
-        let message = format!("{} is open to others, so no socket is made there", dir.display());
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    if is_private {
+        return Ok(());
     }
-    Ok(dir.join(file))
+    let message = format!("{} is open to others, so no socket is made there", dir.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
 use serde_json::{Value, json};
 
@@ -200,6 +200,21 @@ impl Mcp {
 
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits for its end, which it has to come to by itself.
+    ///
+    /// # Panics
+    /// If it does not within [`HUNG`].
+    #[track_caller]
+    pub fn wait_ended(mut self) -> ExitStatus {
+        loop {
+            match self.lines.recv_timeout(HUNG) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait().expect("it was started here"),
+                Err(RecvTimeoutError::Timeout) => panic!("the server does not end"),
+            }
+        }
     }
 
     /// Closes its standard input and waits for its end.

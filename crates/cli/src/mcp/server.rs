@@ -12,6 +12,7 @@ use rmcp::schemars::JsonSchema;
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
+use windlass_engine::tools::Connection;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -95,6 +96,15 @@ impl<Tools: Toolbox> ServerHandler for Server<Tools> {
             Err(ToolError(text)) => CallToolResult::error(vec![ContentBlock::text(text)]),
         };
         Ok(result.into())
+    }
+}
+
+/// Serves one connection until it closes.
+pub async fn serve_on(tools: impl Toolbox, connection: Connection) {
+    let Connection { read, write } = connection;
+    match Server(Arc::new(tools)).serve((read, write)).await {
+        Ok(running) => drop(running.waiting().await),
+        Err(error) => tracing::debug!(%error, "an agent's connection closed before it said hello"),
     }
 }
 

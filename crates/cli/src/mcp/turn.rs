@@ -5,60 +5,42 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::sync::OnceCell;
 use windlass_core::findings::{NewFinding, Scope, Severity};
-use windlass_core::ids::{LoopId, Role, TurnKey};
+use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Act, LoopState, Refusal, Said};
 use windlass_core::review::{Report, SectionSummary};
 use windlass_engine::command::Answer;
 use windlass_engine::engine::{Engine, EngineError};
 use windlass_engine::journal;
+use windlass_engine::tools::{Connection, ToolServer, Whose};
 
 use super::server::{Told, ToolError, Toolbox, input, tool};
-use super::{findings, sections};
-use crate::context::Context;
+use super::{findings, sections, server};
 use crate::failure::Failure;
 
 /// How long the driver may take to answer. Some agents give a tool a minute.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whose tools they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    Turn(TurnKey),
-    /// Of whichever turn of this role is under way: a process may live through several.
-    Role(Role),
-}
+/// Serves the tools of turns on the sockets of the loops that this process drives.
+#[derive(Debug)]
+pub struct ToolsOfTurns;
 
-impl Whose {
-    fn role(self) -> Role {
-        match self {
-            Whose::Turn(turn) => turn.role,
-            Whose::Role(role) => role,
-        }
-    }
-
-    fn turn(self, state: &LoopState) -> Result<TurnKey, ToolError> {
-        let under_way = state.turn.as_ref().map(|running| running.key);
-        match self {
-            Whose::Turn(turn) => Ok(turn),
-            Whose::Role(role) => under_way.filter(|turn| turn.role == role).ok_or_else(|| {
-                ToolError(format!("no turn of the {role} is under way: nothing can be done in its name"))
-            }),
-        }
+#[async_trait]
+impl ToolServer for ToolsOfTurns {
+    async fn serve(&self, engine: Arc<Engine>, loop_id: LoopId, whose: Whose, connection: Connection) {
+        server::serve_on(TurnTools { engine, loop_id, whose }, connection).await;
     }
 }
 
 #[derive(Debug)]
-pub struct TurnTools {
-    context: Arc<Context>,
+struct TurnTools {
+    engine: Arc<Engine>,
     loop_id: LoopId,
     whose: Whose,
-    reader: OnceCell<Arc<Engine>>,
-    writer: OnceCell<Arc<Engine>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,10 +273,6 @@ impl Toolbox for TurnTools {
 }
 
 impl TurnTools {
-    pub fn new(context: Arc<Context>, loop_id: LoopId, whose: Whose) -> Self {
-        Self { context, loop_id, whose, reader: OnceCell::new(), writer: OnceCell::new() }
-    }
-
     async fn perform(&self, kind: Kind, given: JsonObject) -> Told {
         match kind {
             Kind::ReviewRead => findings::read(&self.state().await?, &input(given)?),
@@ -396,35 +374,32 @@ impl TurnTools {
     }
 
     async fn state(&self) -> Result<LoopState, ToolError> {
-        let open = || async {
-            let gone = || Failure::usage(format!("there is no loop {}", self.loop_id), "end your turn");
-            self.context.reader().await?.ok_or_else(gone)
-        };
-        let reader = self.reader.get_or_try_init(open).await?;
-        journal::load(reader.store.as_ref(), &self.loop_id).await.map_err(|error| self.trouble(error.into()))
+        journal::load(self.engine.store.as_ref(), &self.loop_id).await.map_err(|error| trouble(error.into()))
     }
 
     /// Has the driver do it; the id of the finding it was about.
     async fn act(&self, act: Act) -> Result<Option<String>, ToolError> {
-        // Also so that no database is made where none is.
-        let turn = self.whose.turn(&self.state().await?)?;
-        let writer = self.writer.get_or_try_init(|| self.context.engine()).await?;
-        match writer.act(&self.loop_id, turn, act, PATIENCE).await {
+        let role = self.whose.role();
+        let turn = self
+            .whose
+            .turn(&self.state().await?)
+            .ok_or_else(|| ToolError(format!("no turn of the {role} is under way: nothing can be done in its name")))?;
+        match self.engine.act(&self.loop_id, turn, act, PATIENCE).await {
             Ok(Answer::Accepted { finding }) => Ok(finding),
             Ok(Answer::Done { .. }) => Ok(None),
             Ok(Answer::Refused { message }) => Err(ToolError(message)),
-            Err(error) => Err(self.trouble(error)),
+            Err(error) => Err(trouble(error)),
         }
     }
+}
 
-    fn trouble(&self, error: EngineError) -> ToolError {
-        let unsure = matches!(error, EngineError::NoAnswer | EngineError::Unanswered { .. });
-        let mut failure = Failure::from(error);
-        if unsure {
-            failure.hint = Some("it may still be done: look with review-read before you do it again".to_owned());
-        }
-        failure.into()
+fn trouble(error: EngineError) -> ToolError {
+    let unsure = matches!(error, EngineError::NoAnswer | EngineError::Unanswered { .. });
+    let mut failure = Failure::from(error);
+    if unsure {
+        failure.hint = Some("it may still be done: look with review-read before you do it again".to_owned());
     }
+    failure.into()
 }
 
 fn blocking(state: &LoopState) -> Vec<String> {

@@ -1,6 +1,11 @@
 //! Reviewed loops whose turns wait for the test, and the tools of those turns.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::path::PathBuf;
+use std::process::Command;
+
+use windlass_core::ids::LoopId;
+use windlass_engine::data::DataDir;
 use windlass_testkit::{Mcp, Running, ScriptedAgent, World};
 
 use crate::support::{status, windlass};
@@ -34,20 +39,22 @@ pub fn start(world: &World, recipe: &str, coder: &ScriptedAgent, reviewer: &Scri
     world.start(windlass(world, &args))
 }
 
-/// The tools of one turn of `work`.
+/// The tools of the turn of `work` that is under way in this role, as its agent would start them.
 #[track_caller]
-pub fn tools_of(world: &World, turn: &str) -> Mcp {
-    serve(world, "--turn", turn)
+pub fn tools_of(world: &World, role: &str) -> Mcp {
+    Mcp::start(mcp_of(world, role))
 }
 
-/// The tools of a role in `work`, as its agents are given them.
-#[track_caller]
-pub fn tools_of_role(world: &World, role: &str) -> Mcp {
-    serve(world, "--role", role)
+pub fn mcp_of(world: &World, role: &str) -> Command {
+    let mut command = windlass(world, &["mcp"]);
+    // All that the relay needs is the socket.
+    command.env("WINDLASS_MCP_SOCKET", socket_of(world, role)).env("WINDLASS_HOME", "/nowhere").env_remove("HOME");
+    command
 }
 
+/// Where the agent of a role in `work` reaches its tools.
 #[track_caller]
-fn serve(world: &World, whose: &str, name: &str) -> Mcp {
+pub fn socket_of(world: &World, role: &str) -> PathBuf {
     let id = status(world, "work")["id"].as_str().expect("a loop has an id").to_owned();
-    Mcp::start(windlass(world, &["mcp", "--loop", &id, whose, name]))
+    DataDir::at(world.data_dir()).tool_socket(&LoopId(id), role.parse().expect("a role"))
 }

@@ -66,7 +66,8 @@ const GENERAL: [Variable; 12] = [
 ];
 
 /// Set by the product for the agents and notifications it starts; seen again when one of them calls the product.
-const FOR_AGENTS: [&str; 4] = ["WINDLASS_LOOP", "WINDLASS_TURN", "WINDLASS_PROCESS", "WINDLASS_EVENT"];
+const FOR_AGENTS: [&str; 5] =
+    ["WINDLASS_LOOP", "WINDLASS_TURN", "WINDLASS_PROCESS", "WINDLASS_EVENT", "WINDLASS_MCP_SOCKET"];
 const FOR_TESTS: &str = "WINDLASS_TEST_";
 
 /// Every variable that the product reads: the general ones, then one for each setting.

@@ -10,6 +10,8 @@ use windlass_core::ids::Role;
 use windlass_core::machine::LoopState;
 use windlass_supervise::Running;
 
+use crate::tools::ToolSocket;
+
 /// The variable by which such a process is found again, in whatever turn it was.
 pub(super) const TAG: &str = "WINDLASS_PROCESS";
 
@@ -23,6 +25,8 @@ pub(super) struct Live {
     pub(super) running: Running,
     /// The agent's session it is in.
     pub(super) session: Option<String>,
+    /// Its tools, which go with it.
+    pub(super) tools: Option<ToolSocket>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -13,6 +13,7 @@ use super::performing::Context;
 use super::workspace::{checkpoint_report, handle, mode};
 use crate::engine::Engine;
 use crate::faults;
+use crate::tools::SOCKET_VARIABLE;
 use crate::workspace::CheckpointRequest;
 
 /// More than any prompt takes.
@@ -49,10 +50,9 @@ pub(super) fn servers(engine: &Engine, state: &LoopState, turn: TurnKey) -> BTre
         return BTreeMap::new();
     }
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    // A kept process keeps its servers through many turns, so they are told the role and find out the turn.
-    let args = ["mcp", "--loop", &state.id.0, "--role", turn.role.name()].map(str::to_owned).to_vec();
-    let env = BTreeMap::from([("WINDLASS_HOME".to_owned(), text(engine.data.root()))]);
-    let server = McpServer { command: text(&engine.own_program), args, env };
+    let socket = engine.data.tool_socket(&state.id, turn.role);
+    let env = BTreeMap::from([(SOCKET_VARIABLE.to_owned(), text(&socket))]);
+    let server = McpServer { command: text(&engine.own_program), args: vec!["mcp".to_owned()], env };
     BTreeMap::from([("windlass".to_owned(), server)])
 }
 

@@ -18,6 +18,7 @@ use super::{DriveError, review, transcript_error};
 use crate::data::{TurnFiles, private_dir, private_files};
 use crate::engine::Engine;
 use crate::faults;
+use crate::tools::{SOCKET_VARIABLE, ToolSocket, Whose};
 
 /// Runs the turn, or, if it ran before, reports what became of it.
 pub(super) async fn run(
@@ -76,22 +77,33 @@ impl Job<'_> {
         let written = private_dir(&self.files.dir).and_then(|()| std::fs::write(self.files.prompt(), &self.prompt));
         written.map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
-        if let Some(live) = context.live.take(self.turn.role, self.session()).await {
+        if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {
             let reading = self.reading(true)?;
-            live.running.begin_turn(&self.paths());
-            let followed = follow(context, self, live.running, reading).await?;
+            running.begin_turn(&self.paths());
+            let followed = follow(context, self, running, reading).await?;
             if !followed.never_began {
-                return self.finish(context, followed, started_at).await;
+                return self.finish(context, followed, tools, started_at).await;
             }
             tracing::info!(turn = %self.state.turn_id(self.turn), "the agent's process ended since its last turn");
         }
         let spec = self.spec()?;
         let reading = self.reading(false)?;
+        let tools = self.tools()?;
         faults::point("turn.before_start");
         let running = self.engine.launcher.start(&spec).await.map_err(DriveError::from)?;
         faults::point("turn.started");
         let followed = follow(context, self, running, reading).await?;
-        self.finish(context, followed, started_at).await
+        self.finish(context, followed, tools, started_at).await
+    }
+
+    /// The socket of this process's tools. Agents that cannot be told of MCP servers may start `windlass mcp` too.
+    fn tools(&self) -> Result<Option<ToolSocket>, DriveError> {
+        if self.state.review.is_none() {
+            return Ok(None);
+        }
+        // A kept process keeps its tools through many turns, so they find out the turn.
+        let whose = if self.keeps() { Whose::Role(self.turn.role) } else { Whose::Turn(self.turn) };
+        ToolSocket::open(&self.engine, &self.state.id, whose).map_err(|error| DriveError::Lost(error.to_string()))
     }
 
     /// Reports the turn, and keeps the process for the next one if it is fit for that.
@@ -99,6 +111,7 @@ impl Job<'_> {
         &self,
         context: &Context,
         followed: Followed,
+        tools: Option<ToolSocket>,
         started_at: jiff::Timestamp,
     ) -> Result<TurnReport, JobError> {
         faults::point("turn.closed");
@@ -107,7 +120,7 @@ impl Job<'_> {
         if let Some(running) = followed.waits {
             if followed.fit && self.keeps() && report.outcome.is_finished() {
                 let session = report.session.clone().or_else(|| self.session().map(str::to_owned));
-                context.live.keep(self.turn.role, Live { running, session });
+                context.live.keep(self.turn.role, Live { running, session, tools });
             } else {
                 live::end(running).await;
             }
@@ -132,6 +145,10 @@ impl Job<'_> {
         let mut env = self.engine.agent_environment(self.state, self.turn);
         if self.keeps() {
             env.insert(live::TAG.into(), live::tag(self.state, self.turn.role));
+        }
+        if self.state.review.is_some() {
+            let socket = self.engine.data.tool_socket(&self.state.id, self.turn.role);
+            env.insert(SOCKET_VARIABLE.into(), socket.to_string_lossy().into_owned());
         }
         TurnRequest {
             agent: self.state.agent(self.turn.role),
