@@ -1,0 +1,62 @@
+// One way to talk to the server. A refusal is a `Refusal` with the server's own words.
+
+import type { Problem } from "./types";
+
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: Problem,
+  ) {
+    super(problem.message);
+  }
+}
+
+/** The server cannot be reached: not an answer, but none. */
+export class Unreachable extends Error {}
+
+export const isUnauthorised = (error: unknown) => error instanceof Refusal && error.status === 401;
+
+async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, cache: "no-store", credentials: "same-origin" });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new Unreachable();
+  }
+  if (response.ok) return response;
+  let problem: Problem = { code: "failed", message: `${response.status} ${response.statusText}`, hint: null, field: null, causes: [], details: null };
+  try {
+    problem = ((await response.json()) as { error: Problem }).error ?? problem;
+  } catch {
+    // Not the server's own answer; the status has to do.
+  }
+  throw new Refusal(response.status, problem);
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await ask(path, { signal: signal ?? null })).json() as Promise<T>;
+}
+
+export async function getText(path: string, signal?: AbortSignal): Promise<string> {
+  return (await ask(path, { signal: signal ?? null })).text();
+}
+
+export async function getBytes(path: string, signal?: AbortSignal): Promise<{ bytes: Uint8Array; total: number | undefined }> {
+  const response = await ask(path, { signal: signal ?? null });
+  const total = /\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "")?.[1];
+  return { bytes: new Uint8Array(await response.arrayBuffer()), total: total === undefined ? undefined : Number(total) };
+}
+
+export async function send<T>(method: "POST" | "PUT", path: string, body: unknown = {}): Promise<T> {
+  const response = await ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  const text = await response.text();
+  return (text ? JSON.parse(text) : undefined) as T;
+}
+
+export function query(parts: Record<string, string | number | undefined | null>): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(parts)) if (value !== undefined && value !== null && value !== "") search.set(key, String(value));
+  const text = search.toString();
+  return text ? `?${text}` : "";
+}

@@ -1,0 +1,38 @@
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { setShortcuts, shortcutsOn } from "../lib/keys";
+import { Dialog, Switch } from "../ui/primitives";
+
+const GROUPS = [
+  { title: "keys.everywhere", keys: [["?", "keys.help"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g s", "keys.go_settings"], ["/", "keys.search"]] },
+  { title: "keys.in_list", keys: [["j", "keys.next"], ["k", "keys.previous"], ["Enter", "keys.open"]] },
+  { title: "keys.on_loop", keys: [["s", "keys.stop"], ["p", "keys.pause"], ["m", "keys.steer"], ["a", "keys.approve"], ["r", "keys.reject"], ["f", "keys.follow"], ["1 … 8", "keys.tab"]] },
+] as const;
+
+export function KeysDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const { t } = useTranslation();
+  const [on, setOn] = useState(shortcutsOn);
+  return (
+    <Dialog open={open} onClose={onClose} title={t("keys.title")} wide>
+      <div className="grid gap-x-8 gap-y-4 sm:grid-cols-2">
+        {GROUPS.map((group) => (
+          <section key={group.title}>
+            <h2 className="mb-1.5">{t(group.title)}</h2>
+            <dl className="grid grid-cols-[5rem_1fr] gap-y-1.5 text-sm">
+              {group.keys.map(([key, text]) => (
+                <div key={key} className="contents">
+                  <dt>{key.split(" ").map((part, index) => <kbd key={index} className="mr-1">{part}</kbd>)}</dt>
+                  <dd>{t(text)}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+      <div className="mt-4 flex items-center justify-between gap-4 border-t border-line pt-3 text-sm">
+        <span>{t("keys.switch")}</span>
+        <Switch label={t("keys.switch")} checked={on} onChange={(next) => { setShortcuts(next); setOn(next); }} />
+      </div>
+    </Dialog>
+  );
+}

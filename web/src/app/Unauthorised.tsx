@@ -1,0 +1,13 @@
+import { useTranslation } from "react-i18next";
+import { Empty } from "../ui/primitives";
+
+/** No cookie, or an old one: how to get in, in words that can be typed. */
+export function Unauthorised() {
+  const { t } = useTranslation();
+  return (
+    <Empty title={t("state.unauthorised")} icon={<span aria-hidden className="text-3xl">⚿</span>}>
+      <p>{t("state.unauthorised_hint")}</p>
+      <pre className="mt-3 inline-block rounded bg-sunken px-3 py-2 text-ink">windlass serve --link</pre>
+    </Empty>
+  );
+}

@@ -1,0 +1,31 @@
+// Whether the page hears the server. The streams say so; the shell shows it.
+
+import { useSyncExternalStore } from "react";
+import type { Connection } from "../api/sse";
+
+let state: Connection = "connecting";
+let since = Date.now();
+const listeners = new Set<() => void>();
+
+export function setConnection(next: Connection) {
+  if (next === state) return;
+  // A short "connecting" between two losses would flicker.
+  if (next === "connecting" && (state === "lost" || state === "denied")) return;
+  state = next;
+  since = Date.now();
+  for (const listener of listeners) listener();
+}
+
+export const lostSince = () => since;
+
+export function useConnection(): Connection {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+      };
+    },
+    () => state,
+  );
+}

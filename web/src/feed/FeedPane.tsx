@@ -1,0 +1,138 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import clsx from "clsx";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import type { Feed } from "../loop/useFeed";
+import { Down, Search } from "../ui/icons";
+import { Button, Empty, IconButton } from "../ui/primitives";
+import { plain } from "./ansi";
+import type { Row, Side } from "./rows";
+import { RowView } from "./RowView";
+
+interface Props {
+  feed: Feed;
+  side: Side;
+  title: ReactNode;
+  active: boolean;
+}
+
+const NEAR = 48;
+
+export function FeedPane({ feed, side, title, active }: Props) {
+  const { t } = useTranslation();
+  const { window } = feed;
+  useSyncExternalStore(window.subscribe, window.snapshot);
+  const pane = window.panes[side];
+  const rows = pane.rows;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [words, setWords] = useState<string | null>(null);
+  const find = words && words.length > 1 ? words.toLowerCase() : undefined;
+  const [hit, setHit] = useState(-1);
+  const anchor = useRef<{ key: string; delta: number } | null>(null);
+  const searchBox = useRef<HTMLInputElement>(null);
+
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => 20,
+    getItemKey: (index) => (rows[index] as Row).key,
+    overscan: 24,
+  });
+
+  // A page of older rows was put in front: stay with the row that was on top.
+  const first = rows[0]?.key;
+  const shownFirst = useRef(first);
+  useLayoutEffect(() => {
+    if (shownFirst.current !== first && anchor.current && !pane.following) {
+      const { key, delta } = anchor.current;
+      const index = rows.findIndex((row) => row.key === key);
+      const place = index >= 0 ? virtual.getOffsetForIndex(index, "start") : undefined;
+      if (place && scroller.current) scroller.current.scrollTop = place[0] + delta;
+    }
+    shownFirst.current = first;
+  }, [first, rows, pane, virtual]);
+
+  const total = virtual.getTotalSize();
+  useLayoutEffect(() => {
+    const box = scroller.current;
+    if (box && pane.following) box.scrollTop = box.scrollHeight;
+  });
+  useEffect(() => {
+    if (window.ready && pane.start && scroller.current && total < scroller.current.clientHeight + 200) feed.older(side);
+  }, [window, window.version, pane, pane.start, total, feed, side]);
+
+  const onScroll = useCallback(() => {
+    const box = scroller.current;
+    if (!box) return;
+    const top = virtual.getVirtualItems().find((item) => item.end > box.scrollTop);
+    anchor.current = top ? { key: String(top.key), delta: box.scrollTop - top.start } : null;
+    const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+    if (!atEnd || pane.cut === 0) window.follow(side, atEnd);
+    if (box.scrollTop < 600 && pane.start) feed.older(side);
+  }, [virtual, window, pane, side, feed]);
+
+  const seek = (by: 1 | -1) => {
+    if (!find) return;
+    for (let step = 1; step <= rows.length; step += 1) {
+      const index = (((hit < 0 && by < 0 ? rows.length : hit) + by * step) % rows.length + rows.length) % rows.length;
+      if (textOf(rows[index] as Row).includes(find)) {
+        setHit(index);
+        window.follow(side, false);
+        virtual.scrollToIndex(index, { align: "center" });
+        return;
+      }
+    }
+    setHit(-1);
+  };
+  const live = () => {
+    if (pane.cut > 0) feed.toLive();
+    else {
+      window.follow(side, true);
+      if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+    }
+  };
+
+  return (
+    <section aria-label={t(`side.${side}`)} data-side={side} data-active={active} className={clsx("relative flex min-h-0 min-w-0 grow basis-0 flex-col overflow-hidden rounded-lg border bg-panel", active ? "border-run shadow-[0_0_0_1px_var(--run)]" : "border-line")}>
+      <header className={clsx("flex min-h-9 items-center gap-2 border-b border-line px-3", active ? "bg-run-soft" : "bg-panel")}>
+        <span className="min-w-0 grow truncate text-sm">{title}</span>
+        {words === null ? (
+          <IconButton label={t("feed.search")} onClick={() => { setWords(""); requestAnimationFrame(() => searchBox.current?.focus()); }} data-search={side}><Search className="size-3.5" /></IconButton>
+        ) : (
+          <form className="flex items-center gap-1" onSubmit={(event) => { event.preventDefault(); seek(-1); }}>
+            <input ref={searchBox} aria-label={t("feed.search")} placeholder={t("feed.search_loaded")} className="field w-36 py-0.5 text-xs" value={words} onChange={(event) => { setWords(event.target.value); setHit(-1); }} onKeyDown={(event) => { if (event.key === "Escape") setWords(null); }} />
+            <IconButton label={t("feed.previous")} className="size-6" onClick={() => seek(-1)}>↑</IconButton>
+            <IconButton label={t("feed.next")} className="size-6" onClick={() => seek(1)}>↓</IconButton>
+          </form>
+        )}
+        <button type="button" data-follow={side} aria-pressed={pane.following} onClick={() => (pane.following ? window.follow(side, false) : live())} className={clsx("flex min-h-7 items-center gap-1 rounded px-1.5 text-xs", pane.following ? "text-run" : "text-soft")}>
+          <Down className="size-3.5" />{t("feed.follow")}
+        </button>
+      </header>
+      <div ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label={t(`side.${side}`)} className="min-h-0 grow overflow-auto py-1 [overflow-anchor:none]">
+        {rows.length === 0 ? <Empty title={window.ready ? t("feed.nothing") : t("state.loading")} /> : null}
+        <div className="relative" style={{ height: total }}>
+          {virtual.getVirtualItems().map((item) => {
+            const row = rows[item.index] as Row;
+            return (
+              <div key={item.key} ref={virtual.measureElement} data-index={item.index} className={clsx("absolute inset-x-0 top-0", item.index === hit && "bg-accent-soft")} style={{ transform: `translateY(${item.start}px)` }}>
+                <RowView row={row} find={find} output={row.kind === "tool" ? row.output : row.kind === "event" ? undefined : row.text} />
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {!pane.following ? (
+        <div className="pointer-events-none absolute inset-x-0 bottom-2 flex justify-center">
+          <Button small tone="accent" className="pointer-events-auto shadow-pop" onClick={live}><Down className="size-3.5" />{pane.cut > 0 ? t("feed.to_live_cut", { count: pane.cut }) : t("feed.to_live")}</Button>
+        </div>
+      ) : null}
+    </section>
+  );
+}
+
+function textOf(row: Row): string {
+  if (row.kind === "event") return JSON.stringify(row.item).toLowerCase();
+  if (row.kind === "tool") return `${row.name} ${row.input} ${row.output ?? ""}`.toLowerCase();
+  return plain(row.text).toLowerCase();
+}

@@ -1,0 +1,149 @@
+// From items of the feed to what a pane shows, line by line.
+
+import type { FeedItem, TurnKey } from "../api/types";
+import type { Style } from "./ansi";
+import { parseLine } from "./ansi";
+
+export type Side = "coder" | "reviewer";
+
+interface Base {
+  key: string;
+  at: string;
+}
+
+export interface TextRow extends Base {
+  kind: "text" | "stderr" | "raw" | "thinking";
+  text: string;
+  /** The style that the line begins with. */
+  style: Style;
+  /** The line goes on in the next item. */
+  open?: boolean;
+}
+
+export interface ToolRow extends Base {
+  kind: "tool";
+  id: string;
+  name: string;
+  input: string;
+  output?: string;
+  failed?: boolean;
+}
+
+export interface EventRow extends Base {
+  kind: "event";
+  item: FeedItem;
+}
+
+export type Row = TextRow | ToolRow | EventRow;
+
+/** What nobody needs to see in the stream; the page's other parts show it. */
+const SILENT = new Set([
+  "phase_entered", "session_found", "session", "usage", "loop_created", "workspace_set_up", "summarised",
+  "pause_requested", "stop_requested", "turn_started", "iteration_judged", "aim_changed", "reported", "verdict_given",
+]);
+const REVIEWERS = new Set(["auditor", "acceptor"]);
+/** A line longer than this is broken: no browser lays out a megabyte in one. */
+const LONGEST = 2_000;
+
+export function turnOf(item: FeedItem): TurnKey | undefined {
+  const turn = (item as { turn?: unknown }).turn;
+  return turn && typeof turn === "object" && "role" in turn ? (turn as TurnKey) : undefined;
+}
+
+export function sideOf(item: FeedItem, sides: 1 | 2): Side {
+  const turn = turnOf(item);
+  return sides === 2 && turn && REVIEWERS.has(turn.role) ? "reviewer" : "coder";
+}
+
+/** Makes the rows of one side; remembers what a later item may continue. */
+export class RowMaker {
+  private open: TextRow | undefined;
+  private style: Style = {};
+  private tools = new Map<string, ToolRow>();
+
+  make(id: string, item: FeedItem): Row[] {
+    const at = item.at;
+    switch (item.type) {
+      case "text":
+        return this.lines(id, at, "text", item.text);
+      case "thinking":
+        return this.closed(() => this.lines(id, at, "thinking", item.text));
+      case "raw":
+        return this.closed(() => this.lines(id, at, "raw", item.line));
+      case "stderr":
+        return this.lines(id, at, "stderr", item.text);
+      case "tool_use": {
+        this.end();
+        const row: ToolRow = { key: id, at, kind: "tool", id: item.id, name: item.name, input: item.input };
+        if (item.id) {
+          this.tools.set(item.id, row);
+          if (this.tools.size > 256) this.tools.delete(this.tools.keys().next().value as string);
+        }
+        return [row];
+      }
+      case "tool_result": {
+        this.end();
+        const call = this.tools.get(item.id);
+        if (call) {
+          this.tools.delete(item.id);
+          call.output = item.output;
+          call.failed = item.is_error;
+          return [];
+        }
+        return [{ key: id, at, kind: "tool", id: item.id, name: "", input: "", output: item.output, failed: item.is_error }];
+      }
+      case "result":
+        if (!item.is_error) return [];
+        break;
+      default:
+    }
+    if (SILENT.has(item.type)) return [];
+    this.end();
+    return [{ key: id, at, kind: "event", item }];
+  }
+
+  private end() {
+    this.open = undefined;
+    this.style = {};
+  }
+
+  private closed(make: () => Row[]): Row[] {
+    this.end();
+    const rows = make();
+    this.end();
+    return rows;
+  }
+
+  private lines(id: string, at: string, kind: TextRow["kind"], text: string): Row[] {
+    const rows: Row[] = [];
+    const pieces = text.split("\n");
+    const ended = pieces.at(-1) === "";
+    if (ended) pieces.pop();
+    pieces.forEach((piece, index) => {
+      let rest = piece;
+      const open = this.open;
+      if (index === 0 && open && open.kind === kind && open.text.length < LONGEST) {
+        const room = LONGEST - open.text.length;
+        open.text += rest.slice(0, room);
+        rest = rest.slice(room);
+        delete open.open;
+        this.style = parseLine(open.text, open.style).style;
+        if (!rest) return;
+      }
+      for (let part = 0; part === 0 || rest; part += 1) {
+        const row: TextRow = { key: `${id}/${index}.${part}`, at, kind, text: rest.slice(0, LONGEST), style: this.style };
+        rest = rest.slice(LONGEST);
+        if (row.text.includes("\u001b")) this.style = parseLine(row.text, this.style).style;
+        rows.push(row);
+      }
+    });
+    const last = rows.at(-1) as TextRow | undefined;
+    if (!ended && last) {
+      last.open = true;
+      this.open = last;
+    } else if (ended) {
+      this.open = undefined;
+    }
+    return rows;
+  }
+}

@@ -1,0 +1,38 @@
+// Short words about what was done. Kept outside React so that anything can speak.
+
+export interface Toast {
+  id: number;
+  text: string;
+  hint?: string | undefined;
+  bad: boolean;
+}
+
+let toasts: Toast[] = [];
+let next = 1;
+const listeners = new Set<() => void>();
+
+function set(now: Toast[]) {
+  toasts = now;
+  for (const listener of listeners) listener();
+}
+
+export function say(text: string, options: { bad?: boolean; hint?: string | undefined } = {}) {
+  const toast: Toast = { id: next, text, hint: options.hint, bad: options.bad ?? false };
+  next += 1;
+  set([...toasts, toast].slice(-4));
+  setTimeout(() => dismiss(toast.id), toast.bad ? 12_000 : 4_000);
+}
+
+export function dismiss(id: number) {
+  set(toasts.filter((toast) => toast.id !== id));
+}
+
+export const toastStore = {
+  subscribe: (listener: () => void) => {
+    listeners.add(listener);
+    return () => {
+      listeners.delete(listener);
+    };
+  },
+  snapshot: () => toasts,
+};

@@ -1,0 +1,66 @@
+import clsx from "clsx";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import type { LoopView } from "../api/types";
+import { useNow } from "../lib/clock";
+import { baseName, commit, duration } from "../lib/format";
+import type { Verb } from "../loops/actions";
+import { Cost, Gates, Iterations } from "../loops/parts";
+import { Branch, Message, Pause, Play, Stop } from "../ui/icons";
+import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
+import { StatusBadge, canResume, isOpen } from "../ui/status";
+
+function Fact({ label, children, className }: { label: string; children: ReactNode; className?: string }) {
+  return (
+    <div className={clsx("min-w-0", className)}>
+      <dt className="text-[11px] text-faint">{label}</dt>
+      <dd className="text-sm">{children}</dd>
+    </div>
+  );
+}
+
+export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb) => void; onPause: () => void }) {
+  const { t } = useTranslation();
+  const open = isOpen(loop.status);
+  const over = ["completed", "exhausted", "cancelled", "stalled", "errored"].includes(loop.status);
+  return (
+    <div className="border-b border-line bg-panel px-3 pt-2.5 pb-2 sm:px-4">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
+        <h1 className="min-w-0 truncate">{loop.name}</h1>
+        <StatusBadge status={loop.status} verified={loop.verified} />
+        <div className="ml-auto flex items-center gap-1">
+          {open || loop.status === "paused" ? <Button small onClick={() => onAsk("steer")}><Message className="size-3.5" /><span className="max-sm:sr-only">{t("action.steer")}</span></Button> : null}
+          {open ? <Button small onClick={onPause}><Pause className="size-3.5" /><span className="max-sm:sr-only">{t("action.pause")}</span></Button> : null}
+          {canResume(loop.status) ? <Button small tone={loop.status === "paused" ? "accent" : "plain"} onClick={onPause}><Play className="size-3.5" /><span className="max-sm:sr-only">{t("action.resume")}</span></Button> : null}
+          {!over ? <Button small tone="danger" onClick={() => onAsk("stop")}><Stop className="size-3.5" /><span className="max-sm:sr-only">{t("action.stop")}</span></Button> : null}
+          <Menu trigger={<IconButton label={t("action.more")}><span aria-hidden>⋯</span></IconButton>}>
+            <MenuItem disabled={!loop.branch} onSelect={() => onAsk("merge")}>{t("action.merge")}</MenuItem>
+            <MenuItem disabled={open || loop.status === "completed"} onSelect={() => onAsk("restart")}>{t("action.restart")}</MenuItem>
+            <MenuItem disabled={open} onSelect={() => onAsk("rollback")}>{t("action.rollback")}</MenuItem>
+            <MenuItem disabled={!loop.review} onSelect={() => onAsk("approve")}>{t("action.approve")}</MenuItem>
+            <MenuItem disabled={!loop.review} onSelect={() => onAsk("reject")}>{t("action.reject")}</MenuItem>
+          </Menu>
+        </div>
+      </div>
+      <p className="mt-1 line-clamp-2 text-sm break-words text-soft" title={loop.goal}>{loop.goal}</p>
+      <dl className="mt-2 grid grid-cols-3 gap-x-5 gap-y-2 sm:flex sm:flex-wrap">
+        <Fact label={t("loop.iteration")} className="sm:w-20"><Iterations loop={loop} /></Fact>
+        {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx("figures", loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}>{loop.review.consecutive_rejections}</span></Fact> : null}
+        <Fact label={t("loop.claims")}><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
+        <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
+        <Fact label={t("loop.cost")} className="sm:w-28"><Cost loop={loop} /></Fact>
+        <Fact label={t("loop.time")}><Elapsed loop={loop} /></Fact>
+        <Fact label={t("loop.agent")}>{loop.agent}{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
+        <Fact label={t("loop.where")} className="col-span-3 max-sm:order-last"><span className="inline-flex max-w-full items-center gap-1"><Branch className="size-3.5 shrink-0 text-faint" /><span className="truncate font-mono text-xs" title={loop.worktree ?? ""}>{loop.branch ?? baseName(loop.project)}{loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}</span></span></Fact>
+      </dl>
+    </div>
+  );
+}
+
+/** Its own time: what the journal has counted, and what has passed since then while it works. */
+function Elapsed({ loop }: { loop: LoopView }) {
+  const now = useNow();
+  const running = loop.status === "running" || loop.status === "waiting";
+  const ms = loop.elapsed_ms + (running ? Math.max(0, now - Date.parse(loop.updated_at)) : 0);
+  return <span className="figures">{duration(ms)}{loop.limits.duration_ms ? <span className="text-soft"> / {duration(loop.limits.duration_ms)}</span> : null}</span>;
+}

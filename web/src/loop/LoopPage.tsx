@@ -1,0 +1,92 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Tabs } from "radix-ui";
+import { lazy, Suspense, useEffect, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { get, isUnauthorised } from "../api/client";
+import type { LoopView } from "../api/types";
+import { Unauthorised } from "../app/Unauthorised";
+import { useKeys } from "../lib/keys";
+import { ActionDialog, useAct, type Target, type Verb } from "../loops/actions";
+import { Loading, Problem } from "../ui/primitives";
+import { canResume, isOpen } from "../ui/status";
+import { LoopHeader } from "./LoopHeader";
+import { Monitor } from "./Monitor";
+import { PhaseBar } from "./PhaseBar";
+import { useFeed } from "./useFeed";
+
+const Timeline = lazy(() => import("./TimelineTab"));
+const Diff = lazy(() => import("./DiffTab"));
+const Findings = lazy(() => import("./FindingsTab"));
+const Plan = lazy(() => import("./PlanTab"));
+const Prompts = lazy(() => import("./PromptsTab"));
+const UsageCharts = lazy(() => import("./UsageTab"));
+const Raw = lazy(() => import("./RawTab"));
+
+const TABS = ["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"] as const;
+export type Tab = (typeof TABS)[number];
+
+export function LoopPage() {
+  const { id } = useParams({ from: "/loops/$id" });
+  const loop = useQuery({ queryKey: ["loop", id, "status"], queryFn: ({ signal }) => get<LoopView>(`/api/loops/${encodeURIComponent(id)}`, signal) });
+  if (isUnauthorised(loop.error)) return <Unauthorised />;
+  if (loop.error && !loop.data) return <Problem error={loop.error} onRetry={() => void loop.refetch()} />;
+  if (!loop.data) return <Loading lines={10} />;
+  return <Loaded key={id} loop={loop.data} />;
+}
+
+function Loaded({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const search = useSearch({ from: "/loops/$id" });
+  const navigate = useNavigate();
+  const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
+  const act = useAct();
+  const tab = (TABS as readonly string[]).includes(search.tab ?? "") ? (search.tab as Tab) : "monitor";
+  const reviewed = Boolean(loop.review);
+  const feed = useFeed(loop.id, reviewed ? 2 : 1);
+  const show = (next: string, more: { iteration?: number; turn?: string } = {}) => void navigate({ to: "/loops/$id", params: { id: loop.id }, search: { tab: next, ...more }, replace: true });
+  const tabs = TABS.filter((name) => reviewed || (name !== "findings" && name !== "plan"));
+  const pause = () => (isOpen(loop.status) ? act.mutate({ loop, verb: "pause" }) : canResume(loop.status) ? ask({ verb: "resume", loop }) : undefined);
+  useKeys({
+    s: () => isOpen(loop.status) && ask({ verb: "stop", loop }),
+    p: pause,
+    m: () => ask({ verb: "steer", loop }),
+    a: () => ask({ verb: "approve", loop }),
+    r: () => ask({ verb: "reject", loop }),
+    f: () => document.querySelector<HTMLButtonElement>("[data-follow]")?.click(),
+    "/": () => document.querySelector<HTMLButtonElement>("[data-search]")?.click(),
+    ...Object.fromEntries(tabs.map((name, index) => [String(index + 1), () => show(name)])),
+  });
+  useEffect(() => {
+    document.title = `${loop.name} · ${t(`status.${loop.status}` as "status.running")} · Windlass`;
+  }, [loop.name, loop.status, t]);
+  return (
+    <Tabs.Root value={tab} onValueChange={show} className="flex h-full flex-col">
+      <LoopHeader loop={loop} onAsk={(verb) => ask({ verb, loop })} onPause={pause} />
+      <Tabs.List aria-label={loop.name} className="flex shrink-0 gap-1 overflow-x-auto border-b border-line bg-panel px-2 sm:px-4">
+        {tabs.map((name) => (
+          <Tabs.Trigger key={name} value={name} className="min-h-9 border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-soft hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink">
+            {t(`tab.${name}`)}
+            {name === "findings" && loop.review && loop.review.findings_open > 0 ? <span className="ml-1 rounded-full bg-bad-soft px-1.5 text-xs text-bad">{loop.review.findings_open}</span> : null}
+          </Tabs.Trigger>
+        ))}
+      </Tabs.List>
+      <Tabs.Content value={tab} tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
+        <Suspense fallback={<Loading lines={8} />}>
+          {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
+          {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
+          {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} onShow={show} /> : null}
+          {tab === "findings" ? <Findings loop={loop} /> : null}
+          {tab === "plan" ? <Plan loop={loop} /> : null}
+          {tab === "prompts" ? <Prompts loop={loop} turn={search.turn} onShow={show} /> : null}
+          {tab === "usage" ? <UsageCharts loop={loop} /> : null}
+          {tab === "raw" ? <Raw loop={loop} turn={search.turn} onShow={show} /> : null}
+        </Suspense>
+      </Tabs.Content>
+      <PhaseBar loop={loop} onAsk={(verb) => ask({ verb, loop })} />
+      <ActionDialog asked={asked} onClose={() => ask(null)} />
+    </Tabs.Root>
+  );
+}
+
+export type Show = (tab: string, more?: { iteration?: number; turn?: string }) => void;

@@ -1,0 +1,66 @@
+// Small figures of a loop that the list and the loop's page share.
+
+import clsx from "clsx";
+import { useTranslation } from "react-i18next";
+import type { GateView, LoopView } from "../api/types";
+import { countdown, money, short } from "../lib/format";
+import { useNow } from "../lib/clock";
+
+export function Meter({ value, max, tone = "accent", label }: { value: number; max: number; tone?: "accent" | "wait" | "bad"; label: string }) {
+  const part = max > 0 ? Math.min(1, value / max) : 0;
+  return (
+    <span role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={Math.min(value, max)} className="block h-1 overflow-hidden rounded-full bg-idle-soft">
+      <span className={clsx("block h-full rounded-full", { accent: "bg-accent", wait: "bg-wait", bad: "bg-bad" }[tone])} style={{ width: `${part * 100}%` }} />
+    </span>
+  );
+}
+
+export function Iterations({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const max = loop.limits.max_iterations;
+  return (
+    <span className="figures block">
+      <span className="text-sm">{loop.iterations}{max ? <span className="text-soft"> / {max}</span> : null}</span>
+      {max ? <Meter value={loop.iterations} max={max} label={t("loop.iterations")} tone={loop.iterations >= max ? "wait" : "accent"} /> : null}
+    </span>
+  );
+}
+
+const MARK: Record<string, string> = { pass: "✓", fail: "✗", timed_out: "◷", not_started: "!" };
+
+export function Gates({ gates }: { gates: readonly GateView[] }) {
+  const { t } = useTranslation();
+  if (gates.length === 0) return <span className="text-xs text-faint">{t("loop.no_gates")}</span>;
+  const shown = gates.slice(0, 8);
+  return (
+    <span className="inline-flex gap-1" aria-label={gates.map((gate) => `${gate.command}: ${gate.verdict ?? t("loop.gate_not_run")}`).join("; ")} role="img">
+      {shown.map((gate, index) => (
+        <span key={index} title={`${gate.command}: ${gate.verdict ?? t("loop.gate_not_run")}`} className={clsx("inline-flex size-5 items-center justify-center rounded text-xs font-semibold", gate.verdict === "pass" ? "bg-good-soft text-good" : gate.verdict ? "bg-bad-soft text-bad" : "bg-idle-soft text-idle")}>
+          {gate.verdict ? (MARK[gate.verdict] ?? "?") : "·"}
+        </span>
+      ))}
+      {gates.length > shown.length ? <span className="text-xs text-soft">+{gates.length - shown.length}</span> : null}
+    </span>
+  );
+}
+
+export function Cost({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const spent = loop.usage.cost_usd;
+  const budget = loop.limits.budget_usd;
+  const tokens = loop.usage.input_tokens + loop.usage.output_tokens + loop.usage.cache_read_tokens + loop.usage.cache_write_tokens;
+  return (
+    <span className="figures block">
+      <span className="text-sm">
+        {spent == null ? <span className="text-faint">{tokens > 0 ? t("loop.tokens", { tokens: short(tokens) }) : "–"}</span> : money(spent)}
+        {budget ? <span className="text-soft"> / {money(budget)}</span> : null}
+      </span>
+      {budget ? <Meter value={spent ?? 0} max={budget} label={t("loop.budget")} tone={(spent ?? 0) > budget * 0.8 ? "bad" : "accent"} /> : null}
+    </span>
+  );
+}
+
+export function Countdown({ until }: { until: string }) {
+  const now = useNow();
+  return <span className="figures font-mono text-xs">{countdown(Date.parse(until) - now)}</span>;
+}

@@ -1,0 +1,67 @@
+import { useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { get, query } from "../api/client";
+import { openStream } from "../api/sse";
+import type { LoopList, LoopSummary } from "../api/types";
+import { setConnection } from "../app/connection";
+
+export const LOOPS = ["loops"] as const;
+
+async function allLoops(signal: AbortSignal): Promise<LoopSummary[]> {
+  const all: LoopSummary[] = [];
+  let after: string | null | undefined;
+  do {
+    const page: LoopList = await get(`/api/loops${query({ limit: 1000, after })}`, signal);
+    all.push(...page.loops);
+    after = page.next;
+  } while (after);
+  return all;
+}
+
+/** Every loop of every project, kept up to date by the server. */
+export function useLoops() {
+  const queries = useQueryClient();
+  const loops = useQuery({ queryKey: LOOPS, queryFn: ({ signal }) => allLoops(signal), staleTime: 30_000 });
+  useEffect(() => {
+    let waiting = new Map<string, LoopSummary>();
+    let frame: ReturnType<typeof setTimeout> | undefined;
+    const flush = () => {
+      frame = undefined;
+      merge(queries, waiting);
+      waiting = new Map();
+    };
+    const close = openStream({
+      url: "/api/events?after=now",
+      onState: (state) => {
+        setConnection(state);
+        // What changed before the stream was open is in the list.
+        if (state === "open") void queries.invalidateQueries({ queryKey: LOOPS });
+      },
+      onEvents: (events) => {
+        for (const { data } of events) {
+          const loop = JSON.parse(data) as LoopSummary;
+          if (typeof loop.id === "string") waiting.set(loop.id, loop);
+        }
+        frame ??= setTimeout(flush, 50);
+      },
+    });
+    return () => {
+      clearTimeout(frame);
+      close();
+    };
+  }, [queries]);
+  return loops;
+}
+
+function merge(queries: QueryClient, news: Map<string, LoopSummary>) {
+  queries.setQueryData<LoopSummary[]>(LOOPS, (known) => {
+    if (!known) return known;
+    const left = new Map(news);
+    const next = known.map((loop) => {
+      const now = left.get(loop.id);
+      left.delete(loop.id);
+      return now ?? loop;
+    });
+    return left.size > 0 ? [...left.values(), ...next] : next;
+  });
+}

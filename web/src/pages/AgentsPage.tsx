@@ -1,0 +1,54 @@
+import { useQuery } from "@tanstack/react-query";
+import clsx from "clsx";
+import { useTranslation } from "react-i18next";
+import { get, isUnauthorised } from "../api/client";
+import type { AgentReport, DoctorReport } from "../api/reports";
+import { Unauthorised } from "../app/Unauthorised";
+import { Robot } from "../ui/icons";
+import { Empty, Loading, Problem } from "../ui/primitives";
+
+export function AgentsPage() {
+  const { t } = useTranslation();
+  const agents = useQuery({ queryKey: ["agents", ""], queryFn: ({ signal }) => get<AgentReport[]>("/api/agents", signal), staleTime: 30_000 });
+  const doctor = useQuery({ queryKey: ["doctor"], queryFn: ({ signal }) => get<DoctorReport>("/api/doctor", signal), staleTime: 30_000 });
+  if (isUnauthorised(agents.error)) return <Unauthorised />;
+  const sorted = [...(agents.data ?? [])].sort((one, other) => Number(other.installed ?? false) - Number(one.installed ?? false));
+  return (
+    <div className="mx-auto max-w-6xl px-3 py-4 sm:px-5">
+      <h1 className="mb-3">{t("nav.agents")}</h1>
+      {agents.isPending ? <Loading /> : null}
+      {agents.error ? <Problem error={agents.error} onRetry={() => void agents.refetch()} /> : null}
+      {agents.data?.length === 0 ? <Empty icon={<Robot />} title={t("agents.none")} /> : null}
+      <ul className="grid gap-2.5 sm:grid-cols-2 xl:grid-cols-3">
+        {sorted.map((agent) => (
+          <li key={agent.name} className="card flex gap-3 px-3 py-2.5">
+            <span aria-hidden className={clsx("mt-0.5 flex size-8 shrink-0 items-center justify-center rounded-md", agent.installed ? "bg-good-soft text-good" : "bg-idle-soft text-idle")}><Robot /></span>
+            <div className="min-w-0 text-sm">
+              <h2 className="flex flex-wrap items-baseline gap-x-2">{agent.display_name ?? agent.name} <code className="text-xs font-normal text-faint">{agent.name}</code></h2>
+              <p className={clsx("text-xs", agent.installed ? "text-good" : "text-soft")}>
+                {agent.installed ? `✓ ${agent.built_in ? t("agents.built_in") : t("agents.installed")}` : `○ ${t("agents.missing")}`}
+                {agent.version ? <span className="text-soft"> · {agent.version}</span> : null}
+                {agent.known_good ? <span className="text-faint"> · {t("agents.tried", { from: agent.known_good.from, below: agent.known_good.below })}</span> : null}
+              </p>
+              {agent.path ? <p className="truncate font-mono text-xs text-faint" title={agent.path}>{agent.path}</p> : null}
+              {agent.login ? <p className="mt-1 text-xs text-soft">{t("agents.login")}: <code className="break-words">{agent.login}</code></p> : null}
+              {agent.problem ? <p className="mt-1 text-xs break-words text-bad">{agent.problem}</p> : null}
+            </div>
+          </li>
+        ))}
+      </ul>
+      <h1 className="mt-8 mb-3">{t("agents.machine")}</h1>
+      {doctor.isPending ? <Loading /> : null}
+      {doctor.error ? <Problem error={doctor.error} onRetry={() => void doctor.refetch()} /> : null}
+      <ul className="card divide-y divide-line">
+        {(doctor.data?.findings ?? []).map((finding, index) => (
+          <li key={index} className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-x-2 px-3 py-2 text-sm sm:grid-cols-[1.25rem_9rem_minmax(0,1fr)]">
+            <span role="img" aria-label={t(`doctor.${finding.state}`)} className={clsx("font-bold", { ok: "text-good", warning: "text-wait", problem: "text-bad" }[finding.state])}>{{ ok: "✓", warning: "▲", problem: "✗" }[finding.state]}</span>
+            <span className="font-medium">{finding.what}</span>
+            <span className="col-start-2 break-words text-soft sm:col-start-3">{finding.detail}{finding.fix ? <span className="block text-ink">→ {finding.fix}</span> : null}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

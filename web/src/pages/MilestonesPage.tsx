@@ -1,0 +1,128 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Refusal, get, isUnauthorised, query, send } from "../api/client";
+import type { MilestoneReport } from "../api/reports";
+import type { LoopView, MilestoneBoard } from "../api/types";
+import { Unauthorised } from "../app/Unauthorised";
+import { say } from "../lib/toast";
+import { ActionDialog, type Target, type Verb } from "../loops/actions";
+import { Flag, Plus } from "../ui/icons";
+import { Button, Empty, IconButton, Loading, Problem } from "../ui/primitives";
+import { StatusBadge, isOpen } from "../ui/status";
+import { NewMilestoneDialog } from "./NewMilestoneDialog";
+import { ProjectPicker } from "./ProjectPicker";
+import { useProject } from "./useProjects";
+
+const COLUMNS = ["pending", "at_work", "person", "done"] as const;
+type Column = (typeof COLUMNS)[number];
+
+function columnOf(status: string): Column {
+  if (status === "pending") return "pending";
+  if (isOpen(status) || status === "in_progress") return "at_work";
+  return status === "completed" ? "done" : "person";
+}
+
+export function MilestonesPage() {
+  const { t } = useTranslation();
+  const queries = useQueryClient();
+  const place = useProject();
+  const [adding, add] = useState(false);
+  const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
+  const key = ["milestones", place.project];
+  const board = useQuery({ queryKey: key, enabled: place.project !== "", queryFn: ({ signal }) => get<MilestoneBoard>(`/api/milestones${query({ project: place.project })}`, signal), refetchInterval: (now) => (((now.state.data?.milestones ?? []) as unknown as MilestoneReport[]).some((each) => isOpen(each.status)) ? 5_000 : false) });
+  const fail = (error: unknown) => say(error instanceof Refusal ? error.problem.message : t("state.unreachable"), { bad: true, hint: error instanceof Refusal ? (error.problem.hint ?? undefined) : undefined });
+  const order = useMutation({ mutationFn: (ids: string[]) => send<MilestoneBoard>("PUT", "/api/milestones/order", { project: place.project, ids }), onSuccess: (now) => queries.setQueryData(key, now), onError: fail });
+  const start = useMutation({ mutationFn: (id: string) => send<LoopView>("POST", `/api/milestones/${encodeURIComponent(id)}/start`, { project: place.project }), onSuccess: () => void queries.invalidateQueries({ queryKey: key }), onError: fail });
+  if (isUnauthorised(place.error ?? board.error)) return <Unauthorised />;
+  const all = (board.data?.milestones ?? []) as unknown as MilestoneReport[];
+  const move = (id: string, by: number) => {
+    const ids = all.map((each) => each.id);
+    const at = ids.indexOf(id);
+    const pendings = all.filter((each) => columnOf(each.status) === "pending").map((each) => each.id);
+    const other = pendings[pendings.indexOf(id) + by];
+    if (other === undefined) return;
+    const to = ids.indexOf(other);
+    [ids[at], ids[to]] = [ids[to] as string, ids[at] as string];
+    order.mutate(ids);
+  };
+  return (
+    <div className="mx-auto max-w-[110rem] px-3 py-4 sm:px-5">
+      <div className="mb-3 flex flex-wrap items-center gap-3">
+        <h1>{t("nav.milestones")}</h1>
+        {place.projects.length > 0 ? <ProjectPicker projects={place.projects} value={place.project} onChange={place.choose} /> : null}
+        <Button small className="ml-auto" disabled={!place.project} onClick={() => add(true)}><Plus className="size-3.5" />{t("milestones.add")}</Button>
+      </div>
+      {place.ready && !place.project ? <Empty icon={<Flag />} title={t("milestones.no_project")}>{t("milestones.no_project_hint")}</Empty> : null}
+      {board.isPending && place.project ? <Loading /> : null}
+      {board.error ? <Problem error={board.error} onRetry={() => void board.refetch()} /> : null}
+      {(board.data?.broken ?? []).map((text, index) => <Problem key={index} error={new Error(text)} />)}
+      {board.data && all.length === 0 ? <Empty icon={<Flag />} title={t("milestones.none")}>{t("milestones.none_hint")}</Empty> : null}
+      {all.length > 0 ? (
+        <div className="grid gap-3 md:grid-cols-2 xl:grid-cols-4">
+          {COLUMNS.map((column) => {
+            const here = all.filter((each) => columnOf(each.status) === column);
+            return (
+              <section key={column} aria-label={t(`milestones.${column}`)} className="rounded-lg bg-sunken p-2">
+                <h2 className="px-1 pb-2 text-soft">{t(`milestones.${column}`)} <span className="figures font-normal">{here.length}</span></h2>
+                <ol className="space-y-2">
+                  {here.map((each, index) => (
+                    <Card key={each.id} milestone={each} first={index === 0} last={index === here.length - 1} movable={column === "pending"} onMove={(by) => move(each.id, by)} onStart={() => start.mutate(each.id)} onAsk={(verb) => each.loop && ask({ verb, loop: each.loop })} />
+                  ))}
+                </ol>
+              </section>
+            );
+          })}
+        </div>
+      ) : null}
+      <NewMilestoneDialog key={String(adding)} open={adding} project={place.project} onClose={() => add(false)} onMade={(now) => queries.setQueryData(key, now)} />
+      <ActionDialog asked={asked} onClose={() => { ask(null); void queries.invalidateQueries({ queryKey: key }); }} />
+    </div>
+  );
+}
+
+function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { milestone: MilestoneReport; first: boolean; last: boolean; movable: boolean; onMove: (by: number) => void; onStart: () => void; onAsk: (verb: Verb) => void }) {
+  const { t } = useTranslation();
+  const features = milestone.features ?? [];
+  const accepted = new Set((milestone.loop?.review?.features_accepted ?? []).map((feature) => (feature as { feature?: string; id?: string }).feature ?? (feature as { id?: string }).id));
+  const done = (feature: { id: string; done?: boolean }) => feature.done === true || accepted.has(feature.id) || milestone.status === "completed";
+  const asks = milestone.status === "awaiting_review" || (milestone.status === "paused" && Boolean(milestone.loop));
+  return (
+    <li className="card px-3 py-2.5">
+      <div className="flex items-start gap-2">
+        <div className="min-w-0 grow">
+          <h3 className="font-medium break-words">{milestone.loop ? <Link to="/loops/$id" params={{ id: milestone.loop.id }} className="underline decoration-line underline-offset-2 hover:decoration-accent">{milestone.title}</Link> : milestone.title}</h3>
+          <code className="text-xs text-faint">{milestone.id}</code>
+        </div>
+        {movable ? (
+          <span className="flex">
+            <IconButton label={t("milestones.earlier")} className="size-6" disabled={first} onClick={() => onMove(-1)}>↑</IconButton>
+            <IconButton label={t("milestones.later")} className="size-6" disabled={last} onClick={() => onMove(1)}>↓</IconButton>
+          </span>
+        ) : <StatusBadge status={milestone.status} verified={milestone.loop?.verified} />}
+      </div>
+      {features.length > 0 ? (
+        <ul className="mt-2 space-y-1 text-xs">
+          {features.map((feature) => (
+            <li key={feature.id} className="grid grid-cols-[1rem_minmax(0,1fr)]">
+              <span aria-hidden className={done(feature) ? "text-good" : "text-faint"}>{done(feature) ? "✓" : "○"}</span>
+              <span className="break-words"><strong className="font-medium">{feature.id}</strong> {feature.text}{feature.acceptance ? <span className="block text-soft">{feature.acceptance}</span> : null}</span>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {(milestone.acceptance_criteria ?? []).length > 0 ? (
+        <details className="mt-2 text-xs"><summary className="text-soft">{t("milestones.acceptance", { count: (milestone.acceptance_criteria ?? []).length })}</summary>
+          <ul className="mt-1 list-disc space-y-0.5 pl-4">{(milestone.acceptance_criteria ?? []).map((criterion, index) => <li key={index} className="break-words">{criterion.text}</li>)}</ul>
+        </details>
+      ) : null}
+      {milestone.loop ? <p className="figures mt-2 text-xs text-soft">{t("milestones.rounds", { count: milestone.loop.iterations })}{(milestone.loop.review?.consecutive_rejections ?? 0) > 0 ? <span className="text-bad"> · {t("loop.rejections", { count: milestone.loop.review?.consecutive_rejections ?? 0 })}</span> : null}</p> : null}
+      {asks && milestone.loop?.waiting_for ? <p className="mt-1 text-xs break-words text-ask">{milestone.loop.waiting_for}</p> : null}
+      <div className="mt-2 flex flex-wrap gap-1.5">
+        {movable ? <Button small onClick={onStart}>{t("milestones.start")}</Button> : null}
+        {asks ? <><Button small tone="accent" onClick={() => onAsk("approve")}>{t("action.approve")}</Button><Button small tone="danger" onClick={() => onAsk("reject")}>{t("action.reject")}</Button></> : null}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,139 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Refusal, get, isUnauthorised, query, send } from "../api/client";
+import type { AgentReport } from "../api/reports";
+import type { LoopView, Preview, StartLoop } from "../api/types";
+import { Unauthorised } from "../app/Unauthorised";
+import { Play } from "../ui/icons";
+import { Button, Field, Problem, Slider, Switch } from "../ui/primitives";
+import { PreviewCard } from "./PreviewCard";
+import { useProject } from "./useProjects";
+import { emptyForm, requestOf, type LoopForm } from "./newLoop";
+
+const RECIPES = ["promise", "refine", "audited"] as const;
+
+export function NewLoopPage() {
+  const { t } = useTranslation();
+  const navigate = useNavigate();
+  const place = useProject();
+  const [form, setForm] = useState<LoopForm>(emptyForm);
+  const [trust, setTrust] = useState(false);
+  const [otherProject, setOtherProject] = useState(false);
+  const project = form.project ?? place.project;
+  const agents = useQuery({ queryKey: ["agents", project], queryFn: ({ signal }) => get<AgentReport[]>(`/api/agents${query({ project })}`, signal), staleTime: 60_000 });
+  const installed = (agents.data ?? []).filter((agent) => agent.installed);
+  const set = (part: Partial<LoopForm>) => setForm((now) => ({ ...now, ...part }));
+
+  const request = useMemo(() => requestOf(form, project), [form, project]);
+  const settled = useSettled(useDeferredValue(request), 350);
+  const ready = settled.goal.trim() !== "" && settled.project !== "";
+  const preview = useQuery({
+    queryKey: ["preview", settled],
+    enabled: ready,
+    queryFn: ({ signal }) => previewOf(settled, signal),
+    placeholderData: (before) => before,
+    retry: false,
+    staleTime: 5_000,
+  });
+  const start = useMutation({
+    mutationFn: () => send<LoopView>("POST", "/api/loops", { ...request, ...(trust ? { trust: true } : {}) }),
+    onSuccess: (loop) => void navigate({ to: "/loops/$id", params: { id: loop.id } }),
+  });
+  const fault = [start.error, preview.error].find((error) => error instanceof Refusal) as Refusal | undefined;
+  const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? fault.problem.message : null);
+  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise"].includes(fault?.problem.field ?? "");
+  if (isUnauthorised(place.error)) return <Unauthorised />;
+  const own = form.agent === "!command";
+  return (
+    <form className="mx-auto grid max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); start.mutate(); }}>
+      <div className="space-y-4">
+        <h1>{t("new.title")}</h1>
+        <Field label={t("new.goal")} hint={t("new.goal_hint")} error={faultOf("goal")}>
+          <textarea name="goal" required rows={4} autoFocus className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start.mutate(); }} />
+        </Field>
+        <Field label={t("new.project")} error={faultOf("project")}>
+          {place.projects.length > 0 && !otherProject ? (
+            <select name="project" className="field" value={project} onChange={(event) => { if (event.target.value === "!other") { setOtherProject(true); set({ project: "" }); } else { place.choose(event.target.value); set({ project: event.target.value }); } }}>
+              {place.projects.map((each) => <option key={each.path} value={each.path}>{each.path}</option>)}
+              <option value="!other">{t("new.other_project")}</option>
+            </select>
+          ) : (
+            <input name="project" required className="field font-mono" placeholder="/home/me/repository" value={project} onChange={(event) => set({ project: event.target.value })} />
+          )}
+        </Field>
+        <div className="grid gap-4 sm:grid-cols-2">
+          <Field label={t("new.agent")} hint={own ? t("new.command_hint") : undefined} error={faultOf("agent", "agent_command")}>
+            <select name="agent" className="field" value={form.agent} onChange={(event) => set({ agent: event.target.value })}>
+              <option value="">{t("new.default_agent")}</option>
+              {installed.map((agent) => <option key={agent.name} value={agent.name}>{agent.display_name ?? agent.name}{agent.version ? ` · ${agent.version}` : ""}</option>)}
+              <option value="!command">{t("new.own_command")}</option>
+            </select>
+            {own ? <input name="agent_command" aria-label={t("new.own_command")} className="field mt-1 font-mono" placeholder="./my-agent.sh" value={form.agentCommand} onChange={(event) => set({ agentCommand: event.target.value })} /> : null}
+          </Field>
+          <Field label={t("new.model")} error={faultOf("model")}>
+            <input name="model" className="field" placeholder={t("new.model_default")} value={form.model} onChange={(event) => set({ model: event.target.value })} />
+          </Field>
+          <Field label={t("new.recipe")} hint={t(`recipe.${form.recipe}`)}>
+            <select name="recipe" className="field" value={form.recipe} onChange={(event) => set({ recipe: event.target.value as LoopForm["recipe"] })}>
+              {RECIPES.map((name) => <option key={name} value={name}>{name}</option>)}
+            </select>
+          </Field>
+          {form.recipe === "audited" ? (
+            <Field label={t("new.reviewer")} hint={t("new.reviewer_hint")} error={faultOf("reviewer")}>
+              <input name="reviewer" list="reviewers" className="field" value={form.reviewer} onChange={(event) => set({ reviewer: event.target.value })} />
+              <datalist id="reviewers">{installed.map((agent) => <option key={agent.name} value={agent.name} />)}</datalist>
+            </Field>
+          ) : null}
+        </div>
+        <Field label={t("new.gates")} hint={t("new.gates_hint")} error={faultOf("gates")}>
+          <textarea name="gates" rows={2} className="field font-mono" placeholder="cargo test" value={form.gates} onChange={(event) => set({ gates: event.target.value })} />
+        </Field>
+        <div>
+          <div className="flex items-center justify-between gap-3">
+            <span className="text-sm font-medium">{form.limitIterations ? t("card.max", { count: form.maxIterations }) : t("new.max_default")}</span>
+            <Switch label={t("new.limit_iterations")} checked={form.limitIterations} onChange={(on) => set({ limitIterations: on })} />
+          </div>
+          {form.limitIterations ? <Slider min={1} max={100} label={t("new.limit_iterations")} value={form.maxIterations} onChange={(value) => set({ maxIterations: value })} /> : null}
+        </div>
+        <details className="card px-3 py-2">
+          <summary className="text-sm font-medium">{t("new.more")}</summary>
+          <div className="mt-3 grid gap-4 sm:grid-cols-2">
+            <Field label={t("new.name")} hint={t("new.name_hint")} error={faultOf("name")}><input name="name" className="field" pattern="[a-z0-9_\-]+" value={form.name} onChange={(event) => set({ name: event.target.value })} /></Field>
+            <Field label={t("new.budget")} error={faultOf("budget_usd")}><input name="budget" type="number" min="0" step="0.01" className="field" placeholder={t("new.no_limit")} value={form.budget} onChange={(event) => set({ budget: event.target.value })} /></Field>
+            <Field label={t("new.duration")} hint="90m, 2h, 1d" error={faultOf("duration")}><input name="duration" className="field" placeholder={t("new.no_limit")} value={form.duration} onChange={(event) => set({ duration: event.target.value })} /></Field>
+            <Field label={t("card.promise")} hint={t("card.promise_hint")} error={faultOf("completion_promise")}><input name="promise" className="field font-mono" placeholder="<promise>COMPLETE</promise>" value={form.promise} onChange={(event) => set({ promise: event.target.value })} /></Field>
+            <Field label={t("new.protect")} hint={t("new.protect_hint")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /></Field>
+            <div className="space-y-2">
+              <Toggle label={t("new.in_place")} checked={form.inPlace} onChange={(on) => set({ inPlace: on })} />
+              {form.recipe === "audited" ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
+            </div>
+          </div>
+        </details>
+        {start.error && !(fault && shownFault && start.error === fault) ? <Problem error={start.error} /> : null}
+        <Button type="submit" tone="accent" disabled={start.isPending || !form.goal.trim() || !project || Boolean(preview.data?.trust && !trust)} className="w-full sm:w-auto"><Play className="size-3.5" />{t("new.start")}</Button>
+      </div>
+      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} busy={preview.isFetching} trusted={trust} onTrust={setTrust} />
+    </form>
+  );
+}
+
+async function previewOf(request: StartLoop, signal: AbortSignal): Promise<Preview> {
+  signal.throwIfAborted();
+  return send<Preview>("POST", "/api/loops/preview", request);
+}
+
+function Toggle({ label, checked, onChange }: { label: string; checked: boolean; onChange: (on: boolean) => void }) {
+  return <div className="flex items-center justify-between gap-3 text-sm"><span>{label}</span><Switch label={label} checked={checked} onChange={onChange} /></div>;
+}
+
+/** The value, once it has not changed for a while: typing asks nothing. */
+function useSettled<T>(value: T, ms: number): T {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}

@@ -1,0 +1,42 @@
+import clsx from "clsx";
+import { useTranslation } from "react-i18next";
+import type { Preview } from "../api/types";
+import { Problem, Switch } from "../ui/primitives";
+
+/** What will happen, before it does. */
+export function PreviewCard({ preview, error, busy, trusted, onTrust }: { preview: Preview | undefined; error: unknown; busy: boolean; trusted: boolean; onTrust: (on: boolean) => void }) {
+  const { t } = useTranslation();
+  return (
+    <aside aria-label={t("new.preview")} className="card h-fit lg:sticky lg:top-4">
+      <h2 className="border-b border-line px-4 py-2.5">{t("new.preview")}</h2>
+      {error ? <Problem error={error} /> : null}
+      {!preview && !error ? <p className="px-4 py-6 text-sm text-soft">{t("new.preview_empty")}</p> : null}
+      {preview && !error ? (
+        <div className={clsx("transition-opacity", busy && "opacity-70")}>
+          <dl className="grid grid-cols-[4.5rem_minmax(0,1fr)] gap-x-3 gap-y-1.5 px-4 py-3 text-sm">
+            <dt className="text-faint">{t("new.name")}</dt>
+            <dd className="font-mono text-xs leading-5 break-all">{preview.name}</dd>
+            {preview.lines.map((line, index) => (
+              <div key={index} className="contents">
+                <dt className="text-faint">{line.label}</dt>
+                <dd className="break-words">{line.text}</dd>
+              </div>
+            ))}
+          </dl>
+          {preview.notes.length > 0 ? (
+            <ul className="space-y-1 border-t border-line px-4 py-2.5 text-xs text-wait">
+              {preview.notes.map((note, index) => <li key={index} className="break-words">▲ {note}</li>)}
+            </ul>
+          ) : null}
+          {preview.trust ? (
+            <div className="border-t border-ask bg-ask-soft px-4 py-3 text-sm">
+              <p className="font-medium text-ask">{t("new.trust_title")}</p>
+              <pre tabIndex={0} aria-label={t("new.trust_title")} className="output my-2 max-h-48 overflow-auto rounded bg-panel p-2">{typeof preview.trust === "string" ? preview.trust : JSON.stringify(preview.trust, null, 2)}</pre>
+              <div className="flex items-center justify-between gap-3"><span>{t("new.trust")}</span><Switch label={t("new.trust")} checked={trusted} onChange={onTrust} /></div>
+            </div>
+          ) : null}
+        </div>
+      ) : null}
+    </aside>
+  );
+}

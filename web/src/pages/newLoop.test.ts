@@ -1,0 +1,18 @@
+import { describe, expect, it } from "vitest";
+import { emptyForm, requestOf } from "./newLoop";
+
+describe("a new loop", () => {
+  it("sends only what was said", () => {
+    expect(requestOf({ ...emptyForm(), goal: "fix it" }, "/repo")).toEqual({ project: "/repo", goal: "fix it", settings: {} });
+  });
+  it("gates are lines, a limit counts only when it is switched on, an own command is no agent's name", () => {
+    const form = { ...emptyForm(), goal: "g", gates: " cargo test \n\nmake lint\n", maxIterations: 9, agent: "!command", agentCommand: "./a.sh", budget: "2.5" };
+    expect(requestOf(form, "/repo")).toEqual({ project: "/repo", goal: "g", agent_command: "./a.sh", settings: { gates: ["cargo test", "make lint"], budget_usd: 2.5 } });
+    expect(requestOf({ ...form, limitIterations: true }, "/repo").settings).toMatchObject({ max_iterations: 9 });
+  });
+  it("a reviewer is sent only where somebody reviews", () => {
+    const form = { ...emptyForm(), goal: "g", reviewer: "codex", humanReview: true };
+    expect(requestOf(form, "/r").settings).toEqual({});
+    expect(requestOf({ ...form, recipe: "audited" }, "/r").settings).toEqual({ recipe: "audited", reviewer: "codex", human_review: true });
+  });
+});

@@ -1,0 +1,57 @@
+// From the form to the request: only what was said is sent, so that everything else keeps its default and its origin.
+
+import type { StartLoop } from "../api/types";
+
+export interface LoopForm {
+  project: string | null;
+  goal: string;
+  name: string;
+  agent: string;
+  agentCommand: string;
+  model: string;
+  recipe: "promise" | "refine" | "audited";
+  reviewer: string;
+  gates: string;
+  limitIterations: boolean;
+  maxIterations: number;
+  budget: string;
+  duration: string;
+  promise: string;
+  protect: string;
+  inPlace: boolean;
+  humanReview: boolean;
+}
+
+export const emptyForm = (): LoopForm => ({
+  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewer: "", gates: "",
+  limitIterations: false, maxIterations: 5, budget: "", duration: "", promise: "", protect: "", inPlace: false, humanReview: false,
+});
+
+export const linesOf = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+export function requestOf(form: LoopForm, project: string): StartLoop {
+  const settings: Record<string, unknown> = {};
+  const text = (key: string, value: string) => {
+    if (value.trim()) settings[key] = value.trim();
+  };
+  const own = form.agent === "!command";
+  if (!own) text("agent", form.agent);
+  text("model", form.model);
+  if (form.recipe !== "promise") settings["recipe"] = form.recipe;
+  if (form.recipe === "audited") text("reviewer", form.reviewer);
+  if (form.recipe === "audited" && form.humanReview) settings["human_review"] = true;
+  if (linesOf(form.gates).length > 0) settings["gates"] = linesOf(form.gates);
+  if (form.limitIterations) settings["max_iterations"] = form.maxIterations;
+  if (form.budget.trim()) settings["budget_usd"] = Number(form.budget);
+  text("duration", form.duration);
+  text("completion_promise", form.promise);
+  if (linesOf(form.protect).length > 0) settings["protect"] = linesOf(form.protect);
+  if (form.inPlace) settings["in_place"] = true;
+  return {
+    project,
+    goal: form.goal,
+    ...(form.name.trim() ? { name: form.name.trim() } : {}),
+    ...(own && form.agentCommand.trim() ? { agent_command: form.agentCommand.trim() } : {}),
+    settings,
+  } as StartLoop;
+}

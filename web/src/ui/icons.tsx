@@ -1,0 +1,35 @@
+// Drawn here: a handful of strokes needs no library.
+
+import type { ReactNode } from "react";
+
+function Icon({ children, className, label }: { children: ReactNode; className?: string | undefined; label?: string | undefined }) {
+  return (
+    <svg viewBox="0 0 16 16" width="16" height="16" className={className} fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" strokeLinejoin="round" aria-hidden={label ? undefined : true} role={label ? "img" : undefined} aria-label={label}>
+      {children}
+    </svg>
+  );
+}
+
+export type IconProps = { className?: string };
+export const Play = (props: IconProps) => <Icon {...props}><path d="M5 3.5v9l7-4.5z" fill="currentColor" /></Icon>;
+export const Pause = (props: IconProps) => <Icon {...props}><path d="M5.5 3.5v9M10.5 3.5v9" strokeWidth="2.2" /></Icon>;
+export const Stop = (props: IconProps) => <Icon {...props}><rect x="4" y="4" width="8" height="8" rx="1" fill="currentColor" /></Icon>;
+export const Message = (props: IconProps) => <Icon {...props}><path d="M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z" /></Icon>;
+export const Search = (props: IconProps) => <Icon {...props}><circle cx="7" cy="7" r="4" /><path d="m10 10 3.5 3.5" /></Icon>;
+export const Plus = (props: IconProps) => <Icon {...props}><path d="M8 3v10M3 8h10" /></Icon>;
+export const Down = (props: IconProps) => <Icon {...props}><path d="M8 3v9M4 8.5 8 12.5l4-4" /></Icon>;
+export const Chevron = (props: IconProps) => <Icon {...props}><path d="m6 4 4 4-4 4" /></Icon>;
+export const Cross = (props: IconProps) => <Icon {...props}><path d="m4 4 8 8M12 4l-8 8" /></Icon>;
+export const Check = (props: IconProps) => <Icon {...props}><path d="m3.5 8.5 3 3 6-7" /></Icon>;
+export const Branch = (props: IconProps) => <Icon {...props}><circle cx="5" cy="4" r="1.6" /><circle cx="5" cy="12" r="1.6" /><circle cx="11" cy="6" r="1.6" /><path d="M5 5.6v4.8M11 7.6c0 2-3 2-5 3" /></Icon>;
+export const Keyboard = (props: IconProps) => <Icon {...props}><rect x="1.5" y="4" width="13" height="8" rx="1.5" /><path d="M4 6.6h.01M6.6 6.6h.01M9.3 6.6h.01M12 6.6h.01M5 9.4h6" /></Icon>;
+export const Tool = (props: IconProps) => <Icon {...props}><path d="M9.5 6.5 4 12M10 3a3 3 0 0 0-1 4 3 3 0 0 0 4-1l-1.8-.2L10.600 4z" /></Icon>;
+export const Flag = (props: IconProps) => <Icon {...props}><path d="M4 14V2.500h7.500L10 5.500l1.500 3H4" /></Icon>;
+export const Commit = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="2.4" /><path d="M1.500 8h4M10.500 8h4" /></Icon>;
+export const Gate = (props: IconProps) => <Icon {...props}><path d="M3 13V5.500L8 3l5 2.500V13M6 13V8h4v5" /></Icon>;
+export const Eye = (props: IconProps) => <Icon {...props}><path d="M1.500 8S4 3.800 8 3.800 14.500 8 14.500 8 12 12.200 8 12.200 1.500 8 1.500 8z" /><circle cx="8" cy="8" r="1.800" /></Icon>;
+export const List = (props: IconProps) => <Icon {...props}><path d="M5.500 4h8M5.500 8h8M5.500 12h8M2.500 4h.01M2.500 8h.01M2.500 12h.01" /></Icon>;
+export const Robot = (props: IconProps) => <Icon {...props}><rect x="3" y="5.500" width="10" height="7.500" rx="2" /><path d="M8 5.500V3M6 9h.01M10 9h.01" /></Icon>;
+export const Gear = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="2.200" /><path d="M8 1.800v2M8 12.200v2M1.800 8h2M12.200 8h2M3.600 3.600 5 5M11 11l1.400 1.400M12.400 3.600 11 5M5 11l-1.400 1.400" /></Icon>;
+export const Wave = (props: IconProps) => <Icon {...props}><path d="M2 8h2.500l1.500-4 3 8 1.500-4H14" /></Icon>;
+export const Clock = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="5.500" /><path d="M8 5v3.200l2 1.300" /></Icon>;

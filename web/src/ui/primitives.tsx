@@ -1,0 +1,147 @@
+// The page's building blocks: plain elements with one look, Radix where behaviour is hard to get right.
+
+import clsx from "clsx";
+import { Dialog as RadixDialog, DropdownMenu, Slider as RadixSlider, Switch as RadixSwitch } from "radix-ui";
+import { forwardRef, type ComponentProps, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { Refusal, Unreachable } from "../api/client";
+import { Cross } from "./icons";
+
+type Tone = "plain" | "accent" | "danger" | "quiet";
+const TONES: Record<Tone, string> = {
+  plain: "border-line-strong bg-panel text-ink hover:bg-sunken",
+  accent: "border-transparent bg-accent text-accent-ink hover:brightness-110",
+  danger: "border-bad bg-panel text-bad hover:bg-bad-soft",
+  quiet: "border-transparent text-soft hover:bg-sunken hover:text-ink",
+};
+
+export const Button = forwardRef<HTMLButtonElement, ComponentProps<"button"> & { tone?: Tone; small?: boolean }>(function Button(
+  { tone = "plain", small = false, className, type = "button", ...rest },
+  ref,
+) {
+  return (
+    <button ref={ref} type={type} className={clsx("inline-flex items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap transition-colors disabled:opacity-55", small ? "min-h-7 px-2 text-xs" : "min-h-9 px-3 text-sm", TONES[tone], className)} {...rest} />
+  );
+});
+
+/** An icon with a name: the name is read aloud and shown on hover. */
+export function IconButton({ label, children, className, ...rest }: ComponentProps<"button"> & { label: string }) {
+  return (
+    <button type="button" aria-label={label} title={label} className={clsx("inline-flex size-8 shrink-0 items-center justify-center rounded-md text-soft hover:bg-sunken hover:text-ink disabled:opacity-40", className)} {...rest}>
+      {children}
+    </button>
+  );
+}
+
+/** A dialog without Radix' own overlay: that one adds a style element, which the page's policy refuses. */
+export function Dialog({ open, onClose, title, children, footer, wide = false }: { open: boolean; onClose: () => void; title: string; children: ReactNode; footer?: ReactNode; wide?: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <RadixDialog.Root open={open} onOpenChange={(now) => !now && onClose()}>
+      <RadixDialog.Portal>
+        <div className="fixed inset-0 z-40 bg-black/40" aria-hidden />
+        <RadixDialog.Content aria-describedby={undefined} className={clsx("card fixed top-1/2 left-1/2 z-50 flex max-h-[88vh] w-[calc(100vw-2rem)] -translate-x-1/2 -translate-y-1/2 flex-col shadow-pop", wide ? "max-w-2xl" : "max-w-md")}>
+          <header className="flex items-center justify-between gap-2 border-b border-line px-4 py-2.5">
+            <RadixDialog.Title>{title}</RadixDialog.Title>
+            <RadixDialog.Close asChild>
+              <IconButton label={t("action.close")}><Cross /></IconButton>
+            </RadixDialog.Close>
+          </header>
+          <div className="overflow-y-auto px-4 py-3">{children}</div>
+          {footer ? <footer className="flex flex-wrap justify-end gap-2 border-t border-line px-4 py-3">{footer}</footer> : null}
+        </RadixDialog.Content>
+      </RadixDialog.Portal>
+    </RadixDialog.Root>
+  );
+}
+
+export function Switch({ checked, onChange, label, id }: { checked: boolean; onChange: (checked: boolean) => void; label: string; id?: string }) {
+  return (
+    <RadixSwitch.Root id={id} checked={checked} onCheckedChange={onChange} aria-label={label} className="relative h-6 w-11 shrink-0 rounded-full border border-line-strong bg-sunken data-[state=checked]:border-accent data-[state=checked]:bg-accent">
+      <RadixSwitch.Thumb className="block size-4.5 translate-x-0.5 rounded-full bg-line-strong transition-transform data-[state=checked]:translate-x-[1.35rem] data-[state=checked]:bg-accent-ink" />
+    </RadixSwitch.Root>
+  );
+}
+
+export function Slider({ value, min, max, label, onChange }: { value: number; min: number; max: number; label: string; onChange: (value: number) => void }) {
+  return (
+    <RadixSlider.Root value={[value]} min={min} max={max} step={1} onValueChange={([next]) => next !== undefined && onChange(next)} className="relative flex h-6 w-full touch-none items-center select-none">
+      <RadixSlider.Track className="relative h-1.5 grow rounded-full bg-sunken ring-1 ring-line">
+        <RadixSlider.Range className="absolute h-full rounded-full bg-accent" />
+      </RadixSlider.Track>
+      <RadixSlider.Thumb aria-label={label} className="block size-5 rounded-full border-2 border-accent bg-panel shadow" />
+    </RadixSlider.Root>
+  );
+}
+
+export function Menu({ trigger, children }: { trigger: ReactNode; children: ReactNode }) {
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content align="end" sideOffset={4} collisionPadding={8} className="card z-50 min-w-44 p-1 shadow-pop">{children}</DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}
+
+export function MenuItem({ onSelect, children, checked, disabled = false }: { onSelect: () => void; children: ReactNode; checked?: boolean; disabled?: boolean }) {
+  const look = "flex cursor-pointer items-center gap-2 rounded px-2 py-1.5 text-sm outline-none data-[disabled]:opacity-45 data-[highlighted]:bg-accent-soft";
+  if (checked === undefined) return <DropdownMenu.Item disabled={disabled} onSelect={onSelect} className={look}>{children}</DropdownMenu.Item>;
+  return (
+    <DropdownMenu.CheckboxItem checked={checked} onSelect={onSelect} className={look}>
+      <span className="w-3" aria-hidden>{checked ? "✓" : ""}</span>
+      {children}
+    </DropdownMenu.CheckboxItem>
+  );
+}
+
+/** Nothing here, and why, and what to do about it. */
+export function Empty({ title, children, icon }: { title: string; children?: ReactNode; icon?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center justify-center gap-2 px-6 py-14 text-center text-soft">
+      {icon ? <div className="text-faint [&_svg]:size-8">{icon}</div> : null}
+      <p className="text-base font-medium text-ink">{title}</p>
+      {children ? <div className="max-w-prose text-sm">{children}</div> : null}
+    </div>
+  );
+}
+
+export function Loading({ lines = 4 }: { lines?: number }) {
+  const { t } = useTranslation();
+  return (
+    <div role="status" className="space-y-2.5 p-4">
+      <span className="sr-only">{t("state.loading")}</span>
+      {Array.from({ length: lines }, (_, index) => (
+        <div key={index} className={clsx("breathe h-4 rounded bg-sunken", ["w-11/12", "w-3/4", "w-5/6", "w-2/3"][index % 4])} />
+      ))}
+    </div>
+  );
+}
+
+/** A refusal in the server's words, with its hint; anything else in ours. */
+export function Problem({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
+  const { t } = useTranslation();
+  const refusal = error instanceof Refusal ? error.problem : undefined;
+  const message = refusal?.message ?? (error instanceof Unreachable ? t("state.unreachable") : String((error as Error | undefined)?.message ?? error));
+  const hint = refusal?.hint ?? (error instanceof Unreachable ? t("state.unreachable_hint") : undefined);
+  return (
+    <div role="alert" className="m-3 rounded-md border border-bad bg-bad-soft px-3 py-2 text-sm text-bad">
+      <p className="font-medium break-words">{message}</p>
+      {refusal?.causes?.length ? <p className="mt-1 break-words">{refusal.causes.join(" · ")}</p> : null}
+      {hint ? <p className="mt-1 break-words text-ink">{hint}</p> : null}
+      {onRetry ? <Button small className="mt-2" onClick={onRetry}>{t("action.retry")}</Button> : null}
+    </div>
+  );
+}
+
+export function Field({ label, hint, error, children }: { label: string; hint?: ReactNode; error?: string | null | undefined; children: ReactNode }) {
+  return (
+    <label className="block">
+      <span className="mb-1 block text-sm font-medium">{label}</span>
+      {children}
+      {hint ? <span className="mt-1 block text-xs text-soft">{hint}</span> : null}
+      {error ? <span role="alert" className="mt-1 block text-xs font-medium text-bad">{error}</span> : null}
+    </label>
+  );
+}
