@@ -22,6 +22,7 @@ mod qwen;
 mod reset;
 mod takeover;
 mod text;
+mod traps;
 mod words;
 
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
 pub use prices::{Prices, prices_as_of};
 pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, own_variables, version_in};
 pub use takeover::takeover;
+pub use traps::{Place, TRAPS, Trap};
 
 /// One turn to be started.
 #[derive(Debug, Clone)]

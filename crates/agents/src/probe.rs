@@ -195,15 +195,19 @@ impl KnownAgent {
     }
 }
 
-/// The variables of the user's environment that an agent is configured and logged in with. A program that speaks ACP,
-/// or is described by its profile alone, is known by its name: `gemini --acp`, `codex-acp`.
-pub fn own_variables(profile: &AgentProfile) -> &'static [&'static str] {
+/// The agent that a profile starts. One that speaks ACP, or is described by its profile alone, is known by the name of
+/// its program: `gemini --acp`, `codex-acp`.
+pub(crate) fn known(profile: &AgentProfile) -> Option<&'static KnownAgent> {
     let program = profile.command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program));
     let is_named = |known: &&KnownAgent| {
         program.strip_prefix(known.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    let known = KnownAgent::of(profile.adapter()).or_else(|| KNOWN_AGENTS.iter().find(is_named));
-    known.map_or(&[], |known| known.own_variables)
+    KnownAgent::of(profile.adapter()).or_else(|| KNOWN_AGENTS.iter().find(is_named))
+}
+
+/// The variables of the user's environment that an agent is configured and logged in with.
+pub fn own_variables(profile: &AgentProfile) -> &'static [&'static str] {
+    known(profile).map_or(&[], |known| known.own_variables)
 }
 
 /// The version in what a program prints, such as `codex-cli 0.166.0` or `2.1.325 (Claude Code)`.

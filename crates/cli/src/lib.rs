@@ -23,6 +23,7 @@ mod show;
 mod status;
 mod style;
 mod suggest;
+mod trust;
 mod work;
 
 use std::process::ExitCode;
@@ -115,6 +116,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Clean(args) => work::clean(&context, args).await,
         Command::Agents(args) => agent_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
+        Command::Trust(args) => trust::trust(&context, args).await,
         Command::Serve(args) => serve::serve(&context, args).await,
         Command::Mcp(_) => mcp::serve(context).await,
         Command::Config(args) => match &args.command {

@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{self, print};
 use crate::style::{Style, one_line};
-use crate::{agent_report, follow, loops, status};
+use crate::{agent_report, follow, loops, status, trust};
 
 pub async fn milestone(context: &Context, args: &MilestoneArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -200,7 +200,7 @@ async fn start(context: &Context, args: &StartArgs) -> Result<Exit, Failure> {
         eprintln!("warning: {warning}");
     }
     let commands = (args.agent_command.clone(), args.reviewer_command.clone());
-    let (held, notes) = create(context, &engine, &project, settings, found, commands.0, commands.1).await?;
+    let (held, notes) = create(context, &engine, &project, settings, found, commands, args.trust).await?;
     if !args.watching().json {
         print(&status::plan(&held.state, &notes, Style::for_stdout()));
     }
@@ -228,8 +228,8 @@ pub async fn create(
     project: &Path,
     settings: Settings,
     found: Found,
-    agent_command: Option<String>,
-    reviewer_command: Option<String>,
+    (agent_command, reviewer_command): (Option<String>, Option<String>),
+    agreed: bool,
 ) -> Result<(Held, Vec<String>), Failure> {
     let id = found.milestone.id.clone();
     let name = milestones::loop_name(&id);
@@ -253,6 +253,7 @@ pub async fn create(
         project: project.to_owned(),
         name,
         numbered: false,
+        consent: trust::consent(context, project, &settings, &resolved.spec, agreed).await?,
         spec: resolved.spec,
         branch_template: milestones::branch(&id),
     };

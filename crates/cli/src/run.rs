@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{self, Follower};
 use crate::style::Style;
-use crate::{agent_report, loops, status, suggest};
+use crate::{agent_report, loops, status, suggest, trust};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +69,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             project_root: project.clone(),
         },
     )?;
+    let consent = trust::consent(context, &project, &settings, &resolved.spec, args.trust).await?;
     let engine = context.engine().await?;
     let mut notes = resolved.notes;
     notes.extend(plan.notes);
@@ -86,6 +87,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             .branch
             .value
             .map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned()),
+        consent,
     };
     let held = engine.create(new).await?;
     if !args.json {

@@ -184,13 +184,14 @@ impl Serving<'_> {
         let Some(first) = pending.into_iter().next() else { return Ok(()) };
         let id = first.milestone.id.clone();
         let settings = milestone::settings_for(self.context, project, &first.milestone)?;
-        match milestone::create(self.context, &self.engine, project, settings, first, None, None).await {
+        match milestone::create(self.context, &self.engine, project, settings, first, (None, None), false).await {
             Ok((held, _notes)) => {
                 print(&format!("started milestone {id} of {}\n", project.display()));
                 self.drive(held)
             }
             Err(failure) => {
-                eprintln!("warning: milestone {id} of {}: {}", project.display(), failure.message);
+                let hint = failure.hint.map_or(String::new(), |hint| format!(" ({hint})"));
+                eprintln!("warning: milestone {id} of {}: {}{hint}", project.display(), failure.message);
                 Ok(())
             }
         }

@@ -13,6 +13,11 @@ impl Style {
         Self { colour: wanted && std::io::stdout().is_terminal() }
     }
 
+    /// Never any.
+    pub fn plain() -> Self {
+        Self { colour: false }
+    }
+
     fn paint(self, code: &str, text: &str) -> String {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

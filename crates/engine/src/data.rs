@@ -32,6 +32,11 @@ impl DataDir {
         self.root.join("worktrees")
     }
 
+    /// What people agreed to, by repository.
+    pub fn trust(&self) -> PathBuf {
+        self.root.join("trust")
+    }
+
     /// Marks of loops that are being created.
     pub fn creating(&self) -> PathBuf {
         self.root.join("creating")

@@ -26,6 +26,7 @@ use crate::notify;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::tools::ToolServer;
+use crate::trust::Consent;
 use crate::view::catalogue_entry;
 use crate::workspace::{WorkspaceError, Workspaces};
 
@@ -110,6 +111,8 @@ pub struct NewLoop {
     pub spec: LoopSpec,
     /// Where `{name}` stands in the branch, the name is put.
     pub branch_template: String,
+    /// Whoever wants the loop agrees to what the repository's own files run.
+    pub consent: Consent,
 }
 
 impl Engine {

@@ -29,6 +29,7 @@ pub mod tokens;
 pub mod tools;
 pub mod tracker;
 pub mod transcript;
+pub mod trust;
 pub mod view;
 pub mod work;
 pub mod workspace;

@@ -16,6 +16,7 @@ use windlass_engine::config::{self, Environment, Options, Paths, RunOptions, res
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::{Engine, NewLoop};
 use windlass_engine::store::{Access, SqliteStore};
+use windlass_engine::trust;
 use windlass_engine::workspace::Workspaces;
 use windlass_supervise::Launcher;
 use windlass_testkit::World;
@@ -107,12 +108,15 @@ async fn drive(count: usize) -> (f64, f64) {
             project_root: cwd.clone(),
             ..RunOptions::default()
         };
+        let spec = resolve_spec(&settings, &options).expect("a plain loop").spec;
+        let demands = trust::of_loop(&engine.data, &engine.workspaces, &cwd, &settings, &spec).await;
         let new = NewLoop {
             project: cwd.clone(),
             name,
             numbered: false,
-            spec: resolve_spec(&settings, &options).expect("a plain loop").spec,
+            spec,
             branch_template: "windlass/{name}".to_owned(),
+            consent: demands.expect("git answers").granted().expect("nothing is demanded"),
         };
         let held = engine.create(new).await.expect("it is new");
         driving.push(engine.drive(held, asked.clone()).expect("it is driven"));

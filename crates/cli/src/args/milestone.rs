@@ -109,6 +109,9 @@ pub struct StartArgs {
     /// You have to agree before it counts as completed
     #[arg(long)]
     human_review: bool,
+    /// Agree to what this repository's own files run, as 'windlass trust --yes' does
+    #[arg(long)]
+    pub trust: bool,
     /// Start and return
     #[arg(long)]
     detach: bool,

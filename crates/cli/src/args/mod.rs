@@ -13,6 +13,7 @@ mod refusal;
 mod review;
 mod run;
 mod setup;
+mod trust;
 mod values;
 mod work;
 
@@ -33,6 +34,7 @@ pub use setup::{
     AgentsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs, SchemaArgs, SchemaOf,
     ServeArgs,
 };
+pub use trust::TrustArgs;
 pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
 
 /// Runs coding agents in a loop until the work is verified done.
@@ -100,6 +102,7 @@ Examples:
   windlass doctor --call         also prove that each agent is logged in
   windlass doctor --json")]
     Doctor(AgentsArgs),
+    Trust(TrustArgs),
     Serve(ServeArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),

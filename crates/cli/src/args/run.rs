@@ -42,6 +42,9 @@ pub struct RunArgs {
     /// Print the feed as one JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// Agree to what this repository's own files run, as 'windlass trust --yes' does; for CI
+    #[arg(long)]
+    pub trust: bool,
 
     /// The agent: a profile's name [default: the first installed one]
     #[arg(long, value_parser = not_blank, help_heading = "Agent")]

@@ -14,6 +14,7 @@ use windlass_engine::driver::Left;
 use windlass_engine::engine::{Driving, Engine, Held, NewLoop};
 use windlass_engine::journal;
 use windlass_engine::store::{Access, SqliteStore};
+use windlass_engine::trust;
 use windlass_engine::workspace::Workspaces;
 use windlass_supervise::Launcher;
 use windlass_testkit::World;
@@ -56,7 +57,9 @@ pub async fn create(engine: &Arc<Engine>, world: &World, agent_command: Option<S
         ..RunOptions::default()
     };
     let spec = resolve_spec(&settings, &run).unwrap().spec;
+    let demands = trust::of_loop(&engine.data, &engine.workspaces, &project, &settings, &spec).await.unwrap();
     let new = NewLoop {
+        consent: demands.granted().expect("nothing is demanded, or it was agreed to"),
         project,
         name: "work".to_owned(),
         numbered: false,

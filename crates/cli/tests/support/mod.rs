@@ -43,6 +43,12 @@ pub fn start(world: &World, agent: &ScriptedAgent, more: &[&str]) -> Running {
     world.start(run_command(world, agent, more))
 }
 
+/// Agrees to what the repository's own files run.
+#[track_caller]
+pub fn trust(world: &World) {
+    call(world, &["trust", "--yes"]).assert_code(0);
+}
+
 #[track_caller]
 pub fn status(world: &World, name: &str) -> Value {
     call(world, &["status", name, "--json"]).assert_code(0).json()

@@ -1,12 +1,14 @@
 //! Who wants to be told, by the user's and the project's settings.
 
+use std::cell::LazyCell;
 use std::path::Path;
 
 use windlass_core::machine::LoopState;
 
 use super::{Occasion, Way};
-use crate::config::{self, ConfigError, Environment, Options, Paths};
+use crate::config::{self, ConfigError, Environment, Options, Origin, Paths};
 use crate::engine::Engine;
+use crate::trust;
 
 #[derive(Debug)]
 pub(super) struct NotifySettings {
@@ -33,13 +35,17 @@ pub(super) fn read(engine: &Engine, state: &LoopState) -> Result<Option<NotifySe
     let project = Path::new(&state.project);
     let paths = Paths::from_env(&env, project)?;
     let settings = config::load(&paths, Some(project), &env, Options::default())?;
-    // What the project's file says counts like what the user's says: a person started this loop in this repository,
-    // whose gates and set-up commands run too. Where a person's consent to a repository's commands is asked for one
-    // day, `settings.notify_command.origin` and `settings.notify_webhook.origin` are to be asked here.
+    // The project's file may have changed since the loop was made, by the agent too: what it says now needs consent.
+    let trusted = LazyCell::new(|| trust::settings_are_trusted(&engine.data, project));
+    let agreed = |origin: &Origin| !matches!(origin, Origin::ProjectFile { .. }) || *trusted;
+    let unagreed = [&settings.notify_command.origin, &settings.notify_webhook.origin].into_iter().any(|o| !agreed(o));
+    if unagreed {
+        tracing::warn!(loop_id = %state.id, "nobody agreed to the notifications of this repository: see `windlass trust`");
+    }
     let on = settings.notify_on.value.map_or_else(Vec::new, |on| on.occasions());
     let read = NotifySettings {
-        command: settings.notify_command.value,
-        webhook: settings.notify_webhook.value,
+        command: settings.notify_command.value.filter(|_| agreed(&settings.notify_command.origin)),
+        webhook: settings.notify_webhook.value.filter(|_| agreed(&settings.notify_webhook.origin)),
         webhook_secret_env: settings.notify_webhook_secret_env.value,
         env_pass: settings.env_pass.value.map(|names| names.get().to_vec()).unwrap_or_default(),
         desktop: settings.notify_desktop.value.unwrap_or(false),

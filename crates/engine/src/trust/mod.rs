@@ -1,0 +1,236 @@
+//! What a repository's own files would run, and whether somebody agreed to it.
+//!
+//! Whoever clones a repository has not read it. Commands in its `.windlass/` settings, and files that make an agent
+//! run code before its first prompt, need a person's consent once, by the content of exactly these files. What comes
+//! from flags, the environment or the user's own settings is the user's word already.
+
+mod consents;
+mod settings;
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use windlass_agents::{TRAPS, Trap};
+use windlass_core::profile::AgentProfile;
+use windlass_core::spec::{LoopSpec, WorkspaceKind};
+
+use crate::config::{PROJECT_FILE, Settings};
+use crate::data::DataDir;
+use crate::workspace::{FileAt, WorkspaceError, Workspaces};
+
+use consents::Consents;
+
+/// One file, and what it would run.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Demand {
+    /// Seen from the root of the repository.
+    pub file: String,
+    /// The agents that read it; none for the settings of this program.
+    pub agents: Vec<&'static str>,
+    /// In words, one thing each.
+    pub runs: Vec<String>,
+    /// Of its content.
+    pub sha256: String,
+    pub trusted: bool,
+}
+
+/// Everything that a repository demands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Demands {
+    pub project: PathBuf,
+    pub list: Vec<Demand>,
+}
+
+/// The proof that nothing a loop starts with runs without somebody's consent.
+#[derive(Debug, Clone)]
+pub struct Consent(());
+
+#[derive(Debug, Error)]
+pub enum TrustError {
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error("what was agreed to cannot be read or written")]
+    File(#[source] std::io::Error),
+}
+
+/// Where the files are that an agent would find.
+#[derive(Debug, Clone, Copy)]
+pub enum Look<'a> {
+    /// The checkout as it lies there.
+    Checkout,
+    /// A revision; a workspace of the loop's own is made of one.
+    Revision(&'a str),
+}
+
+impl Demands {
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// What nobody agreed to yet.
+    pub fn open(&self) -> impl Iterator<Item = &Demand> {
+        self.list.iter().filter(|demand| !demand.trusted)
+    }
+
+    pub fn granted(&self) -> Option<Consent> {
+        self.open().next().is_none().then_some(Consent(()))
+    }
+
+    /// Agrees to all of it, from now on.
+    pub fn agree(&mut self, data: &DataDir) -> Result<Consent, TrustError> {
+        let mut consents = Consents::read(data, &self.project);
+        for demand in &mut self.list {
+            consents.add(&demand.file, &demand.sha256);
+            demand.trusted = true;
+        }
+        consents.write(data).map_err(TrustError::File)?;
+        Ok(Consent(()))
+    }
+
+    fn put(&mut self, demand: Demand) {
+        if !self.list.contains(&demand) {
+            self.list.push(demand);
+        }
+    }
+}
+
+/// Takes back every consent to a repository; whether there was any.
+pub fn revoke(data: &DataDir, project: &Path) -> Result<bool, TrustError> {
+    Consents::remove(data, project).map_err(TrustError::File)
+}
+
+/// What this loop would run of the repository's files.
+pub async fn of_loop(
+    data: &DataDir,
+    workspaces: &Workspaces,
+    project: &Path,
+    settings: &Settings,
+    spec: &LoopSpec,
+) -> Result<Demands, TrustError> {
+    let review = spec.review.iter().flat_map(|review| std::iter::once(&review.reviewer).chain(&review.fallbacks));
+    let agents: Vec<_> =
+        std::iter::once(&spec.agent).chain(&spec.fallbacks).chain(&spec.summing_up).chain(review).collect();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let look = match spec.workspace.kind {
+        WorkspaceKind::InPlace | WorkspaceKind::External => Look::Checkout,
+        WorkspaceKind::Worktree | WorkspaceKind::Clone => {
+            Look::Revision(spec.workspace.base.as_deref().unwrap_or("HEAD"))
+        }
+    };
+    let is_ours = |profile: &AgentProfile| profile.command.first().is_some_and(|program| program == "{self}");
+    let profiles: Vec<_> = agents.iter().map(|agent| &agent.profile).filter(|profile| !is_ours(profile)).collect();
+    let read = |trap: &Trap| profiles.iter().any(|profile| trap.is_read_by(profile));
+    let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
+    let consents = Consents::read(data, project);
+    of_settings(&mut demands, &consents, settings, Some(&names))?;
+    of_agents(&mut demands, &consents, workspaces, look, &read).await?;
+    Ok(demands)
+}
+
+/// What any loop could run of the repository's files.
+pub async fn of_repository(
+    data: &DataDir,
+    workspaces: &Workspaces,
+    project: &Path,
+    settings: &Settings,
+    revision: &str,
+) -> Result<Demands, TrustError> {
+    let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
+    let consents = Consents::read(data, project);
+    of_settings(&mut demands, &consents, settings, None)?;
+    for look in [Look::Revision(revision), Look::Checkout] {
+        of_agents(&mut demands, &consents, workspaces, look, &|_| true).await?;
+    }
+    Ok(demands)
+}
+
+/// Whether the project's settings file, as it is now, was agreed to.
+pub fn settings_are_trusted(data: &DataDir, project: &Path) -> bool {
+    let Ok(content) = std::fs::read(project.join(PROJECT_FILE)) else { return false };
+    Consents::read(data, project).has(PROJECT_FILE, &sha256(&content))
+}
+
+fn of_settings(
+    demands: &mut Demands,
+    consents: &Consents,
+    settings: &Settings,
+    agents: Option<&[&str]>,
+) -> Result<(), TrustError> {
+    let runs = settings::what_runs(settings, agents);
+    if runs.is_empty() {
+        return Ok(());
+    }
+    let content = std::fs::read(demands.project.join(PROJECT_FILE)).map_err(TrustError::File)?;
+    let sha256 = sha256(&content);
+    let trusted = consents.has(PROJECT_FILE, &sha256);
+    demands.put(Demand { file: PROJECT_FILE.to_owned(), agents: Vec::new(), runs, sha256, trusted });
+    Ok(())
+}
+
+async fn of_agents(
+    demands: &mut Demands,
+    consents: &Consents,
+    workspaces: &Workspaces,
+    look: Look<'_>,
+    read: &impl Fn(&Trap) -> bool,
+) -> Result<(), TrustError> {
+    let mut roots: Vec<&str> = TRAPS.iter().filter(|trap| read(trap)).map(|trap| trap.place.root()).collect();
+    roots.dedup();
+    let files = match look {
+        _ if roots.is_empty() => Vec::new(),
+        Look::Revision(revision) => workspaces.files_at(&demands.project, revision, &roots).await?,
+        Look::Checkout => files_in(&demands.project, &roots).map_err(TrustError::File)?,
+    };
+    for file in files {
+        let matching: Vec<_> = TRAPS.iter().filter(|trap| read(trap)).filter(|trap| holds(trap, &file)).collect();
+        let mut runs: Vec<String> = matching.iter().flat_map(|trap| trap.what_runs(&file.content)).collect();
+        if file.is_link {
+            runs = vec![format!("it leads to {}", String::from_utf8_lossy(&file.content))];
+        }
+        if matching.is_empty() || runs.is_empty() {
+            continue;
+        }
+        let kinds = windlass_agents::KNOWN_AGENTS.iter();
+        let agents = kinds.filter(|known| matching.iter().any(|trap| trap.agents.contains(&known.adapter)));
+        let sha256 = sha256(&file.content);
+        demands.put(Demand {
+            trusted: consents.has(&file.path, &sha256),
+            agents: agents.map(|known| known.name).collect(),
+            file: file.path,
+            runs,
+            sha256,
+        });
+    }
+    Ok(())
+}
+
+/// A link may stand in for the file, or for a folder above it.
+fn holds(trap: &Trap, file: &FileAt) -> bool {
+    let root = trap.place.root();
+    trap.place.holds(&file.path)
+        || file.is_link
+            && (root == file.path || root.strip_prefix(&file.path).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// The files of the checkout at and below these places.
+fn files_in(project: &Path, roots: &[&str]) -> std::io::Result<Vec<FileAt>> {
+    let mut files = Vec::new();
+    let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
+    while let Some(path) = open.pop() {
+        let full = project.join(&path);
+        let Ok(meta) = std::fs::metadata(&full) else { continue };
+        if meta.is_dir() {
+            for entry in std::fs::read_dir(&full)?.flatten() {
+                open.push(format!("{path}/{}", entry.file_name().to_string_lossy()));
+            }
+        } else if meta.is_file() {
+            files.push(FileAt { path, is_link: false, content: std::fs::read(&full)? });
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+fn sha256(content: &[u8]) -> String {
+    crate::git::hex(ring::digest::digest(&ring::digest::SHA256, content).as_ref())
+}

@@ -1,0 +1,157 @@
+//! Which settings of a project's file run something, or reveal something.
+
+use std::path::{Component, Path};
+
+use serde_json::Value;
+
+use crate::config::{Origin, Settings};
+
+/// What neither runs a command nor hands anything on. A key that is not here needs consent, so that a new one is not
+/// forgotten.
+const HARMLESS: &[&str] = &[
+    "agent",
+    "recipe",
+    "model",
+    "fallbacks",
+    "reviewer",
+    "reviewer_fallbacks",
+    "reviewer_budget_usd",
+    "warnings_block",
+    "plan_first",
+    "human_review",
+    "auto_start",
+    "wake",
+    "recover",
+    "max_iterations",
+    "duration",
+    "budget_usd",
+    "max_tokens",
+    "completion_promise",
+    "gate_timeout",
+    "baseline",
+    "protect",
+    "turn_timeout",
+    "stall_timeout",
+    "session",
+    "commit",
+    "branch",
+    "context_tokens",
+    "summariser",
+    "summariser_agent",
+    "summariser_model",
+    "summariser_protocol",
+    "summariser_timeout",
+    "generate_summary",
+    "summary_max_tokens",
+    "commit_message_model",
+    "retention_days",
+    "follow_up",
+    "language",
+    "notify_desktop",
+    "notify_on",
+    "max_running",
+];
+
+/// Places that are read into prompts: harmless inside the repository.
+const PLACES: &[&str] = &["vision", "soul", "memory", "plan", "plan_dirs"];
+
+/// The fields of an agent that say what it is called and how its words are read, not what runs.
+const HARMLESS_FIELDS: &[&str] = &[
+    "display_name",
+    "output",
+    "session_pattern",
+    "usage_pattern",
+    "answer_pattern",
+    "model",
+    "system_prompt",
+    "denied_tools",
+    "prices",
+    "loop_enabled",
+    "max_iterations",
+    "completion_promise",
+];
+
+/// Of these agents, or of all.
+pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>) -> Vec<String> {
+    let mut runs = Vec::new();
+    for shown in settings.show() {
+        let Origin::ProjectFile { line, .. } = shown.origin else { continue };
+        let harmless = match shown.key.strip_prefix("agents.").and_then(|rest| rest.rsplit_once('.')) {
+            Some((agent, field)) => {
+                HARMLESS_FIELDS.contains(&field) || agents.is_some_and(|agents| !agents.contains(&agent))
+            }
+            None if PLACES.contains(&shown.key.as_str()) => stays(&shown.value),
+            None => HARMLESS.contains(&shown.key.as_str()),
+        };
+        if !harmless && !says_nothing(&shown.value) {
+            runs.push(format!("line {line}: {} = {}", shown.key, shown.value));
+        }
+    }
+    runs
+}
+
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Whether every path is one inside the repository.
+fn stays(value: &Value) -> bool {
+    match value {
+        Value::String(path) => {
+            Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        }
+        Value::Array(list) => list.iter().all(stays),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_harmless_key_is_a_key() {
+        for key in HARMLESS.iter().chain(PLACES) {
+            assert!(crate::config::KEYS.iter().any(|known| known.name == *key), "{key}");
+        }
+        for field in HARMLESS_FIELDS {
+            assert!(crate::config::PROFILE_FIELDS.iter().any(|known| known.name == *field), "{field}");
+        }
+    }
+
+    #[test]
+    fn what_runs_or_reveals_is_not_harmless() {
+        let dangerous = [
+            "gates",
+            "setup",
+            "copy",
+            "env_pass",
+            "sandbox",
+            "in_place",
+            "post_action",
+            "notify_command",
+            "notify_webhook",
+            "notify_webhook_secret_env",
+            "summariser_url",
+            "summariser_key_env",
+        ];
+        for key in dangerous {
+            assert!(!HARMLESS.contains(&key) && !PLACES.contains(&key), "{key}");
+        }
+        for field in ["adapter", "command", "args", "resume_args", "env", "env_pass", "mcp_servers", "settings"] {
+            assert!(!HARMLESS_FIELDS.contains(&field), "{field}");
+        }
+    }
+
+    #[test]
+    fn a_place_outside_the_repository_is_not_harmless() {
+        assert!(stays(&"docs/vision.md".into()));
+        assert!(!stays(&"../../.ssh/id_rsa".into()) && !stays(&"/etc/passwd".into()));
+        assert!(!stays(&serde_json::json!(["plans", "/root"])));
+    }
+}
