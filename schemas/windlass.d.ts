@@ -53,6 +53,8 @@ export interface WindlassSettings {
   memory?: string;
   /** The model that the agent is told to use, where its command has {model}. Default: the agent's default. */
   model?: string;
+  /** Whether agents and gates in the sandbox reach the network: allow or deny. Default: allow. */
+  network?: "allow" | "deny";
   /** A command that is run by your shell when something happens to a loop, with the message as JSON on its standard input. Default: none. */
   notify_command?: string;
   /** Show the message on the desktop, by notify-send or osascript where the system has it. Default: false. */
@@ -87,8 +89,14 @@ export interface WindlassSettings {
   reviewer_budget_usd?: number;
   /** Who takes the reviewer's place, in this order, when it fails for good. Default: none. */
   reviewer_fallbacks?: Array<string>;
-  /** What the agent is kept away from; no sandbox is built in yet, so auto means off, and says so. Default: auto. */
-  sandbox?: "auto" | "off";
+  /** What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), read-only (the workspace too), off; auto is workspace where this machine can do it, and says what it got. Default: auto. */
+  sandbox?: "auto" | "off" | "workspace" | "read-only";
+  /** Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data. Default: none. */
+  sandbox_denied?: Array<string>;
+  /** Places that may be read in the sandbox although they are denied by default, such as ~/.aws. Default: none. */
+  sandbox_readable?: Array<string>;
+  /** Places that may be written to in the sandbox besides the workspace, the agent's own and tool caches. Default: none. */
+  sandbox_writable?: Array<string>;
   /** Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive). Default: by recipe. */
   session?: "resume" | "fresh" | "keep_alive";
   /** Commands that make a new workspace ready, run in it by your shell before anything else. Default: none. */

@@ -16,6 +16,7 @@ mod lines;
 mod messages;
 mod meter;
 mod opencode;
+mod places;
 mod prices;
 mod probe;
 mod qwen;
@@ -42,6 +43,7 @@ use serde_json::{Map, Value};
 
 pub use command::check_patterns;
 pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
+pub use places::{OwnPlace, PlaceKind, own_places};
 pub use prices::{Prices, prices_as_of};
 pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, own_variables, version_in};
 pub use takeover::takeover;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_engine::clock::SystemClock;
-use windlass_engine::config::{self, Environment, Options, Paths, Settings};
+use windlass_engine::config::{self, Environment, Options, Paths, Sandbox, SandboxSupport, Settings};
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::Engine;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
@@ -65,6 +65,21 @@ impl Context {
 
     pub fn settings(&self, project: Option<&Path>, flags: Options) -> Result<Settings, Failure> {
         Ok(config::load(&self.paths, project, &self.env, flags)?)
+    }
+
+    /// What this machine can do to keep agents in; looked up only where it matters.
+    pub fn sandbox(&self, settings: &Settings) -> SandboxSupport {
+        if settings.sandbox.value == Some(Sandbox::Off) {
+            return SandboxSupport::Unknown;
+        }
+        match windlass_supervise::probe_sandbox(&self.search_path()) {
+            Ok(backend) => SandboxSupport::Works { backend: backend.name().to_owned() },
+            Err(missing) => SandboxSupport::Missing { reason: missing.reason, fix: missing.fix },
+        }
+    }
+
+    pub fn search_path(&self) -> String {
+        self.env.texts().remove("PATH").unwrap_or_default()
     }
 
     /// The engine, able to write.

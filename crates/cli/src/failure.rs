@@ -108,6 +108,7 @@ impl From<DriveError> for Failure {
             error @ (DriveError::Journal(_)
             | DriveError::Launch(_)
             | DriveError::Supervise(_)
+            | DriveError::Sandbox(_)
             | DriveError::DiskFull { .. }
             | DriveError::Transcript { .. }
             | DriveError::Lost(_)) => {

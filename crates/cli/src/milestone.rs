@@ -244,6 +244,7 @@ pub async fn create(
             documents: milestones::documents(&settings, project)?,
             base: Some(context.workspaces()?.default_branch(project).await?),
             milestone: Some(found.milestone),
+            sandbox: context.sandbox(&settings),
             cwd: context.cwd.clone(),
             project_root: project.to_owned(),
             ..RunOptions::default()

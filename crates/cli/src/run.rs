@@ -63,6 +63,7 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
             reviewer_command: args.reviewer_command.clone(),
             milestone: None,
             documents: Vec::new(),
+            sandbox: context.sandbox(&settings),
             base: args.base.clone(),
             allow_dirty: args.allow_dirty,
             cwd: context.cwd.clone(),
@@ -121,12 +122,32 @@ async fn open_again(
     if by == Opener::Restart {
         amend(&engine, &mut held).await?;
     }
-    let opened = open_held(&engine, &mut held, by, raise).await;
+    let opened = match still_confined(context, &held) {
+        Ok(()) => open_held(&engine, &mut held, by, raise).await,
+        Err(failure) => Err(failure),
+    };
     if let Err(error) = opened {
         engine.release(held).await?;
         return Err(error);
     }
     go(context, &engine, held, watching, seen).await
+}
+
+/// A loop keeps its sandbox: where that cannot be had any more, it does not go on without.
+fn still_confined(context: &Context, held: &Held) -> Result<(), Failure> {
+    let spec = &held.state.spec.sandbox;
+    if spec.is_off() {
+        return Ok(());
+    }
+    windlass_supervise::probe_sandbox(&context.search_path()).map(drop).map_err(|missing| {
+        let what =
+            format!("the loop has the sandbox '{}', which cannot be had here: {}", spec.level.name(), missing.reason);
+        // What it suggests is for a new loop; this one is bound to its sandbox.
+        Failure::usage(
+            what,
+            missing.fix.replace("or run without: --sandbox off", "or start a new loop with --sandbox off"),
+        )
+    })
 }
 
 /// A milestone whose file was edited since is taken as it stands there now.

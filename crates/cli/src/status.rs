@@ -7,6 +7,7 @@ use windlass_agents::KNOWN_AGENTS;
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{Aim, LoopState, Phase};
+use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
@@ -92,6 +93,7 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
         rows.push(("where", place));
         rows.push(("branch", format!("{branch}, from {base}")));
     }
+    rows.push(("sandbox", sandbox(&spec.sandbox)));
     rows.push(("limits", limits(state)));
     if spec.gates.is_empty() {
         let why = match &spec.review {
@@ -129,6 +131,19 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
         let _ = writeln!(text, "  {} {note}", style.warn("note   "));
     }
     text
+}
+
+/// What agents and gates are kept away from, in words.
+pub fn sandbox(spec: &SandboxSpec) -> String {
+    if spec.is_off() {
+        return "off: the agent and the gates run with your rights".to_owned();
+    }
+    let backend = spec.backend.as_deref().unwrap_or("unknown");
+    let network = match spec.network {
+        NetworkAccess::Allow => "network allowed",
+        NetworkAccess::Deny => "no network",
+    };
+    format!("{} ({backend}), {network}", spec.level.name())
 }
 
 pub fn limits(state: &LoopState) -> String {

@@ -167,7 +167,8 @@ fn x_12_what_an_auditor_changes_is_undone_and_reported() {
             {{ say = '''{}''' }}]\n",
         block(CLEAN)
     ));
-    let out = audited(&world, &coder, &auditor, &[]);
+    // In a sandbox it could not change anything to begin with.
+    let out = audited(&world, &coder, &auditor, &["--sandbox", "off"]);
     out.assert_code(0).assert_stdout_has("it may only read").assert_stdout_has("coder.txt");
     let mut files = world.repo().tree_files("windlass/work");
     files.retain(|file| file != "README.md");
@@ -241,7 +242,7 @@ fn o_4_9_plan_first_has_the_agent_write_the_plan() {
                 <!-- windlass-section -->\n## Beta\nB.\n<!-- windlass-plan:end -->";
     let coder = world.script(&format!("[[turn]]\nsteps = [{steps}, {{ say = '''{plan}''' }}]\n{WORKS}"));
     let auditor = world.script(&audits(&[CLEAN]));
-    audited(&world, &coder, &auditor, &["--plan-first"]).assert_code(0);
+    audited(&world, &coder, &auditor, &["--plan-first", "--sandbox", "off"]).assert_code(0);
     let subjects: Vec<String> = section_commits(&world).into_iter().map(|one| one.subject).collect();
     assert_eq!(subjects, ["section 1: Alpha", "section 2: Beta"]);
     assert!(!world.repo().tree_files("windlass/work").contains(&"planner.txt".to_owned()), "a planner only reads");

@@ -31,7 +31,7 @@ fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
 fn a_gate_that_flips_is_run_again_instead_of_believed() {
     let world = World::new();
     let agent = world.script(CLAIMS);
-    let count = world.root().join("count");
+    let count = world.root().join("scripts/count");
     let file = count.display();
     // Fails on every odd run: on the base once and then not.
     let gate = format!("n=$(cat {file} 2>/dev/null || echo 0); n=$((n+1)); echo $n > {file}; test $((n % 2)) = 0");
@@ -43,7 +43,7 @@ fn a_gate_that_flips_is_run_again_instead_of_believed() {
 #[test]
 fn a_gate_for_claims_does_not_run_without_one() {
     let world = World::new();
-    let ran = world.root().join("ran");
+    let ran = world.root().join("scripts/ran");
     world.config(&format!(
         "baseline = false\n[[gates]]\ncommand = \"echo x >> {}\"\nwhen = \"claim\"\n\n[[gates]]\ncommand = \"true\"\n",
         ran.display()

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 use windlass::args::{Cli, Command, GoalSource, Refusal, RunArgs, definition, parse};
 use windlass_core::machine::Raise;
+use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_engine::config::{Gates, KEYS, Options, Sandbox, Value};
 
@@ -79,14 +80,16 @@ fn every_flag_reaches_the_settings() {
         "--branch",
         "x/{name}",
         "--sandbox",
-        "off",
+        "read-only",
+        "--network",
+        "deny",
     ])
     .unwrap();
     let options = args.options();
     assert_eq!(options.gates, Some(Gates::new(vec!["a".into(), "b c".into()]).unwrap()));
     assert_eq!(options.session, Some(SessionPolicy::Fresh));
     assert_eq!(options.commit, Some(CommitPolicy::Agent));
-    assert_eq!(options.sandbox, Some(Sandbox::Off));
+    assert_eq!((options.sandbox, options.network), (Some(Sandbox::ReadOnly), Some(NetworkAccess::Deny)));
     assert_eq!(options.branch.as_ref().unwrap().fill("n"), "x/n");
     assert_eq!(options.duration.unwrap().get(), 5_400_000);
     assert_eq!((options.gate_timeout.unwrap().get(), options.turn_timeout.unwrap().get()), (60_000, 120_000));
@@ -113,9 +116,12 @@ fn every_flag_that_the_settings_name_exists_on_run() {
 fn the_words_of_a_flag_are_the_words_of_its_setting() {
     let definition = definition();
     let run = definition.find_subcommand("run").unwrap();
-    for (id, schema) in
-        [("session", SessionPolicy::schema()), ("commit", CommitPolicy::schema()), ("sandbox", Sandbox::schema())]
-    {
+    for (id, schema) in [
+        ("session", SessionPolicy::schema()),
+        ("commit", CommitPolicy::schema()),
+        ("sandbox", Sandbox::schema()),
+        ("network", NetworkAccess::schema()),
+    ] {
         let arg = run.get_arguments().find(|arg| arg.get_id() == id).unwrap();
         let words: Vec<_> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
         assert_eq!(serde_json::json!({ "enum": words }), schema, "{id}");
@@ -150,7 +156,7 @@ fn a_typo_in_every_command_names_the_command_that_was_meant() {
 
 #[test]
 fn a_flag_whose_feature_is_missing_is_unknown() {
-    for flag in ["--network", "--yolo"] {
+    for flag in ["--web", "--yolo"] {
         let (error, hints) = refused(&["run", "goal", flag, "x"]);
         assert!(error.starts_with(&format!("unexpected argument '{flag}' found")), "{error}");
         assert!(hints.iter().any(|hint| hint == "'windlass run --help' shows what can be said"), "{hints:?}");

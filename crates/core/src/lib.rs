@@ -20,6 +20,7 @@ pub mod promise;
 pub mod prompt;
 pub mod recipe;
 pub mod review;
+pub mod sandbox;
 pub mod spec;
 pub mod stop;
 pub mod summary;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::Role;
 use crate::milestone::Milestone;
 use crate::profile::AgentProfile;
+use crate::sandbox::SandboxSpec;
 use crate::summary::SummariserSettings;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct LoopSpec {
     pub env_pass: Vec<String>,
     #[serde(default)]
     pub summariser: SummariserSettings,
+    /// What the loop's processes are kept away from.
+    #[serde(default, skip_serializing_if = "SandboxSpec::is_off")]
+    pub sandbox: SandboxSpec,
     #[serde(default)]
     pub context: ContextSpec,
     /// The word that ends a follow-up prompt.

@@ -71,6 +71,11 @@ impl DataDir {
         self.root.join("pristine").join(&id.0)
     }
 
+    /// What the loop's processes have for a temporary directory where they are in a sandbox; gone with the loop's end.
+    pub fn loop_temp(&self, id: &str) -> PathBuf {
+        self.root.join("tmp").join(id)
+    }
+
     /// The loop's log for people. The end of an id is what tells two of the same minute apart.
     pub fn loop_log(&self, name: &str, id: &LoopId) -> PathBuf {
         let tail = id.0.char_indices().rev().nth(7).map_or(id.0.as_str(), |(start, _)| &id.0[start..]);

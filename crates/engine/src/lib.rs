@@ -22,6 +22,7 @@ mod log_lines;
 pub mod loop_log;
 pub mod milestones;
 mod notify;
+pub mod sandbox;
 pub mod socket;
 pub mod store;
 pub mod summariser;

@@ -225,6 +225,7 @@ fn spec(registration: Registration) -> LoopSpec {
             copy: Vec::new(),
             baseline: false,
         },
+        sandbox: windlass_core::sandbox::SandboxSpec::default(),
         protect: Vec::new(),
         env_pass: Vec::new(),
         summariser: SummariserSettings::default(),

@@ -6,6 +6,7 @@ use windlass_core::ids::Role;
 use windlass_core::machine::{
     AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Phase, Ruling, Verdict,
 };
+use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
 use windlass_core::stop::{PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
@@ -36,6 +37,8 @@ pub struct LoopView {
     pub head_commit: Option<String>,
     pub agent: String,
     pub session_policy: SessionPolicy,
+    #[serde(default)]
+    pub sandbox: SandboxView,
     pub claims: Claims,
     pub gates: Vec<GateView>,
     pub usage: UsageView,
@@ -113,6 +116,7 @@ impl LoopView {
             head_commit: state.head_commit().map(str::to_owned),
             agent: state.agent(Role::Coder).name.clone(),
             session_policy: state.spec.session,
+            sandbox: SandboxView::of(&state.spec.sandbox),
             claims: state.claims,
             gates: gates(state),
             usage: usage(state),
@@ -129,6 +133,20 @@ impl LoopView {
             stopped_at: state.stopped_at,
             updated_at: state.updated_at,
         }
+    }
+}
+
+/// What the loop's processes are kept away from. Fields are only ever added.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SandboxView {
+    pub level: SandboxLevel,
+    pub backend: Option<String>,
+    pub network: NetworkAccess,
+}
+
+impl SandboxView {
+    fn of(spec: &SandboxSpec) -> Self {
+        Self { level: spec.level, backend: spec.backend.clone(), network: spec.network }
     }
 }
 

@@ -125,6 +125,7 @@ impl Engine {
         let more = disk_use(pristine.clone()).await;
         let mut removed = self.workspaces.remove(&self.workspace(&held.state)?, merged_into).await?;
         self.workspaces.remove_pristine(&pristine)?;
+        self.workspaces.remove_pristine(&self.data.loop_temp(&held.state.id.0))?;
         removed.freed.bytes += more.bytes;
         removed.freed.files += more.files;
         Ok(removed)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_core::profile::{AdapterKind, AgentProfile, ModelPrice, OutputFormat};
+use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
     TimeLimits, WorkspaceKind, WorkspaceSpec,
@@ -10,7 +11,7 @@ use windlass_core::spec::{
 use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
     BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, Millis, Options, Paths, Promise, Resolved,
-    RunOptions, Sandbox, Settings, Tokens, UsageError, Usd, Value, load, resolve_spec,
+    RunOptions, Sandbox, SandboxSupport, Settings, Tokens, UsageError, Usd, Value, load, resolve_spec,
 };
 
 fn settings(flags: Options) -> Settings {
@@ -80,11 +81,54 @@ fn a_plain_run_gets_the_recipes_defaults() {
             protect: vec![],
             env_pass: vec![],
             summariser: SummariserSettings::default(),
+            sandbox: SandboxSpec::default(),
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
         }
     );
-    assert_eq!(notes, ["no sandbox is built in yet: the agent and the gates run with your rights"]);
+    let off = "sandbox: off — nobody has looked what works here: the agent and the gates run with your rights; \
+               see `windlass doctor`";
+    assert_eq!(notes, [off]);
+}
+
+fn sandboxed(flags: Options, support: &SandboxSupport) -> Result<Resolved, UsageError> {
+    let run = RunOptions { sandbox: support.clone(), ..run() };
+    resolve_spec(&with_agent(flags, text_agent()), &run)
+}
+
+#[test]
+fn auto_takes_the_sandbox_that_there_is_and_says_what_it_got() {
+    let works = SandboxSupport::Works { backend: "bubblewrap".into() };
+    let spec = sandboxed(Options::default(), &works).unwrap().spec;
+    assert_eq!(spec.sandbox.level, SandboxLevel::Workspace);
+    assert_eq!(spec.sandbox.backend.as_deref(), Some("bubblewrap"));
+    assert_eq!(spec.workspace.kind, WorkspaceKind::Clone, "the user's repository stays out of reach");
+    let missing = SandboxSupport::Missing { reason: "bubblewrap is not installed".into(), fix: "install it".into() };
+    let Resolved { spec, notes } = sandboxed(Options::default(), &missing).unwrap();
+    assert!(spec.sandbox.is_off());
+    assert_eq!(spec.workspace.kind, WorkspaceKind::Worktree);
+    assert!(notes[0].starts_with("sandbox: off — bubblewrap is not installed:"), "{notes:?}");
+    assert!(notes[0].ends_with("install it"), "{notes:?}");
+    let off = sandboxed(Options { sandbox: Some(Sandbox::Off), ..Options::default() }, &works).unwrap();
+    assert!(off.spec.sandbox.is_off() && off.notes.is_empty(), "{:?}", off.notes);
+}
+
+#[test]
+fn a_sandbox_that_was_asked_for_and_cannot_be_had_is_an_error() {
+    let missing = SandboxSupport::Missing { reason: "bubblewrap is not installed".into(), fix: "install it".into() };
+    for (level, name) in [(Sandbox::Workspace, "workspace"), (Sandbox::ReadOnly, "read-only")] {
+        let flags = Options { sandbox: Some(level), ..Options::default() };
+        let error = sandboxed(flags, &missing).unwrap_err();
+        assert_eq!(error.to_string(), format!("the sandbox '{name}' cannot be had here: bubblewrap is not installed"));
+        assert_eq!(error.hint(), "install it");
+    }
+    let deny = |sandbox, support: &SandboxSupport| {
+        sandboxed(Options { sandbox: Some(sandbox), network: Some(NetworkAccess::Deny), ..Options::default() }, support)
+    };
+    let works = SandboxSupport::Works { backend: "bubblewrap".into() };
+    assert!(matches!(deny(Sandbox::Auto, &missing), Err(UsageError::NetworkOpen { .. })), "auto does not open it");
+    assert!(matches!(deny(Sandbox::Off, &works), Err(UsageError::NetworkOpen { .. })));
+    assert_eq!(deny(Sandbox::Auto, &works).unwrap().spec.sandbox.network, NetworkAccess::Deny);
 }
 
 #[test]

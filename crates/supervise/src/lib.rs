@@ -49,6 +49,6 @@ pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
 };
-pub use sandbox::{Access, Backend, Network, Place, SandboxPolicy, Unavailable, probe_sandbox};
+pub use sandbox::{Access, Backend, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox};
 pub use spec::{Containment, ContainmentRequest, ShimSpec, TurnPaths};
 pub use sweep::sweep;

@@ -48,7 +48,7 @@ impl World {
             fs::create_dir(root.join(name)).expect("the temp directory is writable");
         }
         let tag = root.file_name().expect("it has a name").to_string_lossy().into_owned();
-        let env = environment(&root, &tag);
+        let env = environment(&root, &tag, in_sandbox());
         let identity = "[user]\n\tname = Test\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n\
                         [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
         fs::write(root.join("home/.gitconfig"), identity).expect("the temp directory is writable");
@@ -261,7 +261,14 @@ impl Drop for World {
     }
 }
 
-fn environment(root: &Path, tag: &str) -> BTreeMap<OsString, OsString> {
+/// Whether loops of this test binary run in the sandbox that users get: the name of the binary says it. So the tests of
+/// other binaries can be run once more in a sandbox, as modules of one that is called `sandboxed_…`.
+fn in_sandbox() -> bool {
+    let own = std::env::current_exe().ok();
+    own.as_deref().and_then(Path::file_name).is_some_and(|name| name.to_string_lossy().starts_with("sandboxed_"))
+}
+
+fn environment(root: &Path, tag: &str, sandboxed: bool) -> BTreeMap<OsString, OsString> {
     let path = search_path(&root.join("bin"));
     let mut env = BTreeMap::new();
     let mut set = |name: &str, value: &OsStr| env.insert(name.into(), value.to_owned());
@@ -275,7 +282,13 @@ fn environment(root: &Path, tag: &str) -> BTreeMap<OsString, OsString> {
     set("GIT_CONFIG_NOSYSTEM", "1".as_ref());
     set("WINDLASS_HOME", root.join("data").as_os_str());
     set("WINDLASS_CONFIG", root.join("config/config.toml").as_os_str());
-    set("WINDLASS_SANDBOX", "off".as_ref());
+    if sandboxed {
+        set("WINDLASS_SANDBOX", "workspace".as_ref());
+        // Where the scripted agent says what it did.
+        set("WINDLASS_SANDBOX_WRITABLE", root.join("scripts").as_os_str());
+    } else {
+        set("WINDLASS_SANDBOX", "off".as_ref());
+    }
     // By the setting that everybody has: agents and gates get no other variable.
     set("WINDLASS_ENV_PASS", "WINDLASS_TEST_*".as_ref());
     set(TAG, tag.as_ref());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
@@ -71,9 +72,17 @@ pub struct RunArgs {
     /// AWS_*. Can be given many times
     #[arg(long, value_name = "NAME", value_parser = variable, help_heading = "Agent")]
     env_pass: Vec<String>,
-    /// No sandbox is built in yet: auto means off, and says so [default: auto]
-    #[arg(long, value_parser = word::<Sandbox>(&["auto", "off"]), help_heading = "Agent")]
+    /// What the agent and the gates are kept away from; auto is workspace where this machine can do it [default: auto]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = word::<Sandbox>(&["auto", "off", "workspace", "read-only"]),
+        help_heading = "Agent"
+    )]
     sandbox: Option<Sandbox>,
+    /// Whether they reach the network; deny needs a sandbox [default: allow]
+    #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny"]), help_heading = "Agent")]
+    network: Option<NetworkAccess>,
 
     /// Who takes over when the agent or its model fails for good: an agent, or agent:model. Can be given many times
     #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent")]
@@ -257,6 +266,7 @@ impl RunArgs {
             branch: self.branch.clone(),
             in_place: self.in_place.then_some(true),
             sandbox: self.sandbox,
+            network: self.network,
             ..Options::default()
         }
     }

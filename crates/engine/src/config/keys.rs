@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
 use super::gates::Gates;
-use super::lists::{Commands, Files, Folders, Globs, Names, Occasions, Wishes};
+use super::lists::{Commands, Files, Folders, Globs, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
 use super::value::{Promise, Value, ValueError};
@@ -288,7 +289,24 @@ settings! {
     }
     sandbox: Sandbox {
         env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",
-        doc: "What the agent is kept away from; no sandbox is built in yet, so auto means off, and says so",
+        doc: "What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), \
+              read-only (the workspace too), off; auto is workspace where this machine can do it, and says what it got",
+    }
+    network: NetworkAccess {
+        env: "WINDLASS_NETWORK", flag: Some("--network"), default: "allow",
+        doc: "Whether agents and gates in the sandbox reach the network: allow or deny",
+    }
+    sandbox_readable: Locations {
+        env: "WINDLASS_SANDBOX_READABLE", flag: None, default: "none",
+        doc: "Places that may be read in the sandbox although they are denied by default, such as ~/.aws",
+    }
+    sandbox_writable: Locations {
+        env: "WINDLASS_SANDBOX_WRITABLE", flag: None, default: "none",
+        doc: "Places that may be written to in the sandbox besides the workspace, the agent's own and tool caches",
+    }
+    sandbox_denied: Locations {
+        env: "WINDLASS_SANDBOX_DENIED", flag: None, default: "none",
+        doc: "Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data",
     }
     plan: String {
         env: "WINDLASS_PLAN", flag: Some("--plan"), default: "the newest one in plan_dirs",

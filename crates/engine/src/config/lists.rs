@@ -77,7 +77,7 @@ list!(
     Names,
     check_name,
     "a list of names",
-    "[\"DATABASE_URL\", \"AWS_*\"]"
+    "[\"DATABASE_URL\"]"
 );
 list!(
     /// Agents as people name them.
@@ -92,6 +92,14 @@ list!(
     check_folder,
     "a list of folders",
     "[\".windlass/plans\"]"
+);
+
+list!(
+    /// Places of this machine: absolute, or below the home.
+    Locations,
+    check_location,
+    "a list of places",
+    "[\"~/.cache/tool\"]"
 );
 
 list!(
@@ -169,6 +177,15 @@ fn check_file(text: &str) -> Result<(), ValueError> {
         return Err(ValueError::new(format!("'{}' is not a path inside the repository", text.escape_debug()), HINT));
     }
     Ok(())
+}
+
+fn check_location(text: &str) -> Result<(), ValueError> {
+    const HINT: &str = "write an absolute path, or one that begins with ~/";
+    plain(text, "place", HINT)?;
+    if text.starts_with('/') || text.starts_with("~/") || text == "~" {
+        return Ok(());
+    }
+    Err(ValueError::new(format!("'{}' is not a place of this machine", text.escape_debug()), HINT))
 }
 
 fn check_folder(text: &str) -> Result<(), ValueError> {

@@ -19,6 +19,7 @@ mod paths;
 mod plan;
 mod profiles;
 mod review;
+mod sandbox;
 mod schema;
 mod spec;
 mod summaries;
@@ -32,6 +33,7 @@ mod words;
 use std::path::Path;
 
 use windlass_core::recipe;
+use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::ContextSpec;
 use windlass_core::summary::{Protocol, SummariserSettings};
 
@@ -41,12 +43,13 @@ pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
 pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, Options, Settings};
-pub use lists::{Commands, Files, Folders, Globs, Names, Occasions, Wishes};
+pub use lists::{Commands, Files, Folders, Globs, Locations, Names, Occasions, Wishes};
 pub use nearest::nearest;
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use plan::{Plan, read_plan};
 pub use profiles::{Profile, built_in_agents};
+pub use sandbox::SandboxSupport;
 pub use schema::{loop_schema, profile_schema, schema};
 pub use spec::{DEFAULT_PROMISE, Resolved, RunOptions, resolve_spec};
 pub use typescript::typescript;
@@ -117,6 +120,7 @@ fn defaults(recipe: &str) -> Options {
         branch: Some(BranchTemplate::default()),
         in_place: Some(false),
         sandbox: Some(Sandbox::Auto),
+        network: Some(NetworkAccess::default()),
         language: Some("en".to_owned()),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),

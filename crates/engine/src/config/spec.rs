@@ -11,6 +11,7 @@ use windlass_core::plan::Plan;
 use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
+use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
     AgentChoice, ContextSpec, Document, Done, GateSpec, Limits, LoopSpec, ReviewKind, SessionPolicy, TimeLimits,
     WorkspaceKind, WorkspaceSpec,
@@ -24,11 +25,11 @@ use super::money;
 use super::nearest::nearest;
 use super::origin::Origin;
 use super::review;
+use super::sandbox::{SandboxSupport, sandbox};
 use super::summaries::summariser;
 use super::target::target;
 use super::usage::UsageError;
 use super::value::Promise;
-use super::words::Sandbox;
 
 /// What `run` asks an agent for when nobody says otherwise.
 pub const DEFAULT_PROMISE: &str = "<promise>COMPLETE</promise>";
@@ -58,6 +59,8 @@ pub struct RunOptions {
     pub milestone: Option<Milestone>,
     /// Texts of the project that everybody in a reviewed loop has to know.
     pub documents: Vec<Document>,
+    /// What this machine can do.
+    pub sandbox: SandboxSupport,
     /// Where the user is: a relative program in `agent_command` is meant from here.
     pub cwd: PathBuf,
     /// The root of the checkout: a relative program in a profile is meant from here.
@@ -93,9 +96,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     let plan = parsed_plan(&recipe, run, &mut notes)?;
     let (done, limits) = bounds(settings, target, &recipe, &agent, plan.as_ref(), single, &mut notes)?;
     let review = if single { None } else { review::review(&recipe, &agent, settings, run)? };
-    if settings.sandbox.value.unwrap_or(Sandbox::Auto) == Sandbox::Auto {
-        notes.push("no sandbox is built in yet: the agent and the gates run with your rights".to_owned());
-    }
+    let sandbox = sandbox(settings, &run.sandbox, &mut notes)?;
     let gate_timeout_ms = settings.gate_timeout.value.map_or(super::DEFAULT_GATE_TIMEOUT_MS, |ms| ms.get());
     let gates = settings.gates.value.clone().unwrap_or_default();
     let gate = |gate: &Gate| GateSpec {
@@ -122,7 +123,8 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             stall_timeout_ms: settings.stall_timeout.value.map_or(recipe.time.stall_timeout_ms, |ms| ms.get()),
             max_stalls: recipe.time.max_stalls,
         },
-        workspace: workspace(settings, run),
+        workspace: workspace(settings, run, &sandbox),
+        sandbox,
         env_pass: settings.env_pass.value.as_ref().map(|names| names.get().to_vec()).unwrap_or_default(),
         protect: settings.protect.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
         summing_up: review::summing_up(settings, run)?,
@@ -379,12 +381,17 @@ fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, U
     Ok(promise.and_then(|promise| promise.get().map(str::to_owned)))
 }
 
-fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
+fn workspace(settings: &Settings, run: &RunOptions, sandbox: &SandboxSpec) -> WorkspaceSpec {
     let in_place = settings.in_place.value.unwrap_or(false);
     // The user's checkout is ready as it is, and has its files.
     let of_its_own = |list: Option<&[String]>| if in_place { Vec::new() } else { list.unwrap_or_default().to_vec() };
     WorkspaceSpec {
-        kind: if in_place { WorkspaceKind::InPlace } else { WorkspaceKind::Worktree },
+        kind: match (in_place, sandbox.is_off()) {
+            (true, _) => WorkspaceKind::InPlace,
+            (false, true) => WorkspaceKind::Worktree,
+            // A repository of its own: the user's stays out of reach.
+            (false, false) => WorkspaceKind::Clone,
+        },
         // In place the loop stays on the branch that is checked out.
         branch: if in_place {
             String::new()

@@ -67,6 +67,10 @@ pub enum UsageError {
     Plan { path: String, problem: String },
     #[error("the plan cannot be used: {problem}")]
     PlanShape { problem: String, hint: String },
+    #[error("the sandbox '{level}' cannot be had here: {reason}")]
+    NoSandbox { level: &'static str, reason: String, fix: String },
+    #[error("without a sandbox the network cannot be closed: {reason}")]
+    NetworkOpen { origin: Origin, reason: String },
     #[error("'{wish}' names no agent")]
     Wish { wish: String },
     #[error("the recipe '{recipe}' has no reviewer")]
@@ -110,6 +114,10 @@ impl UsageError {
                 format!("give it one in the settings: [agents.{name}] command = [\"program\", \"argument\"]")
             }
             UsageError::PlanShape { hint, .. } => hint.clone(),
+            UsageError::NoSandbox { fix, .. } => fix.clone(),
+            UsageError::NetworkOpen { origin, .. } => {
+                format!("use --sandbox workspace where it works (windlass doctor says), or leave the network open ({origin})")
+            }
             UsageError::Wish { .. } => "give an agent, or an agent and a model: codex, codex:gpt-5".into(),
             UsageError::ReviewerUnused { .. } => "use --recipe audited, or leave the reviewer out".into(),
             UsageError::UnclosedQuote => "close the quote, or escape it with a backslash".into(),

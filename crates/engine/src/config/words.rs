@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
+use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::{Protocol, SummariserKind};
 
@@ -11,9 +12,11 @@ use super::value::{Value, ValueError};
 /// What the agent is kept away from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandbox {
-    /// The best there is on this machine; nothing is built in yet.
+    /// `Workspace` where this machine can do it, else `Off`, said aloud.
     Auto,
     Off,
+    Workspace,
+    ReadOnly,
 }
 
 macro_rules! words {
@@ -56,9 +59,15 @@ words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
     "agent" => CommitPolicy::Agent,
     "off" => CommitPolicy::Off,
 ]);
-words!(Sandbox, "auto or off", "\"off\"", "sandbox", [
+words!(Sandbox, "auto, off, workspace or read-only", "\"workspace\"", "sandbox", [
     "auto" => Sandbox::Auto,
     "off" => Sandbox::Off,
+    "workspace" => Sandbox::Workspace,
+    "read-only" => Sandbox::ReadOnly,
+]);
+words!(NetworkAccess, "allow or deny", "\"deny\"", "network access", [
+    "allow" => NetworkAccess::Allow,
+    "deny" => NetworkAccess::Deny,
 ]);
 
 words!(SummariserKind, "deterministic, agent or endpoint", "\"deterministic\"", "summariser", [

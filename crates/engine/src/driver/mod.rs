@@ -24,6 +24,7 @@ use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, dec
 use windlass_core::stop::Status;
 
 use crate::command::{Answer, Command};
+use crate::data::DataDir;
 use crate::engine::Engine;
 use crate::faults;
 use crate::journal::{self, JournalError};
@@ -50,6 +51,8 @@ pub enum DriveError {
     Launch(#[from] windlass_agents::LaunchError),
     #[error("the agent cannot be supervised")]
     Supervise(#[from] windlass_supervise::StartError),
+    #[error(transparent)]
+    Sandbox(#[from] crate::sandbox::SandboxError),
     #[error("the disk that holds {path} is full")]
     DiskFull { path: String },
     #[error("the transcript {path} cannot be written or read")]
@@ -116,6 +119,9 @@ impl Driver {
     pub(crate) async fn run(mut self) -> Result<Left, DriveError> {
         let result = self.drive().await;
         self.performing.end_all().await;
+        if self.state.status.is_ended() {
+            remove_temp(&self.engine.data, &self.state);
+        }
         if result.is_ok() && !self.answer_at_rest.is_empty() {
             let answer = Answer::done(&self.state);
             let answers = std::mem::take(&mut self.answer_at_rest);
@@ -283,6 +289,16 @@ impl Driver {
         self.state = next;
         self.line.tell();
         Ok(())
+    }
+}
+
+/// What the loop's processes left in their temporary directory.
+fn remove_temp(data: &DataDir, state: &LoopState) {
+    match std::fs::remove_dir_all(data.loop_temp(&state.id.0)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            tracing::warn!(loop_id = %state.id, %error, "the loop's temporary directory stays");
+        }
+        _ => {}
     }
 }
 

@@ -12,6 +12,7 @@ use super::DriveError;
 use super::performing::Context;
 use crate::data::TurnFiles;
 use crate::faults;
+use crate::sandbox::{Confined, Ground};
 
 /// What is kept of the output on disk, beside its end.
 const KEPT_OUTPUT: u64 = 8 * 1024 * 1024;
@@ -38,14 +39,24 @@ pub(super) async fn run(
     files: &TurnFiles,
 ) -> Result<ShellRun, DriveError> {
     let engine = Arc::clone(&context.engine);
+    let mut command = CommandSpec {
+        program: engine.shell(),
+        args: vec!["-c".to_owned(), command.to_owned()],
+        env: engine.command_environment(state),
+        cwd: dir.to_owned(),
+        stdin: Stdin::Null,
+    };
+    let confined = Confined {
+        level: state.spec.sandbox.level,
+        dir,
+        files: &files.dir,
+        shown: Vec::new(),
+        results: Vec::new(),
+        own_places: Vec::new(),
+    };
+    let sandbox = Ground::of(&engine, state).confine(&mut command, confined)?;
     let shim = ShimSpec {
-        command: CommandSpec {
-            program: engine.shell(),
-            args: vec!["-c".to_owned(), command.to_owned()],
-            env: engine.command_environment(state),
-            cwd: dir.to_owned(),
-            stdin: Stdin::Null,
-        },
+        command,
         stdout: files.stdout(),
         // One stream, so that the end of the output is the end of both.
         stderr: files.stdout(),
@@ -54,7 +65,7 @@ pub(super) async fn run(
         cap_bytes: Some(KEPT_OUTPUT),
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
-        sandbox: None,
+        sandbox,
     };
     faults::point("gate.before_start");
     let started_at = engine.clock.now();

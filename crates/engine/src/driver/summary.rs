@@ -18,6 +18,7 @@ use super::performing::Context;
 use super::{DriveError, transcript_error, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::exchange::{self, Exchange};
+use crate::sandbox::{Confined, Ground};
 use crate::summariser::{self, Material, TurnHistory, Written};
 use crate::tokens;
 use crate::transcript::{TranscriptReader, TurnWatcher};
@@ -168,9 +169,20 @@ fn shim(
         as_root: rustix::process::geteuid().is_root(),
         ..LaunchFacts::default()
     };
-    let launch = windlass_agents::launch_with(&request, &facts).map_err(|error| error.to_string())?;
+    let mut launch = windlass_agents::launch_with(&request, &facts).map_err(|error| error.to_string())?;
     let transcript = exchange::reader(&request, &facts, files).map_err(|error| error.to_string())?;
     private_files(&launch.files).map_err(|error| error.to_string())?;
+    let confined = Confined {
+        // Its directory is its own, so it may write there.
+        level: state.spec.sandbox.level,
+        dir: scratch,
+        files: &files.dir,
+        shown: Vec::new(),
+        results: windlass_agents::usage_file(&agent.profile, &files.prompt()).into_iter().collect(),
+        own_places: windlass_agents::own_places(&agent.profile, &launch.command.env),
+    };
+    let ground = Ground::of(engine, state);
+    let sandbox = ground.confine(&mut launch.command, confined).map_err(|error| error.to_string())?;
     let spec = ShimSpec {
         command: launch.command,
         stdout: files.stdout(),
@@ -180,7 +192,7 @@ fn shim(
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
-        sandbox: None,
+        sandbox,
     };
     Ok((spec, transcript))
 }

@@ -1,14 +1,16 @@
 //! One turn: the agent it is given to, the process that takes it, and what became of one that was cut off.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use windlass_agents::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
 use windlass_core::agent::{TurnOutcome, TurnReport};
+use windlass_core::command::CommandSpec;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
 use windlass_core::prompt;
 use windlass_core::spec::SessionPolicy;
-use windlass_supervise::{ContainmentRequest, Ended, ShimSpec, TurnPaths, settled_exit_record};
+use windlass_supervise::{ContainmentRequest, Ended, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
 
 use super::follow::{Followed, follow};
 use super::live::{self, Live};
@@ -18,6 +20,7 @@ use super::{DriveError, review, transcript_error};
 use crate::data::{TurnFiles, private_dir, private_files};
 use crate::engine::Engine;
 use crate::faults;
+use crate::sandbox::{Confined, Ground, SandboxError};
 use crate::tools::{SOCKET_VARIABLE, ToolSocket, Whose};
 
 /// Runs the turn, or, if it ran before, reports what became of it.
@@ -40,6 +43,9 @@ pub(super) async fn run(
             let message = format!("{error} ({})", error.hint());
             TurnReport::bare(TurnOutcome::NotStarted { message, missing: false })
         }
+        Err(JobError::Sandbox(error)) => {
+            TurnReport::bare(TurnOutcome::NotStarted { message: error.to_string(), missing: false })
+        }
         Err(JobError::Drive(error)) => return Err(error),
     };
     Ok(Input::TurnEnded { turn, report })
@@ -47,12 +53,19 @@ pub(super) async fn run(
 
 enum JobError {
     Launch(LaunchError),
+    Sandbox(SandboxError),
     Drive(DriveError),
 }
 
 impl From<LaunchError> for JobError {
     fn from(error: LaunchError) -> Self {
         JobError::Launch(error)
+    }
+}
+
+impl From<SandboxError> for JobError {
+    fn from(error: SandboxError) -> Self {
+        JobError::Sandbox(error)
     }
 }
 
@@ -86,9 +99,10 @@ impl Job<'_> {
             }
             tracing::info!(turn = %self.state.turn_id(self.turn), "the agent's process ended since its last turn");
         }
+        // Before the sandbox is described, which has to show it.
+        let tools = self.tools()?;
         let spec = self.spec()?;
         let reading = self.reading(false)?;
-        let tools = self.tools()?;
         faults::point("turn.before_start");
         let running = self.engine.launcher.start(&spec).await.map_err(DriveError::from)?;
         faults::point("turn.started");
@@ -193,12 +207,13 @@ impl Job<'_> {
     }
 
     fn spec(&self) -> Result<ShimSpec, JobError> {
-        let launch = windlass_agents::launch_with(&self.request(), &self.facts())?;
+        let mut launch = windlass_agents::launch_with(&self.request(), &self.facts())?;
         private_files(&launch.files).map_err(|source| transcript_error(&self.files.dir, source))?;
         if self.keeps() {
             // An engine that was killed may have left one that is not quite gone.
             sweep(self.state, self.turn);
         }
+        let sandbox = self.sandbox(&mut launch.command)?;
         let TurnPaths { stdout, stderr, times, exit_record } = self.paths();
         Ok(ShimSpec {
             command: launch.command,
@@ -209,8 +224,29 @@ impl Job<'_> {
             cap_bytes: None,
             grace_ms: ShimSpec::DEFAULT_GRACE_MS,
             containment: ContainmentRequest::Auto,
-            sandbox: None,
+            sandbox,
         })
+    }
+
+    fn sandbox(&self, command: &mut CommandSpec) -> Result<Option<SandboxPolicy>, SandboxError> {
+        let profile = &self.state.agent(self.turn.role).profile;
+        let ground = Ground::of(&self.engine, self.state);
+        let confined = Confined {
+            level: self.state.spec.sandbox.level_for(self.turn.role.only_reads()),
+            dir: &command.cwd.clone(),
+            files: &self.files.dir,
+            shown: command
+                .env
+                .get(SOCKET_VARIABLE)
+                .map(Path::new)
+                .and_then(Path::parent)
+                .map(Path::to_owned)
+                .into_iter()
+                .collect(),
+            results: windlass_agents::usage_file(profile, &self.files.prompt()).into_iter().collect(),
+            own_places: windlass_agents::own_places(profile, &command.env),
+        };
+        ground.confine(command, confined)
     }
 }
 

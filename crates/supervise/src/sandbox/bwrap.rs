@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::{Access, Network, SandboxPolicy};
+use super::{Access, Network, Place, SandboxPolicy};
 
 /// Files of `/proc` that change the machine when root writes to them.
 const PROC_SEALED: [&str; 8] = [
@@ -45,9 +45,8 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
                 hidden.push(path);
             }
             Access::HiddenFile => all.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
-            Access::ReadOnly => all.add(["--ro-bind".as_ref(), path, path]),
-            Access::Writable => all.add(["--bind".as_ref(), path, path]),
-            Access::Temp => all.add(["--bind".as_ref(), policy.temp.as_os_str(), path]),
+            Access::ReadOnly => all.add(["--ro-bind".as_ref(), source(place), path]),
+            Access::Writable => all.add(["--bind".as_ref(), source(place), path]),
         }
     }
     if let Network::List { socket } = &policy.network {
@@ -67,6 +66,10 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
     all.0
 }
 
+fn source(place: &Place) -> &OsStr {
+    place.from.as_ref().unwrap_or(&place.path).as_os_str()
+}
+
 #[derive(Default)]
 struct Arguments(Vec<OsString>);
 
@@ -82,15 +85,14 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Backend, Place};
+    use super::super::Backend;
     use super::*;
 
     fn policy(places: &[(&str, Access)], network: Network) -> SandboxPolicy {
         SandboxPolicy {
             backend: Backend::Bubblewrap { program: "/usr/bin/bwrap".into() },
             network,
-            places: places.iter().map(|(path, access)| Place { path: path.into(), access: *access }).collect(),
-            temp: "/data/tmp/1".into(),
+            places: places.iter().map(|(path, access)| Place::new(*path, *access)).collect(),
         }
     }
 
@@ -118,9 +120,10 @@ mod tests {
             ("/data/worktrees/1", Access::Writable),
             ("/data/worktrees/1/.git/config", Access::ReadOnly),
             ("/h/.netrc", Access::HiddenFile),
-            ("/tmp", Access::Temp),
         ];
-        let said = text(&policy(&places, Network::Deny), true);
+        let mut policy = policy(&places, Network::Deny);
+        policy.places.push(Place { from: Some("/data/tmp/1".into()), ..Place::new("/tmp", Access::Writable) });
+        let said = text(&policy, true);
         let at = |part: &str| said.find(part).unwrap_or_else(|| panic!("no {part} in {said}"));
         assert!(at("--tmpfs /data ") < at("--bind /data/worktrees/1 /data/worktrees/1 "));
         assert!(at("--bind /data/worktrees/1 ") < at("--ro-bind /data/worktrees/1/.git/config "));

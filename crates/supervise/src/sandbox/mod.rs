@@ -31,8 +31,6 @@ pub struct SandboxPolicy {
     pub backend: Backend,
     pub network: Network,
     pub places: Vec<Place>,
-    /// The directory that stands behind every place of [`Access::Temp`].
-    pub temp: PathBuf,
 }
 
 /// What enforces a policy.
@@ -70,6 +68,15 @@ pub enum Network {
 pub struct Place {
     pub path: PathBuf,
     pub access: Access,
+    /// What is seen there instead of what is there, where the system can do that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
+}
+
+impl Place {
+    pub fn new(path: impl Into<PathBuf>, access: Access) -> Self {
+        Self { path: path.into(), access, from: None }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,8 +89,6 @@ pub enum Access {
     /// Seen as it is, also below a hidden or writable place.
     ReadOnly,
     Writable,
-    /// The tree's own temporary directory is seen in its place.
-    Temp,
 }
 
 /// Why there is no sandbox on this machine.
@@ -98,6 +103,14 @@ pub struct Unavailable {
 #[cfg(target_os = "linux")]
 pub fn probe_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
     probe::bubblewrap(search_path)
+}
+
+/// The same without trying it, for whoever has tried before: what does not work then starts nothing.
+pub fn find_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
+    #[cfg(target_os = "linux")]
+    return probe::find_bubblewrap(search_path).map(|program| Backend::Bubblewrap { program });
+    #[cfg(not(target_os = "linux"))]
+    probe_sandbox(search_path)
 }
 
 #[cfg(target_os = "macos")]

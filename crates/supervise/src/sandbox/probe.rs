@@ -8,9 +8,17 @@ use super::{Backend, Unavailable};
 const INSTALL: &str = "install it: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`; \
                        or run without: --sandbox off";
 
+fn unavailable(reason: String, fix: &str) -> Unavailable {
+    Unavailable { reason, fix: fix.to_owned() }
+}
+
+/// The program, untried.
+pub(super) fn find_bubblewrap(search_path: &str) -> Result<PathBuf, Unavailable> {
+    find(search_path).ok_or_else(|| unavailable("bubblewrap is not installed".to_owned(), INSTALL))
+}
+
 pub(super) fn bubblewrap(search_path: &str) -> Result<Backend, Unavailable> {
-    let unavailable = |reason: String, fix: &str| Unavailable { reason, fix: fix.to_owned() };
-    let program = find(search_path).ok_or_else(|| unavailable("bubblewrap is not installed".to_owned(), INSTALL))?;
+    let program = find_bubblewrap(search_path)?;
     // The flags that need the kernel's leave; the rest are mounts.
     let words =
         ["--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"];

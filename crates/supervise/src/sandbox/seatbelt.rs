@@ -19,13 +19,11 @@ pub(crate) fn profile(policy: &SandboxPolicy) -> String {
         let _ = match place.access {
             Access::HiddenDir | Access::HiddenFile => writeln!(text, "(deny file-read* file-write* {filter})"),
             Access::ReadOnly => writeln!(text, "(allow file-read* {filter})\n(deny file-write* {filter})"),
+            // There are no mounts: what should be seen elsewhere has to be told where it is.
+            Access::Writable if place.from.is_some() => writeln!(text, "(deny file-write* {filter})"),
             Access::Writable => writeln!(text, "(allow file-read* file-write* {filter})"),
-            // There are no mounts: the temporary directory is told by TMPDIR, and the shared one stays closed.
-            Access::Temp => writeln!(text, "(deny file-write* {filter})"),
         };
     }
-    let temp = filter(&policy.temp);
-    let _ = writeln!(text, "(allow file-read* file-write* {temp})");
     match &policy.network {
         Network::Allow => {}
         Network::Deny => text.push_str("(deny network*)\n"),
@@ -50,21 +48,19 @@ mod tests {
     fn writes_are_denied_but_in_named_places_and_hidden_ones_cannot_be_read() {
         let places = [
             ("/Users/me/.ssh", Access::HiddenDir),
-            ("/Users/me/wt", Access::Writable),
-            ("/Users/me/wt/.git/config", Access::ReadOnly),
+            ("/Users/me/\"wt\"", Access::Writable),
+            ("/Users/me/\"wt\"/.git/config", Access::ReadOnly),
         ];
         let policy = SandboxPolicy {
             backend: Backend::Seatbelt,
             network: Network::Deny,
-            places: places.map(|(path, access)| Place { path: path.into(), access }).to_vec(),
-            temp: "/Users/me/data/tmp/\"1\"".into(),
+            places: places.map(|(path, access)| Place::new(path, access)).to_vec(),
         };
         let text = profile(&policy);
         let expected = "(deny file-read* file-write* (subpath \"/Users/me/.ssh\"))\n\
-             (allow file-read* file-write* (subpath \"/Users/me/wt\"))\n\
-             (allow file-read* (subpath \"/Users/me/wt/.git/config\"))\n\
-             (deny file-write* (subpath \"/Users/me/wt/.git/config\"))\n\
-             (allow file-read* file-write* (subpath \"/Users/me/data/tmp/\\\"1\\\"\"))\n\
+             (allow file-read* file-write* (subpath \"/Users/me/\\\"wt\\\"\"))\n\
+             (allow file-read* (subpath \"/Users/me/\\\"wt\\\"/.git/config\"))\n\
+             (deny file-write* (subpath \"/Users/me/\\\"wt\\\"/.git/config\"))\n\
              (deny network*)\n";
         assert!(text.ends_with(expected), "{text}");
         assert!(text.starts_with("(version 1)\n(allow default)\n(deny file-write*)\n"), "{text}");

@@ -71,8 +71,7 @@ impl World {
         Some(SandboxPolicy {
             backend: probe_sandbox("").expect("it was there a moment ago"),
             network: Network::Allow,
-            places: vec![Place { path: self.dir.path().canonicalize().unwrap(), access: Access::Writable }],
-            temp: self.path(""),
+            places: vec![Place::new(self.dir.path().canonicalize().unwrap(), Access::Writable)],
         })
     }
 

@@ -1,0 +1,266 @@
+//! What the processes of one loop may see and change, from the loop's specification and this machine's files.
+//!
+//! The rules are in `docs/sandbox.md`. Of two rules the one about the deeper path holds; of two about the same path the
+//! later one. Invariant: a loop that has a sandbox never starts a process without it.
+
+mod denied;
+mod places;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use windlass_agents::{OwnPlace, PlaceKind};
+use windlass_core::command::CommandSpec;
+use windlass_core::machine::LoopState;
+use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
+use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
+
+use crate::config::{Environment, Paths};
+use crate::data::{DataDir, private_dir};
+use crate::engine::Engine;
+use crate::workspace::Workspace;
+use denied::{CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
+use places::Places;
+
+/// Why a process was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    #[error("the sandbox of this loop cannot be had any more: {reason} ({fix})")]
+    Unavailable { reason: String, fix: String },
+    #[error("the sandbox of this loop cannot be prepared: {path} cannot be made")]
+    Prepare {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A process that is to be started in a loop.
+#[derive(Debug)]
+pub(crate) struct Confined<'a> {
+    pub(crate) level: SandboxLevel,
+    /// Where it works: the workspace, a pristine checkout, a scratch directory.
+    pub(crate) dir: &'a Path,
+    /// The directory of its prompt and private files, to be read.
+    pub(crate) files: &'a Path,
+    /// More to be read of what is hidden otherwise.
+    pub(crate) shown: Vec<PathBuf>,
+    /// Files that it writes, made if they are not there.
+    pub(crate) results: Vec<PathBuf>,
+    pub(crate) own_places: Vec<OwnPlace>,
+}
+
+/// What is the same for all processes of a loop.
+#[derive(Debug)]
+pub(crate) struct Ground<'a> {
+    data: &'a DataDir,
+    /// The engine's own environment, which says where its settings are.
+    env: &'a BTreeMap<String, String>,
+    loop_id: &'a str,
+    spec: &'a SandboxSpec,
+    project: &'a Path,
+    workspace: Option<Workspace>,
+}
+
+impl<'a> Ground<'a> {
+    pub(crate) fn of(engine: &'a Engine, state: &'a LoopState) -> Self {
+        Self {
+            data: &engine.data,
+            env: &engine.env,
+            loop_id: &state.id.0,
+            spec: &state.spec.sandbox,
+            project: Path::new(&state.project),
+            workspace: crate::driver::workspace_handle(state).ok(),
+        }
+    }
+
+    /// The policy for a process, and what its environment has to say; `None` where the loop has no sandbox.
+    pub(crate) fn confine(
+        &self,
+        command: &mut CommandSpec,
+        what: Confined<'_>,
+    ) -> Result<Option<SandboxPolicy>, SandboxError> {
+        if what.level == SandboxLevel::Off {
+            return Ok(None);
+        }
+        let search_path = command.env.get("PATH").map_or("", String::as_str);
+        let backend = find_sandbox(search_path)
+            .map_err(|missing| SandboxError::Unavailable { reason: missing.reason, fix: missing.fix })?;
+        let temp = self.data.loop_temp(self.loop_id);
+        private_dir(&temp).map_err(|source| SandboxError::Prepare { path: temp.clone(), source })?;
+        if backend == Backend::Seatbelt {
+            command.env.insert("TMPDIR".to_owned(), temp.to_string_lossy().into_owned());
+        }
+        let home = command.env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let mut places = Places::default();
+        self.hide_shared(&mut places, &command.env, &temp);
+        self.show_needed(&mut places, command, home.as_deref());
+        if let Some(home) = &home {
+            for name in DENIED {
+                places.hide(&home.join(name));
+            }
+        }
+        places.hide_sockets();
+        self.hide_own(&mut places);
+        caches(&mut places, command, home.as_deref())?;
+        for place in &what.own_places {
+            self.own_place(&mut places, place)?;
+        }
+        for (paths, access) in [(&self.spec.readable, Access::ReadOnly), (&self.spec.writable, Access::Writable)] {
+            for path in paths {
+                places.put(&from_home(path, home.as_deref()), access);
+            }
+        }
+        for path in &self.spec.denied {
+            places.hide(&from_home(path, home.as_deref()));
+        }
+        self.work(&mut places, &what)?;
+        let network = match self.spec.network {
+            NetworkAccess::Allow => Network::Allow,
+            NetworkAccess::Deny => Network::Deny,
+        };
+        Ok(Some(SandboxPolicy { backend, network, places: places.list() }))
+    }
+
+    /// What all users of the machine write to: sockets of its services, temporary files.
+    fn hide_shared(&self, places: &mut Places, env: &BTreeMap<String, String>, temp: &Path) {
+        places.hide(Path::new("/run"));
+        for path in RUN_SHOWN {
+            places.put(Path::new(path), Access::ReadOnly);
+        }
+        let own = env.get("TMPDIR").map(String::as_str).filter(|dir| dir.starts_with('/'));
+        for path in ["/tmp", "/var/tmp"].into_iter().chain(own) {
+            places.put_from(Path::new(path), temp);
+        }
+    }
+
+    /// What lies below those and is needed all the same.
+    fn show_needed(&self, places: &mut Places, command: &CommandSpec, home: Option<&Path>) {
+        let mut needed: Vec<PathBuf> = home.map(Path::to_owned).into_iter().collect();
+        needed.push(self.project.to_owned());
+        if let Some(workspace) = &self.workspace {
+            needed.push(workspace.home.common_dir.clone());
+        }
+        let path = command.env.get("PATH").map(String::as_str).unwrap_or_default();
+        needed.extend(path.split(':').filter(|dir| dir.starts_with('/')).map(PathBuf::from));
+        // What the command line names, a program or a file, is meant for the process.
+        let words = std::iter::once(&command.program).chain(&command.args);
+        needed.extend(words.filter(|word| word.starts_with('/') && word.len() < 4096).map(PathBuf::from));
+        for path in needed {
+            places.show_if_hidden(&path);
+        }
+    }
+
+    /// Windlass's own data and settings, with the workspaces of all loops.
+    fn hide_own(&self, places: &mut Places) {
+        places.hide(self.data.root());
+        let env: Environment = self.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let Ok(paths) = Paths::from_env(&env, Path::new("/")) {
+            match paths.user_config.parent().filter(|_| !paths.user_config_named) {
+                Some(dir) => places.hide(dir),
+                None => places.hide(&paths.user_config),
+            }
+        }
+    }
+
+    fn own_place(&self, places: &mut Places, place: &OwnPlace) -> Result<(), SandboxError> {
+        match place.kind {
+            PlaceKind::Dir => {
+                private_dir(&place.path)
+                    .map_err(|source| SandboxError::Prepare { path: place.path.clone(), source })?;
+                places.put(&place.path, Access::Writable);
+            }
+            PlaceKind::Sealed => places.put(&place.path, Access::ReadOnly),
+            PlaceKind::Copied => {
+                let name = place.path.file_name().unwrap_or_default();
+                let copy = self.data.loop_temp(self.loop_id).join(name);
+                if place.path.is_file() && !copy.exists() {
+                    std::fs::copy(&place.path, &copy)
+                        .map_err(|source| SandboxError::Prepare { path: copy.clone(), source })?;
+                }
+                places.put_from(&place.path, &copy);
+            }
+        }
+        Ok(())
+    }
+
+    /// The workspace, and of its repository what no agent may change.
+    fn work(&self, places: &mut Places, what: &Confined<'_>) -> Result<(), SandboxError> {
+        let access = match what.level {
+            SandboxLevel::Off | SandboxLevel::Workspace => Access::Writable,
+            SandboxLevel::ReadOnly => Access::ReadOnly,
+        };
+        if let Some(workspace) = &self.workspace {
+            // A pristine checkout borrows its objects.
+            let own = if what.dir.starts_with(&workspace.dir) { access } else { Access::ReadOnly };
+            places.put(&workspace.dir, own);
+            for dir in [&workspace.common_dir, &workspace.git_dir] {
+                // A mount of its own, so that it cannot be moved out of the way.
+                places.put(dir, own);
+                seal(places, dir)?;
+            }
+        }
+        places.put(what.dir, access);
+        let git_dir = what.dir.join(".git");
+        if git_dir.is_dir() {
+            places.put(&git_dir, access);
+            seal(places, &git_dir)?;
+        }
+        for path in what.shown.iter().map(PathBuf::as_path).chain([what.files]) {
+            places.put(path, Access::ReadOnly);
+        }
+        if what.dir.starts_with(what.files) {
+            places.put(what.dir, access);
+        }
+        for path in &what.results {
+            let made = std::fs::OpenOptions::new().append(true).create(true).open(path);
+            made.map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
+            places.put(path, Access::Writable);
+        }
+        Ok(())
+    }
+}
+
+/// Hooks, settings and borrowed objects of a repository stay as they are.
+fn seal(places: &mut Places, git_dir: &Path) -> Result<(), SandboxError> {
+    let hooks = git_dir.join("hooks");
+    if git_dir.join("config").is_file() && !hooks.exists() {
+        // Or the agent could make it.
+        std::fs::create_dir(&hooks).map_err(|source| SandboxError::Prepare { path: hooks.clone(), source })?;
+    }
+    for name in ["config", "config.worktree", "hooks", "objects/info/alternates", "commondir", "gitdir"] {
+        places.put(&git_dir.join(name), Access::ReadOnly);
+    }
+    Ok(())
+}
+
+fn caches(places: &mut Places, command: &mut CommandSpec, home: Option<&Path>) -> Result<(), SandboxError> {
+    if let Some(home) = home {
+        // The one that most tools make by themselves.
+        let cache = home.join(".cache");
+        if home.is_dir() && !cfg!(target_os = "macos") {
+            private_dir(&cache).map_err(|source| SandboxError::Prepare { path: cache.clone(), source })?;
+        }
+        if !home.join(".npm").is_dir() {
+            let moved = cache.join("npm").to_string_lossy().into_owned();
+            command.env.entry("npm_config_cache".to_owned()).or_insert(moved);
+        }
+        for name in CACHES {
+            places.put(&home.join(name), Access::Writable);
+        }
+    }
+    for (variable, below) in CACHE_VARIABLES {
+        if let Some(dir) = command.env.get(*variable).filter(|dir| dir.starts_with('/')) {
+            places.put(&Path::new(dir).join(below), Access::Writable);
+        }
+    }
+    Ok(())
+}
+
+fn from_home(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ if path == "~" => home.map_or_else(|| path.into(), Path::to_owned),
+        _ => path.into(),
+    }
+}
