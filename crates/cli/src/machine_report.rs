@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use windlass_core::environment::looks_secret;
+use windlass_core::machine::LoopState;
+use windlass_core::residue::Leftover;
 use windlass_engine::config::Options;
 use windlass_engine::environment::withheld;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
@@ -33,6 +35,7 @@ pub async fn doctor(context: &Context, args: &AgentsArgs) -> Result<Exit, Failur
     findings.push(settings(context).await);
     findings.extend(environment(context).await);
     findings.extend(containment());
+    findings.extend(residue(context).await);
     findings.extend(agents_found(context, args).await);
     let broken = findings.iter().any(|finding| finding.state == "problem");
     if args.json {
@@ -154,6 +157,22 @@ fn containment() -> Vec<Finding> {
             }
         })
         .collect()
+}
+
+/// What loops that nobody drives left behind.
+async fn residue(context: &Context) -> Vec<Finding> {
+    let Ok(Some(engine)) = context.reader().await else { return Vec::new() };
+    let found = match engine.all_residue().await {
+        Ok(found) => found,
+        Err(error) => return vec![warning("residue", error.to_string(), "see the data above")],
+    };
+    if found.is_empty() {
+        return vec![ok("residue", "no loop has left anything behind")];
+    }
+    let shown = |state: &LoopState, left: &Leftover| {
+        warning("residue", format!("{}: {} {}", state.name, left.kind.name(), left.what), left.fix.clone())
+    };
+    found.iter().flat_map(|(state, left)| left.iter().map(|left| shown(state, left))).collect()
 }
 
 async fn agents_found(context: &Context, args: &AgentsArgs) -> Vec<Finding> {

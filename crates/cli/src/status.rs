@@ -238,6 +238,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     }
     row_review(state, &mut row);
     row_work(state, &mut row);
+    row_residue(state, &mut row);
     if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason {
         row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());
     }
@@ -293,6 +294,17 @@ fn row_review(state: &LoopState, row: &mut impl FnMut(&str, String)) {
         && !record.summary.trim().is_empty()
     {
         row("summary", one_line(&record.summary, 400));
+    }
+}
+
+/// The certificate: nothing of the loop runs or lies about any more, or what does.
+fn row_residue(state: &LoopState, row: &mut impl FnMut(&str, String)) {
+    let Some(certificate) = &state.residue else { return };
+    if certificate.is_clean() {
+        row("residue", "none".to_owned());
+    }
+    for left in &certificate.left {
+        row("residue", format!("{} {} (to do: {})", left.kind.name(), one_line(&left.what, 200), left.fix));
     }
 }
 

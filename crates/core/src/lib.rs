@@ -19,6 +19,7 @@ pub mod profile;
 pub mod promise;
 pub mod prompt;
 pub mod recipe;
+pub mod residue;
 pub mod review;
 pub mod sandbox;
 pub mod spec;

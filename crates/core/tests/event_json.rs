@@ -12,6 +12,7 @@ use windlass_core::machine::{
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
+use windlass_core::residue::{Leftover, LeftoverKind};
 use windlass_core::review::Report;
 use windlass_core::stop::{End, PauseReason, StopReason};
 use windlass_core::usage::{Usage, UsageByModel};
@@ -113,6 +114,9 @@ fn every_event() -> Vec<Event> {
         Event::Review(ReviewEvent::PostActionUndone { commit: "c".into(), tree: "t".into(), saved: None }),
         Event::Review(ReviewEvent::PersonRuled { approved: false, reason: Some("no".into()) }),
         Event::Review(ReviewEvent::MilestoneAmended { milestone: Box::new(milestone()) }),
+        Event::ResidueChecked {
+            left: vec![Leftover { kind: LeftoverKind::Process, what: "7 sleep".into(), fix: "windlass clean".into() }],
+        },
     ]
 }
 
@@ -167,6 +171,7 @@ fn the_list_above_has_every_event() {
         Event::SteeringQueued { .. } => 23,
         Event::RolledBack { .. } => 24,
         Event::LoopStopped { .. } => 25,
+        Event::ResidueChecked { .. } => 45,
         Event::AgentChanged { .. } => 26,
         Event::Review(ReviewEvent::Planned { .. }) => 27,
         Event::Review(ReviewEvent::AimChanged { .. }) => 28,
@@ -187,7 +192,7 @@ fn the_list_above_has_every_event() {
         Event::Review(ReviewEvent::PersonRuled { .. }) => 43,
         Event::Review(ReviewEvent::MilestoneAmended { .. }) => 44,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..45).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..46).collect::<Vec<_>>());
 }
 
 #[test]

@@ -64,7 +64,7 @@ struct Case {
 }
 
 /// Inputs that are noted and move nothing, wherever they are accepted; the table leaves them out.
-const QUIET: [&str; 4] = ["attach", "session seen", "usage within budget", "steer"];
+const QUIET: [&str; 5] = ["attach", "session seen", "usage within budget", "steer", "residue checked"];
 
 #[test]
 fn quiet_inputs_change_neither_status_nor_phase() {
@@ -82,7 +82,7 @@ fn table() -> String {
         "\nA promise loop with one gate, five iterations, a budget and a duration limit; `on_failure = stop` and \
          `on_limit = stop` where nothing else is said. What a row does not name is refused and changes nothing. \
          A line in *italics* is a special case of the line above it and shows only what differs. Left out: {}, which \
-         are noted while the loop is open and move nothing.\n\n\
+         are noted and move nothing.\n\n\
          | in | on | becomes | events |\n|---|---|---|---|\n",
         QUIET.join(", ")
     );
@@ -481,6 +481,7 @@ fn inputs() -> Vec<Case> {
                 saved: Some("refs/windlass/l1/rollback/1".into()),
             },
         },
+        Case { name: "residue checked", input: |_| Input::ResidueChecked { left: Vec::new() } },
         Case { name: "steer", input: |_| Input::Steer { id: "m1".into(), text: String::new() } },
     ]
 }

@@ -23,6 +23,7 @@ use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::loop_log;
 use crate::notify;
+use crate::ports::Ports;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::tools::ToolServer;
@@ -74,6 +75,7 @@ pub struct Engine {
     pub own_program: PathBuf,
     hub: OnceLock<Hub>,
     tool_server: OnceLock<Arc<dyn ToolServer>>,
+    pub(crate) ports: Ports,
 }
 
 /// A loop that this process holds the lease of.
@@ -135,6 +137,7 @@ impl Engine {
             own_program,
             hub: OnceLock::new(),
             tool_server: OnceLock::new(),
+            ports: Ports::default(),
         }
     }
 

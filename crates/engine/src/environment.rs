@@ -8,6 +8,8 @@ use windlass_core::machine::LoopState;
 use windlass_core::profile::AgentProfile;
 
 use crate::engine::Engine;
+use crate::ports;
+use crate::residue::LOOP_TAG;
 
 pub type Variables = BTreeMap<String, String>;
 
@@ -39,24 +41,31 @@ fn pick(all: &Variables, named: &[&str]) -> Variables {
 
 impl Engine {
     pub(crate) fn command_environment(&self, state: &LoopState) -> Variables {
-        tagged(for_commands(&self.env, &state.spec.env_pass), state)
+        self.tagged(for_commands(&self.env, &state.spec.env_pass), state)
     }
 
     pub(crate) fn agent_environment(&self, state: &LoopState, turn: TurnKey) -> Variables {
         let profile = &state.agent(turn.role).profile;
-        let mut env = tagged(for_agent(&self.env, &state.spec.env_pass, profile), state);
+        let mut env = self.tagged(for_agent(&self.env, &state.spec.env_pass, profile), state);
         env.insert("WINDLASS_TURN".into(), state.turn_id(turn));
         env
     }
-}
 
-fn tagged(mut env: Variables, state: &LoopState) -> Variables {
-    // What points git elsewhere is nobody's to hand on, and a fault is for the engine alone.
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "WINDLASS_TEST_FAULT"] {
-        env.remove(name);
+    fn tagged(&self, mut env: Variables, state: &LoopState) -> Variables {
+        // What points git elsewhere is nobody's to hand on, and a fault is for the engine alone.
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "WINDLASS_TEST_FAULT"] {
+            env.remove(name);
+        }
+        env.insert("WINDLASS_LOOP".into(), state.name.clone());
+        env.insert(LOOP_TAG.into(), state.id.0.clone());
+        if let Some(range) = self.ports.of(&state.id.0) {
+            env.insert("WINDLASS_PORT_BASE".into(), range.base.to_string());
+            env.insert("WINDLASS_PORT_COUNT".into(), ports::COUNT.to_string());
+            // One that was handed on by name is meant.
+            env.entry("PORT".into()).or_insert_with(|| range.base.to_string());
+        }
+        // Or the agent's `git status` takes the index lock just when a checkpoint wants it.
+        env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
+        env
     }
-    env.insert("WINDLASS_LOOP".into(), state.name.clone());
-    // Or the agent's `git status` takes the index lock just when a checkpoint wants it.
-    env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
-    env
 }

@@ -154,6 +154,10 @@ impl FeedReader {
         for stored in self.store.read(&self.id.0, self.read_seq, PAGE).await? {
             self.read_seq = stored.seq;
             let event = journal::decode(&self.id, &stored)?;
+            // The end of a loop is the end of its feed; what was left behind is told by its status.
+            if let Event::ResidueChecked { .. } = event {
+                continue;
+            }
             self.journal.push_back((stored.seq, stored.at, event));
         }
         Ok(())

@@ -22,6 +22,8 @@ mod log_lines;
 pub mod loop_log;
 pub mod milestones;
 mod notify;
+pub mod ports;
+pub mod residue;
 pub mod sandbox;
 pub mod socket;
 pub mod store;

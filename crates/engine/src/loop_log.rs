@@ -83,6 +83,9 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             lines
         }
         Event::LoopPaused { .. } => vec!["Loop paused".to_owned()],
+        Event::ResidueChecked { left } => {
+            left.iter().map(|left| format!("Left behind: {} {}", left.kind.name(), one_line(&left.what))).collect()
+        }
         Event::AgentChanged { role, from, to, why, .. } => {
             vec![format!("{to} takes over from {from} as {role}: {}", one_line(why))]
         }

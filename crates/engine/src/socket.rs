@@ -46,6 +46,7 @@ pub struct Hub {
 impl Hub {
     pub fn listen(data_root: &Path, name: &str) -> io::Result<Self> {
         let path = socket_path(data_root, name)?;
+        path.parent().into_iter().for_each(remove_dead);
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
         let lines: Arc<Mutex<HashMap<String, Arc<Line>>>> = Arc::default();
@@ -143,6 +144,24 @@ fn socket_path(data_root: &Path, name: &str) -> io::Result<PathBuf> {
         owners_dir(dir)?;
     }
     Ok(path)
+}
+
+/// Removes the sockets of processes that were killed. One that is being made looks dead for a moment, so only old ones.
+fn remove_dead(dir: &Path) {
+    const OLD: std::time::Duration = std::time::Duration::from_secs(60);
+    let old = |path: &Path| {
+        let made = path.symlink_metadata().and_then(|meta| meta.modified());
+        made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > OLD))
+    };
+    let dead = |path: &Path| {
+        let tried = std::os::unix::net::UnixStream::connect(path);
+        tried.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    for path in std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.extension().is_some_and(|ending| ending == "sock") && old(&path) && dead(&path) {
+            let _ = std::fs::remove_file(&path);
+        }
+    }
 }
 
 /// Where something called so lies among the sockets: with the data, or, if that is too long for a socket, in a

@@ -6,6 +6,7 @@ use windlass_core::ids::Role;
 use windlass_core::machine::{
     AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Phase, Ruling, Verdict,
 };
+use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
 use windlass_core::stop::{PauseReason, Status, StopReason};
@@ -46,6 +47,9 @@ pub struct LoopView {
     /// In a loop in which somebody judges the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewView>,
+    /// What is left of the loop on the machine, once it rests.
+    #[serde(default)]
+    pub residue: Option<ResidueView>,
     pub history: Vec<IterationRecord>,
     pub elapsed_ms: u64,
     pub created_at: Timestamp,
@@ -126,6 +130,7 @@ impl LoopView {
                 .map(|message| SteeringView { text: message.text.clone(), delivered: message.delivered.is_some() })
                 .collect(),
             review: review(state),
+            residue: state.residue.as_ref().map(ResidueView::of),
             history: state.iterations.clone(),
             elapsed_ms: state.elapsed_ms,
             created_at: state.created_at,
@@ -147,6 +152,20 @@ pub struct SandboxView {
 impl SandboxView {
     fn of(spec: &SandboxSpec) -> Self {
         Self { level: spec.level, backend: spec.backend.clone(), network: spec.network }
+    }
+}
+
+/// The certificate of a loop's end. Fields are only ever added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResidueView {
+    pub checked_at: Timestamp,
+    pub clean: bool,
+    pub left: Vec<Leftover>,
+}
+
+impl ResidueView {
+    fn of(certificate: &Certificate) -> Self {
+        Self { checked_at: certificate.checked_at, clean: certificate.is_clean(), left: certificate.left.clone() }
     }
 }
 

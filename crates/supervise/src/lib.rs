@@ -51,4 +51,4 @@ pub use record::{
 };
 pub use sandbox::{Access, Backend, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox};
 pub use spec::{Containment, ContainmentRequest, ShimSpec, TurnPaths};
-pub use sweep::sweep;
+pub use sweep::{find_tagged, sweep};

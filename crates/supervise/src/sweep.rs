@@ -52,6 +52,21 @@ pub fn sweep(key: &str, value: &str) -> io::Result<Vec<u32>> {
     Ok(killed)
 }
 
+/// The processes that have `key=value` in their environment now, but never this one.
+#[cfg(target_os = "linux")]
+pub fn find_tagged(key: &str, value: &str) -> io::Result<Vec<u32>> {
+    let tag = format!("{key}={value}").into_bytes();
+    let own = std::process::id();
+    let entries = std::fs::read_dir("/proc")?.flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    Ok(pids.filter(|pid| *pid != own && look(*pid, &tag) == Look::Tagged).collect())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn find_tagged(_key: &str, _value: &str) -> io::Result<Vec<u32>> {
+    Ok(Vec::new())
+}
+
 #[cfg(not(target_os = "linux"))]
 pub fn sweep(_key: &str, _value: &str) -> io::Result<Vec<u32>> {
     Ok(Vec::new())
@@ -142,6 +157,7 @@ mod tests {
         let value = format!("sweep-test-{}", std::process::id());
         let mut tagged = running(Some(&value));
         let mut longer = running(Some(&format!("{value}0")));
+        assert_eq!(find_tagged("WINDLASS_SWEEP_TEST", &value).unwrap(), vec![tagged.id()]);
         assert_eq!(sweep("WINDLASS_SWEEP_TEST", &value).unwrap(), vec![tagged.id()]);
         assert_eq!(tagged.wait().unwrap().signal(), Some(9));
         assert_eq!(longer.try_wait().unwrap(), None, "a tag is compared whole");

@@ -73,7 +73,8 @@ pub struct MergeArgs {
 /// Remove the workspaces of loops that are merged, and show what the others take
 ///
 /// Without a name: those of this project that were merged longer ago than the setting retention_days says. With one:
-/// that of an ended loop, merged or not. Branches stay, and what is not committed is saved under a ref before.
+/// that of an ended loop, merged or not. Branches stay, and what is not committed is saved under a ref before. What loops
+/// that nobody drives left behind (processes, sockets, temporary files) goes in any case.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:

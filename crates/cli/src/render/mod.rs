@@ -236,6 +236,7 @@ impl Renderer {
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }
             | Event::WaitEnded
+            | Event::ResidueChecked { .. }
             | Event::LoopStopped { .. } => return String::new(),
         };
         if line.trim().is_empty() { String::new() } else { format!("{line}\n") }

@@ -12,6 +12,7 @@ use windlass_engine::store::{ListFilter, Listed};
 use windlass_engine::workspace::{Landed, Removed};
 
 use super::has_own_workspace;
+use super::residue::Residue;
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -59,7 +60,9 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
         }
     };
     let mut rows = Vec::new();
+    let mut residue = Vec::new();
     for one in &listed {
+        residue.extend(super::residue::remove(&engine, one, args.dry_run).await?);
         match look_at(&engine, one, args, days).await {
             Ok(row) => rows.extend(row),
             // One that cannot be looked at keeps nobody from clearing the others.
@@ -67,7 +70,11 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
             Err(failure) => return Err(failure),
         }
     }
-    print(&if args.json { json(&rows, args) } else { words(&rows, args, days) });
+    print(&if args.json {
+        json(&rows, &residue, args)
+    } else {
+        super::residue::words(&residue, args.dry_run) + &words(&rows, args, days)
+    });
     Ok(Exit::Completed)
 }
 
@@ -167,7 +174,7 @@ async fn row(
     })
 }
 
-fn json(rows: &[Row], args: &CleanArgs) -> String {
+fn json(rows: &[Row], residue: &[Residue], args: &CleanArgs) -> String {
     let (removed, kept): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.removed);
     let bytes = |rows: &[&Row]| rows.iter().map(|row| row.bytes).sum::<u64>();
     let json = serde_json::json!({
@@ -176,6 +183,7 @@ fn json(rows: &[Row], args: &CleanArgs) -> String {
         "kept_bytes": bytes(&kept),
         "removed": removed,
         "kept": kept,
+        "residue": residue,
     });
     format!("{json}\n")
 }

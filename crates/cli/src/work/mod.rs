@@ -3,6 +3,7 @@
 mod clean;
 mod diff;
 mod merge;
+mod residue;
 mod rollback;
 
 use std::sync::Arc;

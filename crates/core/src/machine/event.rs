@@ -8,6 +8,7 @@ use super::review_event::ReviewEvent;
 use super::state::Phase;
 use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};
+use crate::residue::Leftover;
 use crate::spec::LoopSpec;
 use crate::stop::{End, PauseReason, StopReason};
 use crate::usage::Usage;
@@ -134,6 +135,10 @@ pub enum Event {
         head_commit: Option<String>,
         usage: Usage,
     },
+    /// What is left of a loop that rests. It follows the end that it is about, and is no item of the feed.
+    ResidueChecked {
+        left: Vec<Leftover>,
+    },
     /// What happens around a review, under names of its own.
     #[serde(untagged)]
     Review(ReviewEvent),
@@ -242,6 +247,7 @@ impl Event {
             Event::SteeringQueued { .. } => "steering_queued",
             Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
+            Event::ResidueChecked { .. } => "residue_checked",
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::agent::TurnReport;
 use crate::findings::NewFinding;
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
+use crate::residue::Leftover;
 use crate::usage::UsageByModel;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -95,6 +96,10 @@ pub enum Input {
     Approve,
     Reject {
         reason: String,
+    },
+    /// What is left of the loop on the machine, looked for when it rests.
+    ResidueChecked {
+        left: Vec<Leftover>,
     },
     /// A person took the work back to an earlier checkpoint; 0 is the base.
     RolledBack {

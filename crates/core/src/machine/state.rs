@@ -10,6 +10,7 @@ use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
 use super::review::Review;
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
+use crate::residue::Certificate;
 use crate::spec::{AgentChoice, CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
 use crate::stop::{Status, StopReason};
 use crate::usage::{Usage, UsageByModel, UsageLedger};
@@ -150,6 +151,8 @@ pub struct LoopState {
     pub usage: UsageLedger,
     pub claims: Claims,
     pub steering: Vec<Steering>,
+    /// What was left when the loop last came to rest; unknown while it is under way.
+    pub residue: Option<Certificate>,
     pub wish: Option<Wish>,
     pub counters: Counters,
     pub created_at: Timestamp,

@@ -154,6 +154,7 @@ impl Dice {
             (1..=3, _) => Some(self.command()),
             (_, "awaiting_review") => Some(self.ruling()),
             (_, "running" | "waiting") => self.answer(driven),
+            (4, _) => Some(Input::ResidueChecked { left: Vec::new() }),
             _ => Some(self.open()),
         }
     }

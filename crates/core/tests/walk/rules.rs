@@ -32,7 +32,7 @@ pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk
         let Status::Ended { end } = given.before.status else { continue };
         let reopens = match &given.input {
             Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
-            Input::RolledBack { .. } => given.after.status == given.before.status,
+            Input::RolledBack { .. } | Input::ResidueChecked { .. } => given.after.status == given.before.status,
             Input::AmendMilestone { .. } => end != End::Completed && given.after.status == given.before.status,
             _ => false,
         };
@@ -80,7 +80,9 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
                 prop_assert_eq!(*status, stop_reason.end());
                 ended = true;
             }
-            Event::RolledBack { .. } | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
+            Event::RolledBack { .. }
+            | Event::ResidueChecked { .. }
+            | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
             _ => prop_assert!(!ended, "{} after the end", event.name()),
         }
     }
@@ -192,6 +194,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::Approve
         | Input::AmendMilestone { .. }
         | Input::Reject { .. }
+        | Input::ResidueChecked { .. }
         | Input::RolledBack { .. }
         | Input::Steer { .. } => return None,
     })

@@ -66,8 +66,16 @@ const GENERAL: [Variable; 12] = [
 ];
 
 /// Set by the product for the agents and notifications it starts; seen again when one of them calls the product.
-const FOR_AGENTS: [&str; 5] =
-    ["WINDLASS_LOOP", "WINDLASS_TURN", "WINDLASS_PROCESS", "WINDLASS_EVENT", "WINDLASS_MCP_SOCKET"];
+const FOR_AGENTS: [&str; 8] = [
+    "WINDLASS_LOOP",
+    "WINDLASS_LOOP_ID",
+    "WINDLASS_TURN",
+    "WINDLASS_PROCESS",
+    "WINDLASS_EVENT",
+    "WINDLASS_MCP_SOCKET",
+    "WINDLASS_PORT_BASE",
+    "WINDLASS_PORT_COUNT",
+];
 const FOR_TESTS: &str = "WINDLASS_TEST_";
 
 /// Every variable that the product reads: the general ones, then one for each setting.

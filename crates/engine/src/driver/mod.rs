@@ -117,11 +117,17 @@ impl Driver {
 
     /// Drives until the loop rests or the process is told to leave. Nothing of the loop runs afterwards.
     pub(crate) async fn run(mut self) -> Result<Left, DriveError> {
+        if self.engine.ports.claim(&self.state.id.0).is_none() {
+            tracing::warn!(loop_id = %self.state.id, "no range of ports is free");
+        }
         let result = self.drive().await;
         self.performing.end_all().await;
         if self.state.status.is_ended() {
             remove_temp(&self.engine.data, &self.state);
         }
+        let certified = if result.is_ok() { self.certify().await } else { Ok(()) };
+        self.engine.ports.release(&self.state.id.0);
+        certified?;
         if result.is_ok() && !self.answer_at_rest.is_empty() {
             let answer = Answer::done(&self.state);
             let answers = std::mem::take(&mut self.answer_at_rest);
@@ -129,6 +135,21 @@ impl Driver {
                 .await?;
         }
         result
+    }
+
+    /// Looks for what is left of a loop that has come to rest.
+    async fn certify(&mut self) -> Result<(), DriveError> {
+        if self.under_way() || self.state.status == Status::Queued || self.state.residue.is_some() {
+            return Ok(());
+        }
+        let left = self.engine.residue(&self.state).await;
+        for one in &left {
+            tracing::warn!(loop_id = %self.state.id, kind = one.kind.name(), what = one.what, "left behind");
+        }
+        match self.decide(&Input::ResidueChecked { left }) {
+            Ok(decided) => self.append(decided, Vec::new(), Vec::new()).await,
+            Err(refusal) => Err(DriveError::Lost(refusal.to_string())),
+        }
     }
 
     async fn drive(&mut self) -> Result<Left, DriveError> {

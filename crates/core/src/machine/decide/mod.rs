@@ -85,6 +85,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Stop => batch.stop()?,
         Input::Pause { now } => batch.pause(*now)?,
         Input::Steer { id, text } => batch.steer(id, text)?,
+        Input::ResidueChecked { left } => batch.residue_checked(left)?,
         Input::RolledBack { to_iteration, commit, tree, saved } => {
             batch.rolled_back(*to_iteration, commit, tree, saved.as_deref())?;
         }

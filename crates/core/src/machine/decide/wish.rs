@@ -3,6 +3,7 @@
 use super::{Batch, Refusal};
 use crate::machine::event::{Event, Interrupt};
 use crate::machine::state::{Phase, Wish};
+use crate::residue::Leftover;
 use crate::stop::{PauseReason, Status, StopReason};
 
 impl Batch {
@@ -38,6 +39,15 @@ impl Batch {
                 self.stop_loop(StopReason::Cancelled);
             }
         }
+        Ok(())
+    }
+
+    pub(super) fn residue_checked(&mut self, left: &[Leftover]) -> Result<(), Refusal> {
+        match self.state.status {
+            Status::Ended { .. } | Status::Paused { .. } => {}
+            Status::Queued | Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+        }
+        self.push(Event::ResidueChecked { left: left.to_vec() });
         Ok(())
     }
 

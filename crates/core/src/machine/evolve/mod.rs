@@ -15,6 +15,7 @@ use crate::machine::review::Review;
 use crate::machine::state::{
     Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
 };
+use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
 use crate::stop::{End, Status, StopReason};
 use crate::summary::{self, Material};
@@ -68,6 +69,7 @@ impl LoopState {
             usage: UsageLedger::default(),
             claims: Claims::default(),
             steering: Vec::new(),
+            residue: None,
             wish: None,
             counters: Counters::default(),
             created_at: at,
@@ -150,6 +152,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::PauseRequested { .. } => state.wish = Some(Wish::Pause),
         Event::LoopPaused { why } => {
             state.status = Status::Paused { why: why.clone() };
+            state.residue = None;
             state.wish = None;
         }
         Event::StopRequested => state.wish = Some(Wish::Stop),
@@ -157,11 +160,15 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.steering.push(Steering { id: id.clone(), text: text.clone(), delivered: None });
         }
         Event::RolledBack { to_iteration, commit, tree, .. } => rolled_back(state, *to_iteration, commit, tree),
+        Event::ResidueChecked { left } => {
+            state.residue = Some(Certificate { checked_at: at, left: left.clone() });
+        }
         Event::LoopStopped { status, stop_reason, verified, .. } => {
             state.status = Status::Ended { end: *status };
             state.stop_reason = Some(stop_reason.clone());
             state.verified = *verified;
             state.stopped_at = Some(at);
+            state.residue = None;
             state.wish = None;
             abandon_turn(state);
         }
@@ -189,6 +196,7 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
     state.status = Status::Running;
     state.stop_reason = None;
     state.stopped_at = None;
+    state.residue = None;
     state.wish = None;
     state.started_at.get_or_insert(at);
 }

@@ -1,0 +1,160 @@
+//! Whether anything of a loop is left on the machine, looked for when it rests.
+//!
+//! Nothing here is about what the loop made: its workspace, its branch and its transcripts are kept. It is about what
+//! should have gone with its processes. Invariant: looking changes nothing; only [`Engine::remove_residue`] does.
+
+mod listening;
+mod mounts;
+mod processes;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::{Input, LoopState};
+use windlass_core::residue::{Leftover, LeftoverKind};
+use windlass_core::spec::WorkspaceKind;
+use windlass_core::stop::Status;
+
+use crate::engine::{Engine, EngineError, is_alive};
+use crate::ports::PortRange;
+use crate::store::ListFilter;
+use processes::Seen;
+
+/// The variable by which every process of a loop is told, whatever it was started for.
+pub const LOOP_TAG: &str = "WINDLASS_LOOP_ID";
+
+/// Where things of a loop may be.
+#[derive(Debug, Clone)]
+struct Places {
+    id: LoopId,
+    /// The directory that the loop's processes worked in, if it is the loop's own.
+    workspace: Option<PathBuf>,
+    worktrees: PathBuf,
+    temp: PathBuf,
+    sockets: PathBuf,
+    started_at: Option<Timestamp>,
+    ports: Option<PortRange>,
+    /// A loop that is paused goes on with its temporary files.
+    ended: bool,
+}
+
+impl Engine {
+    /// What is left of a loop that nobody drives, or whose driver has ended all it had under way.
+    pub async fn residue(&self, state: &LoopState) -> Vec<Leftover> {
+        let places = self.places(state);
+        tokio::task::spawn_blocking(move || look(&places)).await.unwrap_or_default()
+    }
+
+    /// Loops that nobody drives and of which something is left, each with what it is.
+    pub async fn all_residue(&self) -> Result<Vec<(LoopState, Vec<Leftover>)>, EngineError> {
+        let mut found = Vec::new();
+        for listed in self.store.list(ListFilter::default()).await? {
+            if listed.holder.as_ref().is_some_and(is_alive) {
+                continue;
+            }
+            let state = crate::journal::load(self.store.as_ref(), &LoopId(listed.entry.id.clone())).await?;
+            let left = self.residue(&state).await;
+            if !left.is_empty() {
+                found.push((state, left));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Ends and removes what is left of a loop that nobody drives; what could not be is returned, and journalled.
+    pub async fn remove_residue(self: &Arc<Self>, id: &LoopId) -> Result<Vec<Leftover>, EngineError> {
+        let mut held = self.take(id).await?;
+        let places = self.places(&held.state);
+        let left = tokio::task::spawn_blocking(move || {
+            remove(&places);
+            look(&places)
+        });
+        let left = left.await.unwrap_or_default();
+        if let Status::Ended { .. } | Status::Paused { .. } = held.state.status {
+            self.apply(&mut held, &Input::ResidueChecked { left: left.clone() }).await?;
+        }
+        self.release(held).await?;
+        Ok(left)
+    }
+
+    fn places(&self, state: &LoopState) -> Places {
+        let own = match state.spec.workspace.kind {
+            WorkspaceKind::Worktree | WorkspaceKind::Clone => true,
+            WorkspaceKind::InPlace | WorkspaceKind::External => false,
+        };
+        Places {
+            id: state.id.clone(),
+            workspace: state.workspace.as_ref().filter(|_| own).map(|known| PathBuf::from(&known.dir)),
+            worktrees: self.data.worktrees(),
+            temp: self.data.loop_temp(&state.id.0),
+            sockets: self.data.sockets(&state.id),
+            started_at: state.started_at,
+            ports: self.ports.of(&state.id.0),
+            ended: state.status.is_ended(),
+        }
+    }
+}
+
+fn look(places: &Places) -> Vec<Leftover> {
+    let mut left = Vec::new();
+    let clean = || "windlass clean".to_owned();
+    let processes = processes::of_loop(places);
+    for Seen { pid, name, tagged } in &processes {
+        let why = if *tagged { "started by the loop" } else { "works in the loop's workspace, on its own" };
+        let fix = if *tagged { clean() } else { format!("look at it, then: kill {pid}") };
+        left.push(Leftover { kind: LeftoverKind::Process, what: format!("{pid} {name} ({why})"), fix });
+    }
+    for (port, pid) in listening::left(places.ports, &processes) {
+        let (who, fix) = match pid {
+            Some(pid) => (format!(" by process {pid}"), format!("kill {pid}")),
+            None => (String::new(), format!("find out who listens: ss -ltnp sport = :{port}")),
+        };
+        left.push(Leftover { kind: LeftoverKind::Port, what: format!("{port} is listened on{who}"), fix });
+    }
+    let own = [places.workspace.as_deref(), Some(places.temp.as_path()), Some(places.sockets.as_path())];
+    for point in mounts::below(&own.into_iter().flatten().collect::<Vec<_>>()) {
+        let fix = format!("umount {}", point.display());
+        left.push(Leftover { kind: LeftoverKind::Mount, what: point.display().to_string(), fix });
+    }
+    let mut path = |kind, path: &Path| {
+        left.push(Leftover { kind, what: path.display().to_string(), fix: clean() });
+    };
+    if places.ended && places.temp.exists() {
+        path(LeftoverKind::TempFiles, &places.temp);
+    }
+    if places.sockets.exists() {
+        path(LeftoverKind::Socket, &places.sockets);
+    }
+    for unfinished in unfinished(places) {
+        path(LeftoverKind::Worktree, &unfinished);
+    }
+    left
+}
+
+/// What git or a removal that was cut off left beside the workspace.
+fn unfinished(places: &Places) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(&places.worktrees).into_iter().flatten().flatten();
+    let of_loop = entries.filter(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with(&places.id.0) && (name.ends_with(".lock") || name.ends_with(".removing"))
+    });
+    of_loop.map(|entry| entry.path()).collect()
+}
+
+fn remove(places: &Places) {
+    if let Err(error) = windlass_supervise::sweep(LOOP_TAG, &places.id.0) {
+        tracing::warn!(loop_id = %places.id, %error, "cannot look for processes that were left behind");
+    }
+    let temp = places.ended.then_some(&places.temp);
+    for path in temp.into_iter().chain([&places.sockets]).chain(&unfinished(places)) {
+        let gone = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        match gone {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(path = %path.display(), %error, "what was left behind stays");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
