@@ -34,6 +34,7 @@ export default tseslint.config(
         setTimeout: "readonly", clearTimeout: "readonly", performance: "readonly", localStorage: "readonly",
         document: "readonly", window: "readonly", TextDecoder: "readonly", AbortController: "readonly", AbortSignal: "readonly",
         MutationObserver: "readonly", setInterval: "readonly", clearInterval: "readonly", getComputedStyle: "readonly",
+        requestAnimationFrame: "readonly", innerWidth: "readonly", TextDecoderStream: "readonly",
       },
     },
     rules: { "@typescript-eslint/no-unused-expressions": "off", "no-empty": "off" },

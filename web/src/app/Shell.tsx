@@ -4,6 +4,7 @@ import { useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
+import { useLiveLoops } from "../loops/useLoops";
 import { dismiss, toastStore } from "../lib/toast";
 import { Cross, Flag, Gear, Keyboard, List, Plus, Robot } from "../ui/icons";
 import { IconButton, Menu, MenuItem } from "../ui/primitives";
@@ -27,6 +28,7 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const go = (to: (typeof PLACES)[number]["to"]) => () => void navigate({ to });
   useKeys({ "?": () => showKeys(true), "g l": go("/"), "g n": go("/new"), "g m": go("/milestones"), "g a": go("/agents"), "g s": go("/settings") });
+  useLiveLoops(!path.startsWith("/loops/"));
   const isHere = (to: string) => (to === "/" ? path === "/" || path.startsWith("/loops") : path.startsWith(to));
   return (
     <div className="flex h-full flex-col">
@@ -58,7 +60,7 @@ export function Shell() {
         </Menu>
       </header>
       <ConnectionBar />
-      <main id="main" tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
+      <main id="main" tabIndex={0} className="min-h-0 grow overflow-auto outline-none">
         <Outlet />
       </main>
       <Toasts />

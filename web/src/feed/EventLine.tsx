@@ -77,7 +77,7 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "steering_queued":
       return <Line at={at} tone="ask" icon={<Message className="size-3.5" />}>{t("feed.steered")}: {item.text}</Line>;
     case "loop_stopped":
-      return <Line at={at} tone={item.status === "completed" ? "good" : "bad"}><strong>{t(`status.${item.status}`)}</strong> · {t(`reason.${item.stop_reason.type}`)}</Line>;
+      return <Line at={at} tone={item.status === "completed" ? "good" : "bad"}><strong>{t(`status.${item.status}`)}</strong>{item.status === "completed" ? (item.verified ? "" : ` · ${t("loop.not_verified")}`) : ` · ${t(`reason.${item.stop_reason.type}`)}`}</Line>;
     case "section_finished":
       return <Line at={at} tone="good" icon={<Flag className="size-3.5" />}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
     case "error":

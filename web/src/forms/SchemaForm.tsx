@@ -27,20 +27,21 @@ interface Props {
   origins: Map<string, Origin>;
   layer: string;
   busy: boolean;
+  search: string;
+  onSearch: (words: string) => void;
   onSave: (changes: Record<string, unknown>) => void;
 }
 
-export function SchemaForm({ schema, value, origins, layer, busy, onSave }: Props) {
+export function SchemaForm({ schema, value, origins, layer, busy, search, onSearch, onSave }: Props) {
   const { t } = useTranslation();
   const [data, setData] = useState(value);
-  const [search, setSearch] = useState("");
   const changes = useMemo(() => changed(value, data), [value, data]);
   const count = Object.keys(changes).length;
   const ui = useMemo(() => uiFor(schema), [schema]);
   const context: Context = { origins, search: search.toLowerCase(), layer };
   return (
     <div className="settings-form">
-      <input type="search" aria-label={t("settings.search")} placeholder={t("settings.search")} className="field mb-3 max-w-sm" value={search} onChange={(event) => setSearch(event.target.value)} />
+      <input type="search" aria-label={t("settings.search")} placeholder={t("settings.search")} className="field mb-3 max-w-sm" value={search} onChange={(event) => onSearch(event.target.value)} />
       <Form
         schema={schema} uiSchema={ui} formData={data} validator={validator as never} formContext={context as never} liveValidate="onChange" noHtml5Validate showErrorList={false} omitExtraData={false}
         onChange={(event: { formData?: unknown }) => setData(prune((event.formData ?? {}) as Record<string, unknown>))}

@@ -42,16 +42,16 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
           </Menu>
         </div>
       </div>
-      <p className="mt-1 line-clamp-2 text-sm break-words text-soft" title={loop.goal}>{loop.goal}</p>
-      <dl className="mt-2 grid grid-cols-3 gap-x-5 gap-y-2 sm:flex sm:flex-wrap">
+      <p className="mt-1 line-clamp-1 text-sm sm:line-clamp-2 break-words text-soft" title={loop.goal}>{loop.goal}</p>
+      <dl className="mt-2 grid grid-cols-4 gap-x-4 gap-y-2 sm:flex sm:flex-wrap">
         <Fact label={t("loop.iteration")} className="sm:w-20"><Iterations loop={loop} /></Fact>
         {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx("figures", loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}>{loop.review.consecutive_rejections}</span></Fact> : null}
-        <Fact label={t("loop.claims")}><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
+        <Fact label={t("loop.claims")} className="max-sm:hidden"><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
         <Fact label={t("loop.cost")} className="sm:w-28"><Cost loop={loop} /></Fact>
-        <Fact label={t("loop.time")}><Elapsed loop={loop} /></Fact>
-        <Fact label={t("loop.agent")}>{loop.agent}{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
-        <Fact label={t("loop.where")} className="col-span-3 max-sm:order-last"><span className="inline-flex max-w-full items-center gap-1"><Branch className="size-3.5 shrink-0 text-faint" /><span className="truncate font-mono text-xs" title={loop.worktree ?? ""}>{loop.branch ?? baseName(loop.project)}{loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}</span></span></Fact>
+        <Fact label={t("loop.time")} className={loop.review ? "max-sm:hidden" : ""}><Elapsed loop={loop} /></Fact>
+        <Fact label={t("loop.agent")} className="max-sm:hidden">{loop.agent}{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
+        <Fact label={t("loop.where")} className="max-sm:hidden"><span className="inline-flex max-w-full items-center gap-1"><Branch className="size-3.5 shrink-0 text-faint" /><span className="truncate font-mono text-xs" title={loop.worktree ?? ""}>{loop.branch ?? baseName(loop.project)}{loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}</span></span></Fact>
       </dl>
     </div>
   );

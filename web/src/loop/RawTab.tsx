@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { getBytes, query } from "../api/client";
 import type { LoopView } from "../api/types";
@@ -58,9 +58,19 @@ function Bytes({ path, size }: { path: string; size: number }) {
   const lines = page.data?.lines ?? [];
   const virtual = useVirtualizer({ count: lines.length, getScrollElement: () => scroller.current, estimateSize: () => 20, overscan: 30 });
   const atEnd = (page.data?.end ?? 0) >= total;
+  // At the end of the transcript the page stays at its end while its lines are measured, until somebody scrolls.
+  const stick = useRef(true);
+  const start = page.data?.start;
   useEffect(() => {
-    if (scroller.current) scroller.current.scrollTop = atEnd ? scroller.current.scrollHeight : 0;
-  }, [page.data?.start, atEnd]);
+    stick.current = atEnd;
+    if (!atEnd && scroller.current) scroller.current.scrollTop = 0;
+  }, [start, atEnd]);
+  useLayoutEffect(() => {
+    if (stick.current && atEnd && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+  });
+  const loose = () => {
+    stick.current = false;
+  };
   return (
     <>
       <div className="flex flex-wrap items-center gap-2">
@@ -72,7 +82,7 @@ function Bytes({ path, size }: { path: string; size: number }) {
         <span data-raw-range className="figures text-xs text-soft">{bytes(page.data?.start ?? 0)} – {bytes(page.data?.end ?? 0)} / {bytes(total)}</span>
       </div>
       {page.error ? <Problem error={page.error} onRetry={() => void page.refetch()} /> : null}
-      <div ref={scroller} tabIndex={0} role="region" aria-label={t("tab.raw")} className="card min-h-40 grow overflow-auto bg-panel py-1">
+      <div ref={scroller} onWheel={loose} onPointerDown={loose} onKeyDown={loose} tabIndex={0} role="region" aria-label={t("tab.raw")} className="card min-h-40 grow overflow-auto bg-panel py-1">
         {lines.length === 0 && !page.isPending ? <Empty title={t("feed.nothing")} /> : null}
         <div className="relative" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map((item) => (

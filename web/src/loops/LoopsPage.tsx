@@ -94,7 +94,7 @@ export function LoopsPage() {
           {virtual.getVirtualItems().map((item) => {
             const row = shown[item.index] as Shown;
             return (
-              <div key={item.key} role={row.type === "loop" ? "listitem" : "presentation"} ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>
+              <div key={item.key} role="listitem" ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>
                 {row.type === "group" ? (
                   <h2 className={clsx("flex items-baseline gap-2 px-1 pt-3 pb-1 text-xs font-semibold", row.name === "person" ? "text-ask" : "text-soft")}>
                     {t(`loops.group_${row.name}`)} <span className="figures font-normal">{row.count}</span>

@@ -18,11 +18,16 @@ async function allLoops(signal: AbortSignal): Promise<LoopSummary[]> {
   return all;
 }
 
-/** Every loop of every project, kept up to date by the server. */
+/** Every loop of every project; `useLiveLoops` keeps them up to date. */
 export function useLoops() {
+  return useQuery({ queryKey: LOOPS, queryFn: ({ signal }) => allLoops(signal), staleTime: 30_000 });
+}
+
+/** Hears of every loop that changes. A loop's own page has a stream of its own, and one is enough. */
+export function useLiveLoops(wanted: boolean) {
   const queries = useQueryClient();
-  const loops = useQuery({ queryKey: LOOPS, queryFn: ({ signal }) => allLoops(signal), staleTime: 30_000 });
   useEffect(() => {
+    if (!wanted) return;
     let waiting = new Map<string, LoopSummary>();
     let frame: ReturnType<typeof setTimeout> | undefined;
     const flush = () => {
@@ -49,8 +54,7 @@ export function useLoops() {
       clearTimeout(frame);
       close();
     };
-  }, [queries]);
-  return loops;
+  }, [queries, wanted]);
 }
 
 function merge(queries: QueryClient, news: Map<string, LoopSummary>) {

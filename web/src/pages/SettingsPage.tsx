@@ -19,6 +19,7 @@ export function SettingsPage() {
   const queries = useQueryClient();
   const place = useProject();
   const [layer, setLayer] = useState<"user" | "project">("user");
+  const [search, setSearch] = useState("");
   const key = ["settings", place.project];
   const settings = useQuery({ queryKey: key, enabled: place.ready, queryFn: ({ signal }) => get<SettingsView>(`/api/settings${query({ project: place.project })}`, signal) });
   const schema = useQuery({ queryKey: ["settings-schema"], queryFn: ({ signal }) => get<RJSFSchema>("/api/settings/schema", signal), staleTime: Infinity });
@@ -66,7 +67,7 @@ export function SettingsPage() {
       {!error && (!form || !settings.data) ? <Loading lines={8} /> : null}
       {form && settings.data ? (
         <Suspense fallback={<Loading lines={8} />}>
-          <SchemaForm key={`${layer} ${place.project} ${settings.dataUpdatedAt}`} schema={form} value={value} origins={origins} layer={layer} busy={save.isPending} onSave={(changes) => save.mutate(changes)} />
+          <SchemaForm key={`${layer} ${place.project} ${JSON.stringify(value)}`} search={search} onSearch={setSearch} schema={form} value={value} origins={origins} layer={layer} busy={save.isPending} onSave={(changes) => save.mutate(changes)} />
         </Suspense>
       ) : null}
     </div>

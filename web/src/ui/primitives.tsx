@@ -2,7 +2,7 @@
 
 import clsx from "clsx";
 import { Dialog as RadixDialog, DropdownMenu, Slider as RadixSlider, Switch as RadixSwitch } from "radix-ui";
-import { forwardRef, type ComponentProps, type ReactNode } from "react";
+import { Children, cloneElement, forwardRef, isValidElement, useId, type ComponentProps, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, Unreachable } from "../api/client";
 import { Cross } from "./icons";
@@ -135,13 +135,17 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: (() => v
   );
 }
 
+/** A label with its field; the hint is a description, not a part of the name. The first child is the field itself. */
 export function Field({ label, hint, error, children }: { label: string; hint?: ReactNode; error?: string | null | undefined; children: ReactNode }) {
+  const id = useId();
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
+  const parts = Children.toArray(children);
   return (
-    <label className="block">
-      <span className="mb-1 block text-sm font-medium">{label}</span>
-      {children}
-      {hint ? <span className="mt-1 block text-xs text-soft">{hint}</span> : null}
-      {error ? <span role="alert" className="mt-1 block text-xs font-medium text-bad">{error}</span> : null}
-    </label>
+    <div>
+      <label htmlFor={id} className="mb-1 block text-sm font-medium">{label}</label>
+      {parts.map((child, index) => (index === 0 && isValidElement<object>(child) ? cloneElement(child, { id, "aria-describedby": described, "aria-invalid": error ? true : undefined } as object) : child))}
+      {hint ? <p id={`${id}-hint`} className="mt-1 text-xs text-soft">{hint}</p> : null}
+      {error ? <p id={`${id}-error`} role="alert" className="mt-1 text-xs font-medium text-bad">{error}</p> : null}
+    </div>
   );
 }

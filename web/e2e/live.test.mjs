@@ -1,0 +1,103 @@
+// What must hold while things move: servers die, tabs come and go, transcripts are long.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World } from "./world.mjs";
+
+const world = new World();
+before(async () => {
+  world.agent("counter", `
+    for (let number = 1; number <= 300; number += 1) { await say("count " + number); if (number === 100) await held("part2"); if (number === 200) await held("part3"); }
+    await say(DONE);
+  `);
+  world.agent("flood", `
+    const line = "x".repeat(990) + "\\\\n";
+    const chunk = (from) => { let text = ""; for (let number = 0; number < 200; number += 1) text += JSON.stringify({ type: "text", text: String(from + number).padStart(8, "0") + " " + line.slice(0, 980) + "\\n" }) + "\\n"; return text; };
+    for (let from = 0; from < 200000; from += 200) if (!process.stdout.write(chunk(from))) await new Promise((go) => process.stdout.once("drain", go));
+    await say("the very last line"); await say(DONE);
+  `);
+  await world.serve();
+});
+after(() => world.end());
+
+/** Rows of the pane from its first to its last, by scrolling through it: what was shown, in order. */
+async function counts(page) {
+  const seen = new Set();
+  const order = [];
+  const box = page.getByRole("log");
+  await box.evaluate((element) => element.scrollTo(0, 0));
+  for (let step = 0; step < 200; step += 1) {
+    const rows = await box.evaluate((element) => [...element.querySelectorAll("[data-index]")].map((row) => [Number(row.dataset.index), row.textContent]));
+    for (const [index, text] of rows.sort((one, other) => one[0] - other[0])) if (!seen.has(index)) { seen.add(index); const number = /^count (\d+)$/.exec(text)?.[1]; if (number) order.push([index, Number(number)]); }
+    const end = await box.evaluate((element) => { const before = element.scrollTop; element.scrollTop += element.clientHeight * 0.8; return element.scrollTop === before; });
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    if (end) break;
+  }
+  return order.sort((one, other) => one[0] - other[0]).map(([, number]) => number);
+}
+
+test("the server is killed and comes back under an open page: no line is lost, none doubled, nobody reloads", async () => {
+  const run = world.start(["run", "Count to three hundred", "--agent", "counter", "--name", "counting", "--json"], { stdio: ["ignore", "ignore", "inherit"] });
+  const page = await world.page();
+  await page.getByRole("link", { name: /counting/ }).click();
+  const log = page.getByRole("log");
+  await log.getByText("count 100", { exact: true }).waitFor();
+  const port = Number(new URL(world.origin).port);
+  world.server.kill("SIGKILL");
+  await world.server.gone;
+  await page.getByText("The server does not answer.").waitFor();
+  world.go("part2");
+  await world.serve(port);
+  await log.getByText("count 200", { exact: true }).waitFor();
+  await page.getByText("The server does not answer.").waitFor({ state: "detached" });
+  world.go("part3");
+  await page.getByRole("heading", { name: "counting" }).locator("..").getByText("completed").waitFor();
+  assert.equal((await run.gone).code, 0);
+  await log.getByText("count 300", { exact: true }).waitFor();
+  assert.deepEqual(await counts(page), Array.from({ length: 300 }, (_, index) => index + 1));
+  await page.context().close();
+});
+
+test("two tabs see the same, and one in the background loses nothing", async () => {
+  const one = await world.page();
+  const other = await one.context().newPage();
+  await other.goto(`${world.origin}/`);
+  await other.getByRole("link", { name: /counting/ }).waitFor();
+  const loop = await world.loop("Count again", { agent: "counter" }, { name: "again" });
+  await one.getByRole("link", { name: /again/ }).click();
+  await other.getByRole("link", { name: /again/ }).click();
+  for (const page of [one, other]) {
+    await page.getByRole("heading", { name: "again" }).locator("..").getByText("completed").waitFor();
+    await page.getByRole("log").getByText("count 300", { exact: true }).waitFor();
+  }
+  assert.equal(loop.name, "again");
+  await one.context().close();
+});
+
+test("a transcript of 200 MB opens at its end at once, and can be paged to its beginning", async () => {
+  const loop = await world.loop("Write a lot", { agent: "flood" }, { name: "flood" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}`);
+  const log = page.getByRole("log");
+  await log.getByText("the very last line").waitFor();
+  const rows = () => page.evaluate(() => document.querySelectorAll("[role=log] [data-index]").length);
+  assert.ok((await rows()) < 200, "only what is seen is in the page");
+  const first = () => log.evaluate((element) => Number(/^\d{8}/.exec([...element.querySelectorAll("[data-index]")].map((row) => row.textContent).find((text) => /^\d{8}/.test(text)) ?? "")?.[0] ?? -1));
+  const before = await first();
+  for (let step = 0; step < 3; step += 1) {
+    const at = await first();
+    await log.evaluate((element) => element.scrollTo(0, 0));
+    await page.waitForFunction((was) => { const text = [...document.querySelectorAll("[role=log] [data-index]")].map((row) => row.textContent).find((line) => /^\d{8}/.test(line)); return text && Number(text.slice(0, 8)) < was; }, at);
+  }
+  assert.ok((await first()) < before - 100, "older lines came in front");
+  await page.getByRole("button", { name: /To the live end/ }).click();
+  await log.getByText("the very last line").waitFor();
+  await page.getByRole("tab", { name: "Transcript" }).click();
+  const raw = page.getByRole("region", { name: "Transcript" });
+  await raw.getByText("the very last line").waitFor();
+  assert.match(await page.locator("[data-raw-range]").textContent(), /\/ 2\d\d MB/);
+  await page.getByRole("button", { name: /Start/ }).click();
+  await raw.getByText("00000000 xxx").first().waitFor();
+  await page.context().close();
+});

@@ -1,0 +1,160 @@
+// The way of a new user: from the link to a finished loop, and everything a person does to one.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { REVIEW, World } from "./world.mjs";
+
+const world = new World();
+before(async () => {
+  world.agent("hasty", `
+    await say("I look at it, turn " + iteration + ".");
+    await event({ type: "tool_use", id: "1", name: "Bash", input: "ls" });
+    await event({ type: "tool_result", id: "1", output: "README.md" });
+    await held("first");
+    await usage(1200, 300, 0.25);
+    if (prompt.includes("gates failed")) write("fixed", "yes\\n");
+    await say("All done."); await say(DONE);
+  `);
+  world.agent("patient", `await say("I wait."); await held("never");`);
+  world.agent("worker", `append("work.txt", "more\\\\n"); await say("I worked."); await say(DONE);`);
+  world.agent("judge", `await say("I have read it all."); ${REVIEW({ verdict: "clean" })}`);
+  await world.serve();
+});
+after(() => world.end());
+
+test("without the link nothing is shown, and the page says how to get in", async () => {
+  const context = await world.browser();
+  const page = await context.newPage();
+  await page.goto(world.origin);
+  await page.getByText("This browser is not logged in").waitFor();
+  await context.close();
+});
+
+test("a loop from the form: previewed, started, watched live, its claim refused, completed", async () => {
+  const page = await world.page();
+  assert.ok(!page.url().includes("token"), "the token leaves the address bar");
+  await page.getByRole("main").getByRole("link", { name: "New loop" }).click();
+  await page.getByLabel("Goal").fill("Make the check pass");
+  await page.getByLabel("Agent", { exact: true }).selectOption("hasty");
+  await page.getByLabel("Gates").fill("test -f fixed");
+  const preview = page.getByRole("complementary", { name: "What will happen" });
+  await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
+  await preview.getByText("test -f fixed").first().waitFor();
+  await page.getByRole("button", { name: "Start the loop" }).click();
+  await page.getByRole("heading", { name: "make-the-check-pass" }).waitFor();
+  const log = page.getByRole("log");
+  await log.getByText("I look at it, turn 1.").waitFor();
+  assert.equal(await page.locator("[data-side=coder]").getAttribute("data-active"), "true", "who works is highlighted");
+  await page.locator("[data-phase]").getByText("Waiting for the coder").waitFor();
+  world.go("first");
+  await log.getByText("Claim refused.").waitFor();
+  await log.getByText("Iteration 2").waitFor();
+  await page.getByRole("heading", { name: "make-the-check-pass" }).locator("..").getByText("completed").waitFor();
+  await page.getByRole("tab", { name: "Timeline" }).click();
+  await page.getByRole("tabpanel").getByText("Claim refused.").waitFor();
+  await page.getByRole("tab", { name: "Diff" }).click();
+  await page.getByRole("tabpanel").getByText("fixed", { exact: true }).waitFor();
+  await page.getByRole("tab", { name: "Prompts" }).click();
+  await page.getByRole("tabpanel").getByText("Make the check pass").waitFor();
+  await page.getByRole("tab", { name: "Usage" }).click();
+  await page.getByRole("tabpanel").getByText("$0.50").first().waitFor();
+  await page.getByRole("tab", { name: "Transcript" }).click();
+  await page.getByRole("tabpanel").getByText("All done.").first().waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("stop, message and pause from the list, by mouse and by key", async () => {
+  const page = await world.page();
+  const loop = await world.loop("Wait for ever", { agent: "patient" });
+  await world.until(loop.id, (item) => item.type === "text");
+  const row = page.getByRole("listitem").filter({ hasText: "wait-for-ever" });
+  await row.getByRole("button", { name: "Message" }).click();
+  await page.getByRole("dialog").getByLabel("Message").fill("Look at the README first");
+  await page.getByRole("dialog").getByRole("button", { name: "Message" }).click();
+  await world.until(loop.id, (item) => item.type === "steering_queued" && item.text === "Look at the README first");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("j");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), `loop-${loop.id}`);
+  await page.keyboard.press("s");
+  await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+  await row.getByText("cancelled").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.keyboard.press("Escape");
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("a reviewed loop asks, and a person approves with a reason", async () => {
+  const page = await world.page();
+  const loop = await world.loop("Write the work", { agent: "worker", reviewer: "judge", recipe: "audited", human_review: true });
+  await page.goto(`${world.origin}/loops/${loop.id}`);
+  await page.locator("[data-side=reviewer]").getByText("I have read it all.").waitFor();
+  await page.locator("[data-side=coder]").getByText("I worked.").waitFor();
+  await page.locator("[data-phase]").getByText("your word is needed").waitFor();
+  await page.locator("[data-phase-bar]").getByRole("button", { name: "Approve" }).click();
+  await page.getByRole("dialog").getByLabel("Reason").fill("Fine by me");
+  await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await page.getByRole("heading", { name: "write-the-work" }).locator("..").getByText("completed").waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("settings are saved with the file's own words kept, and the next loop uses them (S1-9, S1-10)", async () => {
+  const page = await world.page();
+  await page.goto(`${world.origin}/settings`);
+  const card = page.locator("[data-agent=worker]");
+  await card.waitFor();
+  assert.equal(await card.getByRole("slider").count(), 0, "what depends on the switch is not shown while it is off");
+  await card.getByRole("switch").click();
+  const slider = card.getByRole("slider");
+  await slider.focus();
+  await slider.press("End");
+  await card.getByText("Max Iterations: 100").waitFor();
+  await slider.press("Home");
+  for (let step = 0; step < 6; step += 1) await slider.press("ArrowRight");
+  await card.getByText("Max Iterations: 7").waitFor();
+  await card.getByLabel("Completion Promise").fill("<promise>COMPLETE</promise>");
+  await card.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved. The next loop uses it.").first().waitFor();
+  await page.getByLabel("Search settings").fill("budget_usd");
+  await page.getByLabel("budget_usd", { exact: true }).fill("3.5");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("[aria-live] p").length > 0);
+  await page.getByText("Nothing changed").waitFor();
+  const file = readFileSync(world.config, "utf8");
+  assert.match(file, /# my own words/);
+  assert.match(file, /max_iterations = 7/);
+  assert.match(file, /budget_usd = 3\.5/);
+  const loop = await world.loop("Use what was saved", { agent: "worker" });
+  assert.equal(loop.limits.max_iterations, 7);
+  assert.equal(loop.limits.budget_usd, 3.5);
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("the board: a milestone is added, put in order, and started", async () => {
+  const page = await world.page();
+  await page.goto(`${world.origin}/milestones`);
+  for (const [id, title] of [["search", "Search"], ["export", "Export"]]) {
+    await page.getByRole("button", { name: "Add a milestone" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Id").fill(id);
+    await dialog.getByLabel("Title", { exact: true }).fill(title);
+    await dialog.getByLabel("Goal").fill("It works");
+    await dialog.getByLabel("Features").fill("F1: a box (acceptance: it has the focus)");
+    await dialog.getByLabel("Acceptance criteria").fill("tests pass");
+    await dialog.getByRole("button", { name: "Add a milestone" }).click();
+    await dialog.waitFor({ state: "detached" });
+  }
+  const column = page.getByRole("region", { name: "To come" });
+  await column.getByRole("heading", { name: "Export" }).waitFor();
+  const titles = () => column.getByRole("heading", { level: 3 }).allTextContents();
+  const order = await titles();
+  await column.getByRole("button", { name: "Later" }).first().click();
+  await page.waitForFunction((first) => document.querySelector("section h3")?.textContent !== first, order[0]);
+  assert.deepEqual(await titles(), [...order].reverse());
+  await page.context().close();
+});

@@ -1,0 +1,121 @@
+// Every page: at phone width, in both themes, in Chinese, with hostile text, without complaints.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { REVIEW, World } from "./world.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const HOSTILE = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">`;
+const world = new World();
+let paths = [];
+
+before(async () => {
+  world.agent("hostile", `
+    const bad = ${JSON.stringify(HOSTILE)};
+    await say("said " + bad + " \\u001b[31mred\\u001b[0m \\u001b]0;title\\u0007 \\u001b]8;;javascript:alert(1)\\u0007click\\u001b]8;;\\u0007 \\u202eevil");
+    await event({ type: "thinking", text: "thought " + bad });
+    await event({ type: "tool_use", id: "1", name: bad, input: "@@ -1 +1 @@\\n-old " + bad + "\\n+new " + bad });
+    await event({ type: "tool_result", id: "1", output: bad, is_error: true });
+    await event({ type: "error", kind: "other", message: bad });
+    write("<script>window.hacked = 1<\\/script>.txt".replace("\\\\/", "_").replaceAll("/", "_"), bad + "\\n");
+    await usage(1000, 100, 0.1, bad);
+    await say(DONE);
+  `);
+  world.agent("critic", `await say("critic: " + ${JSON.stringify(HOSTILE)}); if (iteration > 1) { ${REVIEW({ resolved: ["f1"], verdict: "clean" })} } else { ${REVIEW({ findings: [{ file: "<script>alert(1)</script>.txt", line: 1, severity: "bug", description: HOSTILE, scenario: HOSTILE }], verdict: "dirty" })} }`);
+  await world.serve();
+  const loop = await world.loop(`Be hostile ${HOSTILE}`, { agent: "hostile", reviewer: "critic", recipe: "audited", gates: ["echo '<b>gate</b>'"], max_iterations: 2 });
+  await world.stopped(loop.id);
+  await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE}`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
+  paths = ["/", "/new", "/milestones", "/agents", "/settings", "/nowhere", ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
+});
+after(() => world.end());
+
+/** The page has what it shows: no skeleton left. */
+async function settled(page) {
+  await page.waitForFunction(() => document.querySelector("main")?.textContent?.trim() && !document.querySelector("main [role=status]"));
+}
+
+test("no page scrolls sideways at 390 px, and none complains", async () => {
+  const page = await world.page({ viewport: { width: 390, height: 844 }, hasTouch: true });
+  for (const path of paths) {
+    await page.goto(world.origin + path);
+    await settled(page);
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(over <= 0, `${path} is ${over} px too wide`);
+  }
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`axe finds nothing on any page, ${colorScheme}`, async () => {
+    const page = await world.page({ colorScheme, reducedMotion: "reduce" });
+    const all = [];
+    for (const path of paths) {
+      await page.goto(world.origin + path);
+      await settled(page);
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => window.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+      const words = found.violations.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`).join(" | ")}`);
+      all.push(...words.map((text) => `${path} ${text}`));
+    }
+    assert.deepEqual(all, []);
+    await page.context().close();
+  });
+}
+
+test("what agents write stays text everywhere: scripts, markup, escapes, in goals, names, output, findings", async () => {
+  const page = await world.page();
+  for (const path of paths) {
+    await page.goto(world.origin + path);
+    await settled(page);
+    assert.equal(await page.evaluate(() => window.hacked), undefined, path);
+    assert.equal(await page.locator("main script, main img, main iframe, a[href^='javascript']").count(), 0, path);
+  }
+  await page.goto(world.origin + paths.find((path) => path.endsWith("monitor")));
+  const log = page.locator("[data-side=coder]").getByRole("log");
+  await log.getByText("said <script>window.hacked = 1</script>", { exact: false }).first().waitFor();
+  assert.equal(await log.locator(".fg-1", { hasText: "red" }).first().textContent(), "red");
+  const line = await log.getByText("said <script>").first().evaluate((element) => element.closest("[data-index]").textContent);
+  assert.ok(!/[\u001b\u0007\u202e]|title|javascript:/.test(line), line);
+  await page.goto(world.origin + paths.find((path) => path.endsWith("findings")));
+  await page.getByText(HOSTILE).first().waitFor();
+  await page.goto(world.origin + paths.find((path) => path.endsWith("diff")));
+  await page.getByText("window.hacked", { exact: false }).first().waitFor();
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.deepEqual(page.complaints, [], "also no complaint of the policy");
+  await page.context().close();
+});
+
+test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async () => {
+  const page = await world.page({ locale: "zh-TW" });
+  await page.getByRole("link", { name: "新增迴圈" }).first().waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.lang), "zh-Hant");
+  for (const path of paths) {
+    await page.goto(world.origin + path);
+    await settled(page);
+    const raw = await page.evaluate(() => /\b(nav|loop|loops|feed|phase|status|settings|new|state|role|reason)\.[a-z_]+\b/.exec(document.body.innerText.replaceAll(/windlass\.\w+/g, ""))?.[0]);
+    assert.equal(raw, undefined, `${path} shows a key instead of a text`);
+  }
+  await page.getByRole("button", { name: "主題與語言" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "简体中文" }).click();
+  await page.getByRole("link", { name: "新建循环" }).first().waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: "新建循环" }).first().waitFor();
+  await page.context().close();
+});
+
+test("the theme is the system's, until somebody chooses", async () => {
+  const page = await world.page({ colorScheme: "dark" });
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await ground();
+  await page.getByRole("button", { name: "Theme and language" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "Light" }).click();
+  assert.notEqual(await ground(), dark);
+  await page.reload();
+  await settled(page);
+  assert.notEqual(await ground(), dark);
+  await page.context().close();
+});
