@@ -15,11 +15,13 @@ use windlass_supervise::Launcher;
 use crate::failure::Failure;
 use crate::mcp::ToolsOfTurns;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Context {
     pub env: Environment,
     pub cwd: PathBuf,
     pub paths: Paths,
+    /// Whoever started this may sit elsewhere: nobody is asked at the terminal.
+    pub unattended: bool,
 }
 
 impl Context {
@@ -39,7 +41,12 @@ impl Context {
         }
         let env = Environment::new(std::env::vars_os());
         let paths = Paths::from_env(&env, &cwd)?;
-        Ok(Self { env, cwd, paths })
+        Ok(Self { env, cwd, paths, unattended: false })
+    }
+
+    /// The same, as if started in another directory.
+    pub fn at(&self, dir: &Path) -> Self {
+        Self { cwd: dir.to_owned(), ..self.clone() }
     }
 
     pub fn data(&self) -> DataDir {

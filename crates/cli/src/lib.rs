@@ -46,7 +46,12 @@ pub fn main() -> ExitCode {
         return ended(mcp::relay(&socket));
     }
     listen();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // Those who watch must not hold up those who work.
+    let mut runtime = match matches!(cli.command, Command::Serve(_)) {
+        true => tokio::runtime::Builder::new_multi_thread(),
+        false => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = runtime.enable_all().build();
     let result = match runtime {
         Ok(runtime) => {
             let result = runtime.block_on(dispatch(cli));
@@ -117,7 +122,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(args) => agent_report::agents(&context, args).await,
         Command::Doctor(args) => machine_report::doctor(&context, args).await,
         Command::Trust(args) => trust::trust(&context, args).await,
-        Command::Serve(args) => serve::serve(&context, args).await,
+        Command::Serve(args) => serve::serve(context, args).await,
         Command::Mcp(_) => mcp::serve(context).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(&context, report).await,

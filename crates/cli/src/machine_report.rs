@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 use windlass_core::environment::looks_secret;
@@ -29,15 +30,32 @@ struct Finding {
     fix: Option<String>,
 }
 
-pub async fn doctor(context: &Context, args: &AgentsArgs) -> Result<Exit, Failure> {
+/// Everything that a loop needs on this machine, looked at.
+async fn looked_at(context: &Context, calls: Option<Duration>) -> Vec<Finding> {
     let mut findings = vec![git(context).await, data(context).await];
     findings.push(project(context).await);
     findings.push(settings(context).await);
     findings.extend(environment(context).await);
     findings.extend(containment());
     findings.extend(residue(context).await);
-    findings.extend(agents_found(context, args).await);
-    let broken = findings.iter().any(|finding| finding.state == "problem");
+    findings.extend(agents_found(context, calls).await);
+    findings
+}
+
+fn is_broken(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.state == "problem")
+}
+
+/// As `doctor --json` prints it.
+pub async fn doctor_json(context: &Context) -> serde_json::Value {
+    // No calls: they may cost something.
+    let findings = looked_at(context, None).await;
+    json!({ "ok": !is_broken(&findings), "findings": findings })
+}
+
+pub async fn doctor(context: &Context, args: &AgentsArgs) -> Result<Exit, Failure> {
+    let findings = looked_at(context, args.calls()).await;
+    let broken = is_broken(&findings);
     if args.json {
         print(&format!("{}\n", json!({ "ok": !broken, "findings": findings })));
     } else {
@@ -175,8 +193,8 @@ async fn residue(context: &Context) -> Vec<Finding> {
     found.iter().flat_map(|(state, left)| left.iter().map(|left| shown(state, left))).collect()
 }
 
-async fn agents_found(context: &Context, args: &AgentsArgs) -> Vec<Finding> {
-    let reports = match agent_report::look(context, args.calls()).await {
+async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Finding> {
+    let reports = match agent_report::look(context, calls).await {
         Ok(reports) => reports,
         Err(failure) => return vec![problem("agents", failure.message, failure.hint)],
     };
@@ -203,7 +221,7 @@ async fn agents_found(context: &Context, args: &AgentsArgs) -> Vec<Finding> {
             });
         }
     }
-    if args.call && !others.iter().any(|agent| agent.answers()) {
+    if calls.is_some() && !others.iter().any(|agent| agent.answers()) {
         findings.push(problem("agents", "no agent answers", Some("see the fixes above".into())));
     }
     findings

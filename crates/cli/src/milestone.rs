@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
 use windlass_engine::config::{Iterations, Options, RunOptions, Settings, resolve_spec};
-use windlass_engine::engine::{Engine, Held, NewLoop};
+use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones::{self, Found, MilestonesError};
 use windlass_engine::store::Listed;
 
@@ -15,7 +15,7 @@ use crate::args::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::{self, print};
+use crate::run::{self, Prepared, print};
 use crate::style::{Style, one_line};
 use crate::{agent_report, follow, loops, status, trust};
 
@@ -59,13 +59,14 @@ async fn add(context: &Context, args: &AddArgs) -> Result<Exit, Failure> {
 }
 
 /// A milestone with its loop, if it was ever started.
-struct Standing {
+#[derive(Debug)]
+pub struct Standing {
     found: Found,
     listed: Option<Listed>,
 }
 
 impl Standing {
-    async fn of(engine: Option<&Engine>, project: &str, found: Found) -> Result<Self, Failure> {
+    pub async fn of(engine: Option<&Engine>, project: &str, found: Found) -> Result<Self, Failure> {
         let name = milestones::loop_name(&found.milestone.id);
         let listed = match engine {
             Some(engine) => engine.store.find(project, &name).await?,
@@ -79,7 +80,7 @@ impl Standing {
         self.listed.as_ref().map_or("pending", |listed| loops::word(listed))
     }
 
-    fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         let summary = self.listed.as_ref().map(crate::list::summary_json);
         let view: serde_json::Value = summary.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         json!({
@@ -208,7 +209,7 @@ async fn start(context: &Context, args: &StartArgs) -> Result<Exit, Failure> {
 }
 
 /// What the milestone's own file says, below the flags.
-fn of_milestone(milestone: &Milestone, flags: Options) -> Options {
+pub fn of_milestone(milestone: &Milestone, flags: Options) -> Options {
     let front = &milestone.front_matter;
     Options {
         recipe: Some("milestone".to_owned()),
@@ -228,37 +229,50 @@ pub async fn create(
     project: &Path,
     settings: Settings,
     found: Found,
-    (agent_command, reviewer_command): (Option<String>, Option<String>),
+    commands: (Option<String>, Option<String>),
     agreed: bool,
 ) -> Result<(Held, Vec<String>), Failure> {
+    let mut prepared = prepare(context, project, &settings, found, commands).await?;
+    let consent = trust::consent(context, project, &settings, &prepared.spec, agreed).await?;
+    let notes = std::mem::take(&mut prepared.notes);
+    Ok((engine.create(prepared.agreed(consent)).await?, notes))
+}
+
+/// The loop of a milestone as it can be made.
+pub async fn prepare(
+    context: &Context,
+    project: &Path,
+    settings: &Settings,
+    found: Found,
+    (agent_command, reviewer_command): (Option<String>, Option<String>),
+) -> Result<Prepared, Failure> {
     let id = found.milestone.id.clone();
     let name = milestones::loop_name(&id);
     let resolved = resolve_spec(
-        &settings,
+        settings,
         &RunOptions {
             goal: found.milestone.goal.clone(),
             name: name.clone(),
             agent_command,
             installed_agent: agent_report::first_installed(context),
             reviewer_command,
-            documents: milestones::documents(&settings, project)?,
+            documents: milestones::documents(settings, project)?,
             base: Some(context.workspaces()?.default_branch(project).await?),
             milestone: Some(found.milestone),
-            sandbox: context.sandbox(&settings),
+            sandbox: context.sandbox(settings),
             cwd: context.cwd.clone(),
             project_root: project.to_owned(),
             ..RunOptions::default()
         },
     )?;
-    let new = NewLoop {
+    Ok(Prepared {
         project: project.to_owned(),
         name,
         numbered: false,
-        consent: trust::consent(context, project, &settings, &resolved.spec, agreed).await?,
         spec: resolved.spec,
         branch_template: milestones::branch(&id),
-    };
-    Ok((engine.create(new).await?, resolved.notes))
+        notes: resolved.notes,
+    })
 }
 
 /// The settings under which `serve` starts a milestone.

@@ -1,11 +1,14 @@
 //! People and reviewers: `approve`, `reject`, `findings`, `takeover`.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use windlass_core::findings::Finding;
+use windlass_core::ids::LoopId;
 use windlass_core::machine::{Input, LoopState};
 use windlass_core::stop::Status;
 use windlass_engine::command::{Answer, Command};
+use windlass_engine::engine::{Engine, Held};
 
 use crate::args::{ApproveArgs, FindingsArgs, LoopArgs, RejectArgs};
 use crate::context::Context;
@@ -30,12 +33,7 @@ async fn rule(context: &Context, name: &str, input: Input, watching: Watching) -
     let engine = context.engine().await?;
     let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
     let listed = loops::find(&engine, project.as_deref(), name).await?;
-    let mut held = engine.take(&loops::id(&listed)).await?;
-    let seen = held.state.seq;
-    if let Err(error) = engine.apply(&mut held, &input).await {
-        engine.release(held).await?;
-        return Err(error.into());
-    }
+    let (held, seen) = take_ruled(&engine, &loops::id(&listed), &input).await?;
     match held.state.status {
         Status::Running | Status::Waiting { .. } => run::go(context, &engine, held, watching, seen).await,
         Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {
@@ -50,6 +48,17 @@ async fn rule(context: &Context, name: &str, input: Input, watching: Watching) -
             Ok(Exit::of_status(state.status.name()))
         }
     }
+}
+
+/// Takes a loop that nobody drives and gives it a person's word; with the number of the last event before that.
+pub async fn take_ruled(engine: &Arc<Engine>, id: &LoopId, input: &Input) -> Result<(Held, u64), Failure> {
+    let mut held = engine.take(id).await?;
+    let seen = held.state.seq;
+    if let Err(error) = engine.apply(&mut held, input).await {
+        engine.release(held).await?;
+        return Err(error.into());
+    }
+    Ok((held, seen))
 }
 
 pub async fn findings(context: &Context, args: &FindingsArgs) -> Result<Exit, Failure> {

@@ -9,10 +9,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use windlass_core::ids::{LoopId, slug};
 use windlass_core::machine::{Input, Opener, Raise};
+use windlass_core::spec::LoopSpec;
 use windlass_core::stop::{Status, StopReason};
-use windlass_engine::config::{RunOptions, read_plan, resolve_spec};
+use windlass_engine::config::{RunOptions, Settings, read_plan, resolve_spec};
 use windlass_engine::engine::{Engine, Held, NewLoop};
 use windlass_engine::feed::News;
+use windlass_engine::trust::Consent;
 
 use crate::args::{RestartArgs, ResumeArgs, RunArgs};
 use crate::context::Context;
@@ -39,39 +41,79 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     for warning in &settings.warnings {
         eprintln!("warning: {warning}");
     }
-    let slugged = slug(&goal);
-    let name = match &args.name {
-        Some(name) => name.clone(),
-        None if slugged.is_empty() => {
+    let wanted = RunOptions {
+        goal,
+        name: args.name.clone().unwrap_or_default(),
+        agent_command: args.agent_command.clone(),
+        no_loop: args.no_loop,
+        iter: args.iter.clone(),
+        time: args.time.clone(),
+        reviewer_command: args.reviewer_command.clone(),
+        base: args.base.clone(),
+        allow_dirty: args.allow_dirty,
+        ..RunOptions::default()
+    };
+    let mut prepared = prepare(context, project, &settings, wanted)?;
+    let consent = trust::consent(context, &prepared.project, &settings, &prepared.spec, args.trust).await?;
+    let engine = context.engine().await?;
+    let notes = std::mem::take(&mut prepared.notes);
+    let held = engine.create(prepared.agreed(consent)).await?;
+    if !args.json {
+        print(&status::plan(&held.state, &notes, Style::for_stdout()));
+    }
+    go(context, &engine, held, Watching { json: args.json, detach: args.detach }, 0).await
+}
+
+/// A loop that can be made, and what its user should know before.
+#[derive(Debug)]
+pub struct Prepared {
+    pub project: std::path::PathBuf,
+    pub name: String,
+    /// The name was made here, so that it may get a number.
+    pub numbered: bool,
+    pub spec: LoopSpec,
+    pub branch_template: String,
+    pub notes: Vec<String>,
+}
+
+impl Prepared {
+    /// The loop, to which somebody has agreed.
+    pub fn agreed(self, consent: Consent) -> NewLoop {
+        let Self { project, name, numbered, spec, branch_template, notes: _ } = self;
+        NewLoop { project, name, numbered, spec, branch_template, consent }
+    }
+}
+
+/// Makes of what somebody asks for, here or over the API, a loop that can be made. Without a name it gets one.
+pub fn prepare(
+    context: &Context,
+    project: std::path::PathBuf,
+    settings: &Settings,
+    wanted: RunOptions,
+) -> Result<Prepared, Failure> {
+    let numbered = wanted.name.is_empty();
+    let slugged = slug(&wanted.goal);
+    let name = match numbered {
+        false => wanted.name.clone(),
+        true if slugged.is_empty() => {
             let hex = uuid::Uuid::now_v7().simple().to_string();
             format!("loop-{}", &hex[24..])
         }
-        None => slugged,
+        true => slugged,
     };
-    let plan = read_plan(&settings, &context.cwd, &project)?;
+    let plan = read_plan(settings, &context.cwd, &project)?;
     let resolved = resolve_spec(
-        &settings,
+        settings,
         &RunOptions {
-            goal,
             name: name.clone(),
-            agent_command: args.agent_command.clone(),
             installed_agent: agent_report::first_installed(context),
-            no_loop: args.no_loop,
-            iter: args.iter.clone(),
-            time: args.time.clone(),
             plan: plan.text,
-            reviewer_command: args.reviewer_command.clone(),
-            milestone: None,
-            documents: Vec::new(),
-            sandbox: context.sandbox(&settings),
-            base: args.base.clone(),
-            allow_dirty: args.allow_dirty,
+            sandbox: context.sandbox(settings),
             cwd: context.cwd.clone(),
             project_root: project.clone(),
+            ..wanted
         },
     )?;
-    let consent = trust::consent(context, &project, &settings, &resolved.spec, args.trust).await?;
-    let engine = context.engine().await?;
     let mut notes = resolved.notes;
     notes.extend(plan.notes);
     if resolved.spec.gates.is_empty()
@@ -79,22 +121,9 @@ pub async fn run(context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     {
         notes.push(format!("this project looks as if --gate \"{gate}\" would check it"));
     }
-    let new = NewLoop {
-        project,
-        name,
-        numbered: args.name.is_none(),
-        spec: resolved.spec,
-        branch_template: settings
-            .branch
-            .value
-            .map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned()),
-        consent,
-    };
-    let held = engine.create(new).await?;
-    if !args.json {
-        print(&status::plan(&held.state, &notes, Style::for_stdout()));
-    }
-    go(context, &engine, held, Watching { json: args.json, detach: args.detach }, 0).await
+    let branch_template =
+        settings.branch.value.as_ref().map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned());
+    Ok(Prepared { project, name, numbered, spec: resolved.spec, branch_template, notes })
 }
 
 pub async fn resume(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure> {
@@ -117,20 +146,32 @@ async fn open_again(
     let engine = context.engine().await?;
     let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
     let listed = loops::find(&engine, project.as_deref(), name).await?;
-    let mut held = engine.take(&loops::id(&listed)).await?;
+    let (held, seen) = take_again(context, &engine, &loops::id(&listed), by, raise).await?;
+    go(context, &engine, held, watching, seen).await
+}
+
+/// Takes a loop that nobody drives and opens it; with the number of the last event before that.
+pub async fn take_again(
+    context: &Context,
+    engine: &Arc<Engine>,
+    id: &LoopId,
+    by: Opener,
+    raise: Raise,
+) -> Result<(Held, u64), Failure> {
+    let mut held = engine.take(id).await?;
     let seen = held.state.seq;
-    if by == Opener::Restart {
-        amend(&engine, &mut held).await?;
-    }
-    let opened = match still_confined(context, &held) {
-        Ok(()) => open_held(&engine, &mut held, by, raise).await,
-        Err(failure) => Err(failure),
+    let opened = async {
+        if by == Opener::Restart {
+            amend(engine, &mut held).await?;
+        }
+        still_confined(context, &held)?;
+        open_held(engine, &mut held, by, raise).await
     };
-    if let Err(error) = opened {
+    if let Err(error) = opened.await {
         engine.release(held).await?;
         return Err(error);
     }
-    go(context, &engine, held, watching, seen).await
+    Ok((held, seen))
 }
 
 /// A loop keeps its sandbox: where that cannot be had any more, it does not go on without.

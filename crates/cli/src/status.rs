@@ -72,8 +72,20 @@ fn aim(state: &LoopState) -> String {
 
 /// What will happen, before it does.
 pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
+    let mut text = format!("{}\n", style.bold(&format!("windlass · {}", state.name)));
+    for (label, value) in plan_rows(state) {
+        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<7}")));
+    }
+    for note in notes {
+        let _ = writeln!(text, "  {} {note}", style.warn("note   "));
+    }
+    text
+}
+
+/// The same, line by line: what it is about, and the words.
+pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     let spec = &state.spec;
-    let mut rows: Vec<(&str, String)> = vec![("goal", one_line(&spec.goal, 100))];
+    let mut rows: Vec<(&'static str, String)> = vec![("goal", one_line(&spec.goal, 100))];
     let command = spec.agent.profile.command.join(" ");
     rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
     for stand_in in &spec.fallbacks {
@@ -123,14 +135,7 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
     if spec.commit == CommitPolicy::Off {
         rows.push(("commits", "off: nothing is committed".to_owned()));
     }
-    let mut text = format!("{}\n", style.bold(&format!("windlass · {}", state.name)));
-    for (label, value) in rows {
-        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<7}")));
-    }
-    for note in notes {
-        let _ = writeln!(text, "  {} {note}", style.warn("note   "));
-    }
-    text
+    rows
 }
 
 /// What agents and gates are kept away from, in words.

@@ -76,7 +76,7 @@ pub async fn consent(
         refuse_agents(context)?;
         return Ok(demands.agree(&data)?);
     }
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+    if !context.unattended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         eprint!("{}", shown(&demands, Style::plain()));
         if asked()? {
             return Ok(demands.agree(&data)?);

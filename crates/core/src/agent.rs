@@ -10,7 +10,7 @@ use crate::review::{Report, Verdict};
 use crate::usage::UsageByModel;
 
 /// Something an agent said or did. Also the line format of a command agent that prints JSON lines.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentEvent {
     /// Assistant text: the only place where a promise counts.
@@ -69,7 +69,7 @@ pub enum AgentEvent {
 }
 
 /// Causes of failure that a policy treats differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     RateLimit,
@@ -83,7 +83,7 @@ pub enum ErrorKind {
 }
 
 /// How a turn ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnOutcome {
     /// The agent ended by itself and says nothing went wrong.
@@ -127,7 +127,7 @@ impl TurnOutcome {
 }
 
 /// All that is journalled of a turn when it is over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TurnReport {
     pub outcome: TurnOutcome,
     /// The agent's word that it is done.

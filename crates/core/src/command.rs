@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 /// A program to start, complete: nothing is added by whoever starts it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CommandSpec {
     /// Looked up in the child's `PATH` when it has no slash.
     pub program: String,
@@ -18,7 +18,7 @@ pub struct CommandSpec {
 }
 
 /// Where the child's standard input comes from; it is never inherited.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Stdin {
     /// `/dev/null`

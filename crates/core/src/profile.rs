@@ -11,7 +11,7 @@ pub const DEFAULT_ITERATIONS: u32 = 5;
 pub const ITERATIONS: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// One agent. Every field is optional in a file; a profile of a built-in name overrides that one field by field.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentProfile {
     /// How people call it; the name of the profile if unset.
@@ -80,7 +80,7 @@ pub struct AgentProfile {
 }
 
 /// A program that offers tools to an agent over its standard input and output.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
     pub command: String,
@@ -91,7 +91,7 @@ pub struct McpServer {
 }
 
 /// US dollars per million tokens of one model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelPrice {
     pub input: f64,
@@ -120,7 +120,9 @@ pub fn merge_tables(base: &mut Map<String, Value>, over: &Map<String, Value>) {
 }
 
 /// The adapters there are: each knows one agent's command line and format.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum AdapterKind {
     /// Any program, described by the profile itself.
@@ -136,7 +138,7 @@ pub enum AdapterKind {
     Acp,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputFormat {
     /// Everything on standard output is assistant text.

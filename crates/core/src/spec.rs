@@ -8,7 +8,7 @@ use crate::profile::AgentProfile;
 use crate::sandbox::SandboxSpec;
 use crate::summary::SummariserSettings;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoopSpec {
     pub goal: String,
     /// Name of the recipe that the defaults came from.
@@ -74,7 +74,7 @@ impl LoopSpec {
 }
 
 /// An agent as resolved when the loop was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AgentChoice {
     pub name: String,
     pub profile: AgentProfile,
@@ -95,7 +95,7 @@ impl AgentChoice {
 }
 
 /// The review of a loop in which one agent works and another judges.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReviewSpec {
     pub kind: ReviewKind,
     pub reviewer: AgentChoice,
@@ -130,7 +130,7 @@ impl ReviewSpec {
     pub const DEFAULT_REJECTIONS: u32 = 3;
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewKind {
     /// An auditor writes findings; done is when none is left that blocks.
@@ -149,7 +149,7 @@ impl ReviewKind {
 }
 
 /// What the coder's agent does once after the work was accepted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PostAction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -159,14 +159,14 @@ pub struct PostAction {
 }
 
 /// A text of the project, as it was when the loop began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Document {
     pub title: String,
     pub text: String,
 }
 
 /// What the agent remembers from turn to turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPolicy {
     /// The same agent session, where its id is known.
@@ -177,7 +177,7 @@ pub enum SessionPolicy {
     KeepAlive,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitPolicy {
     Engine,
@@ -186,7 +186,7 @@ pub enum CommitPolicy {
 }
 
 /// What counts as the agent's claim to be done. Gates always come on top.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Done {
     /// The promise in the assistant's text. `None` (or an empty one) means that only a limit ends the loop.
@@ -210,7 +210,7 @@ impl Done {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateSpec {
     pub command: String,
     pub timeout_ms: u64,
@@ -222,7 +222,7 @@ pub struct GateSpec {
 }
 
 /// When a gate runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateWhen {
     /// After every turn.
@@ -233,7 +233,7 @@ pub enum GateWhen {
 }
 
 /// What the next prompt carries.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ContextSpec {
     /// The plan, as it was when the loop began.
     #[serde(default)]
@@ -249,7 +249,7 @@ impl Default for ContextSpec {
 }
 
 /// Bounds over the loop's lifetime, restarts included.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Limits {
     /// Runs of the coder, the first included.
     pub max_iterations: Option<u32>,
@@ -267,7 +267,7 @@ impl Limits {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {
     Stop,
@@ -275,7 +275,7 @@ pub enum OnLimit {
 }
 
 /// What follows a failed turn. Rate limits are never a failure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OnFailure {
     Stop,
@@ -289,7 +289,7 @@ pub enum OnFailure {
     CountAsRejection,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimeLimits {
     pub turn_timeout_ms: u64,
     /// No output for so long is a stall.
@@ -298,7 +298,7 @@ pub struct TimeLimits {
     pub max_stalls: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkspaceSpec {
     pub kind: WorkspaceKind,
     pub branch: String,
@@ -316,7 +316,7 @@ pub struct WorkspaceSpec {
     pub baseline: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceKind {
     /// A linked worktree of its own.

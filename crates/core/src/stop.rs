@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a loop stands. `interrupted` is missing on purpose: it is what a reader sees when a running loop's driver
 /// is gone, and nothing writes it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Status {
     Queued,
@@ -25,7 +25,7 @@ pub enum Status {
 }
 
 /// The five ends. Only `Completed` is for good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     Completed,
@@ -35,7 +35,7 @@ pub enum End {
     Errored,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PauseReason {
     /// A person asked for it.
@@ -51,7 +51,7 @@ pub enum PauseReason {
 }
 
 /// Why a stretch of a loop ended; exactly one for each stretch between opening and end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StopReason {
     Completed,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::Role;
 
 /// What some turns used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Usage {
     #[serde(default)]
     pub input_tokens: u64,
@@ -33,7 +33,7 @@ pub struct Usage {
 }
 
 /// Where a cost comes from. Of a sum it is the one that says least of what was paid.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostBasis {
     /// Nobody has said what it costs, or where the figure is from.
@@ -98,7 +98,7 @@ pub fn total(by_model: &UsageByModel) -> Usage {
 }
 
 /// Usage over a loop's lifetime.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UsageLedger {
     pub by_role: BTreeMap<Role, UsageByModel>,
     /// The sum of the costs that are known: less than was spent where a turn gave no figure.

@@ -34,7 +34,7 @@ pub struct Call {
 }
 
 /// What became of the call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Called {
     #[serde(flatten)]
     pub answer: Answer,
@@ -43,7 +43,7 @@ pub struct Called {
     pub took_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Answer {
     Ok,

@@ -4,7 +4,9 @@
 //! gates, and shows what happens. It holds no rule of its own about when a loop goes on.
 
 mod acting;
+pub mod activity;
 pub mod call;
+pub mod changes;
 pub mod clock;
 pub mod command;
 pub mod config;

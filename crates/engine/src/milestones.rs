@@ -164,6 +164,38 @@ pub fn add(project: &Path, milestone: &Milestone) -> Result<PathBuf, MilestonesE
     Ok(path)
 }
 
+/// Puts the milestones in this order. In each file only the line that says it changes.
+pub fn reorder(project: &Path, ids: &[String]) -> Result<(), MilestonesError> {
+    let found = ids.iter().map(|id| load(project, id)).collect::<Result<Vec<_>, _>>()?;
+    for (number, found) in (1_i64..).zip(&found) {
+        if found.milestone.front_matter.order == Some(number) {
+            continue;
+        }
+        let failed = |source| MilestonesError::File { path: found.path.clone(), source };
+        let text = text_of(&found.path).map_err(failed)?;
+        std::fs::write(&found.path, with_order(&text, number)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The text of a milestone with another order.
+fn with_order(text: &str, number: i64) -> String {
+    let line = format!("order: {number}\n");
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let end = lines.iter().skip(1).position(|line| line.trim_end() == "---").map(|index| index + 1);
+    match (lines.first().map(|line| line.trim_end()), end) {
+        (Some("---"), Some(end)) => {
+            let mut kept: Vec<&str> = lines.clone();
+            match kept[1..end].iter().position(|line| line.trim_start().starts_with("order:")) {
+                Some(index) => kept[index + 1] = &line,
+                None => kept.insert(1, &line),
+            }
+            kept.concat()
+        }
+        _ => format!("---\n{line}---\n{text}"),
+    }
+}
+
 /// Vision, rules and memory of a project: the files that are named, else the usual ones. What is not there is left
 /// out, unless it was named.
 pub fn documents(settings: &Settings, project: &Path) -> Result<Vec<Document>, MilestonesError> {
@@ -184,4 +216,18 @@ pub fn documents(settings: &Settings, project: &Path) -> Result<Vec<Document>, M
         }
     }
     Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_order_changes_one_line() {
+        let told = ["# t\n", "---\nagent: x\norder: 9\n---\n# t\n", "---\nagent: x\n---\n# t\n"]
+            .map(|text| with_order(text, 2));
+        let expected =
+            ["---\norder: 2\n---\n# t\n", "---\nagent: x\norder: 2\n---\n# t\n", "---\norder: 2\nagent: x\n---\n# t\n"];
+        assert_eq!(told, expected);
+    }
 }

@@ -28,11 +28,13 @@ struct Tail {
     path: PathBuf,
     file: Option<File>,
     offset: u64,
+    /// Where reading ends, for a view of the past.
+    end: u64,
 }
 
 impl Tail {
     fn new(path: PathBuf) -> Self {
-        Self { path, file: None, offset: 0 }
+        Self { path, file: None, offset: 0, end: u64::MAX }
     }
 
     /// The next bytes, none if there are no more yet.
@@ -45,7 +47,9 @@ impl Tail {
             };
         }
         let Some(file) = &self.file else { return Ok(&[]) };
-        let count = file.read_at(buffer, self.offset)?;
+        let left = usize::try_from(self.end.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        let most = buffer.len().min(left);
+        let count = file.read_at(&mut buffer[..most], self.offset)?;
         self.offset += count as u64;
         Ok(&buffer[..count])
     }
@@ -65,6 +69,13 @@ impl Tail {
     }
 }
 
+/// A place in the two streams of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    pub stdout: u64,
+    pub stderr: u64,
+}
+
 /// Turns a turn's bytes into neutral events.
 #[derive(Debug)]
 pub struct TranscriptReader {
@@ -72,6 +83,7 @@ pub struct TranscriptReader {
     stderr: Tail,
     session: Box<dyn Session>,
     buffer: Vec<u8>,
+    chunk: usize,
     most_behind: Option<u64>,
     /// Where the agent leaves its usage, if not in its output.
     usage_file: Option<PathBuf>,
@@ -101,8 +113,53 @@ impl TranscriptReader {
             stderr: Tail::new(files.stderr()),
             session,
             buffer: Vec::new(),
+            chunk: CHUNK,
             most_behind: None,
         }
+    }
+
+    /// Reads smaller pieces, for viewers of which there may be hundreds.
+    #[must_use]
+    pub fn in_pieces_of(mut self, bytes: usize) -> Self {
+        self.chunk = bytes;
+        self
+    }
+
+    /// Begins at this place of both streams, and reads no further than that one.
+    #[must_use]
+    pub fn between(mut self, from: Place, end: Option<Place>) -> Self {
+        (self.stdout.offset, self.stderr.offset) = (from.stdout, from.stderr);
+        if let Some(end) = end {
+            (self.stdout.end, self.stderr.end) = (end.stdout, end.stderr);
+        }
+        self
+    }
+
+    /// Reads on to a place without telling what is there, so that the next reading goes on as an earlier reader did.
+    pub fn pass_to(&mut self, place: Place) -> io::Result<()> {
+        let ends = (self.stdout.end, self.stderr.end);
+        (self.stdout.end, self.stderr.end) = (place.stdout, place.stderr);
+        while self.read()?.progressed {}
+        (self.stdout.end, self.stderr.end) = ends;
+        Ok(())
+    }
+
+    /// Reads from here to a place in one piece, as an earlier reader did.
+    pub fn read_to(&mut self, place: Place) -> io::Result<Batch> {
+        let (ends, chunk) = ((self.stdout.end, self.stderr.end), self.chunk);
+        let here = self.place();
+        let longest = place.stdout.saturating_sub(here.stdout).max(place.stderr.saturating_sub(here.stderr));
+        self.chunk = usize::try_from(longest).unwrap_or(chunk).clamp(1, CHUNK);
+        (self.stdout.end, self.stderr.end) = (place.stdout, place.stderr);
+        let batch = self.read();
+        (self.stdout.end, self.stderr.end) = ends;
+        self.chunk = chunk;
+        batch
+    }
+
+    /// How far this reader is.
+    pub fn place(&self) -> Place {
+        Place { stdout: self.stdout.offset, stderr: self.stderr.offset }
     }
 
     /// Passes over output when it comes faster than it is read, for viewers that a person looks at.
@@ -115,7 +172,7 @@ impl TranscriptReader {
     /// Reads at most one chunk of each stream.
     pub fn read(&mut self) -> io::Result<Batch> {
         // Between turns nothing is read, and the buffer would be the largest part of a sleeping loop.
-        self.buffer.resize(CHUNK, 0);
+        self.buffer.resize(self.chunk, 0);
         let mut batch = Batch::default();
         if let Some(most) = self.most_behind {
             batch.skipped = self.stdout.skip(most);
@@ -129,7 +186,7 @@ impl TranscriptReader {
             batch.stderr = bytes.to_vec();
             self.session.stderr(bytes, &mut batch.events);
         }
-        if !batch.progressed {
+        if !batch.progressed || self.chunk < CHUNK {
             self.buffer = Vec::new();
         }
         Ok(batch)

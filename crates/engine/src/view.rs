@@ -15,7 +15,7 @@ use windlass_core::usage::Usage;
 use crate::store::CatalogueEntry;
 
 /// `status --json`. Fields are only ever added.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoopView {
     pub id: String,
     pub name: String,
@@ -58,7 +58,7 @@ pub struct LoopView {
     pub updated_at: Timestamp,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateView {
     pub command: String,
     /// None: has not run on this iteration's commit yet.
@@ -69,7 +69,7 @@ pub struct GateView {
     pub duration_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UsageView {
     #[serde(flatten)]
     pub total: Usage,
@@ -77,21 +77,21 @@ pub struct UsageView {
     pub by_role: Vec<RoleUsage>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ModelUsage {
     pub model: String,
     #[serde(flatten)]
     pub usage: Usage,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RoleUsage {
     pub role: Role,
     #[serde(flatten)]
     pub usage: Usage,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SteeringView {
     pub text: String,
     pub delivered: bool,
@@ -142,7 +142,7 @@ impl LoopView {
 }
 
 /// What the loop's processes are kept away from. Fields are only ever added.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SandboxView {
     pub level: SandboxLevel,
     pub backend: Option<String>,
@@ -156,7 +156,7 @@ impl SandboxView {
 }
 
 /// The certificate of a loop's end. Fields are only ever added.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResidueView {
     pub checked_at: Timestamp,
     pub clean: bool,
@@ -170,7 +170,7 @@ impl ResidueView {
 }
 
 /// How a review stands. Fields are only ever added.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReviewView {
     pub kind: ReviewKind,
     pub reviewer: String,
@@ -188,7 +188,7 @@ pub struct ReviewView {
     pub completion_summary: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SectionView {
     pub number: u32,
     pub title: String,

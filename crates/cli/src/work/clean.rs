@@ -23,7 +23,7 @@ use crate::{follow, loops};
 
 /// What became of one loop's workspace.
 #[derive(Debug, Serialize)]
-struct Row {
+pub struct Row {
     id: String,
     name: String,
     project: String,
@@ -71,7 +71,7 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
         }
     }
     print(&if args.json {
-        json(&rows, &residue, args)
+        format!("{}\n", json(&rows, &residue, args))
     } else {
         super::residue::words(&residue, args.dry_run) + &words(&rows, args, days)
     });
@@ -79,7 +79,7 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
 }
 
 /// `None` where there is nothing on disk.
-async fn look_at(engine: &Arc<Engine>, one: &Listed, args: &CleanArgs, days: u32) -> Result<Option<Row>, Failure> {
+pub async fn look_at(engine: &Arc<Engine>, one: &Listed, args: &CleanArgs, days: u32) -> Result<Option<Row>, Failure> {
     let state = follow::state(engine, &loops::id(one)).await?;
     let named = args.name.is_some();
     if !has_own_workspace(&state) {
@@ -174,18 +174,17 @@ async fn row(
     })
 }
 
-fn json(rows: &[Row], residue: &[Residue], args: &CleanArgs) -> String {
+pub fn json(rows: &[Row], residue: &[Residue], args: &CleanArgs) -> serde_json::Value {
     let (removed, kept): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.removed);
     let bytes = |rows: &[&Row]| rows.iter().map(|row| row.bytes).sum::<u64>();
-    let json = serde_json::json!({
+    serde_json::json!({
         "dry_run": args.dry_run,
         "freed_bytes": bytes(&removed),
         "kept_bytes": bytes(&kept),
         "removed": removed,
         "kept": kept,
         "residue": residue,
-    });
-    format!("{json}\n")
+    })
 }
 
 fn words(rows: &[Row], args: &CleanArgs, days: u32) -> String {

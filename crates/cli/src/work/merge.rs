@@ -21,12 +21,7 @@ pub async fn merge(context: &Context, args: &MergeArgs) -> Result<Exit, Failure>
     let outcome = outcome?;
     let conflicts = matches!(outcome, MergeOutcome::Conflicts { .. });
     if args.json {
-        let mut json = serde_json::to_value(&outcome).unwrap_or_default();
-        if let MergeOutcome::Conflicts { files, .. } = &outcome {
-            json["files"] = files.iter().map(ToString::to_string).collect();
-        }
-        json["name"] = args.name.clone().into();
-        json["branch"] = branch.into();
+        let json = outcome_json(&outcome, &args.name, &branch);
         print(&format!("{json}\n"));
         return Ok(if conflicts { Exit::Failed } else { Exit::Completed });
     }
@@ -50,6 +45,17 @@ pub async fn merge(context: &Context, args: &MergeArgs) -> Result<Exit, Failure>
     Ok(Exit::Completed)
 }
 
+/// As `--json` prints it.
+pub fn outcome_json(outcome: &MergeOutcome, name: &str, branch: &str) -> serde_json::Value {
+    let mut json = serde_json::to_value(outcome).unwrap_or_default();
+    if let MergeOutcome::Conflicts { files, .. } = outcome {
+        json["files"] = files.iter().map(ToString::to_string).collect();
+    }
+    json["name"] = name.into();
+    json["branch"] = branch.into();
+    json
+}
+
 fn conflict(name: &str, into: &str, branch: &str, files: &[windlass_engine::git::FilePath]) -> Failure {
     const SHOWN: usize = 20;
     let mut causes: Vec<String> = files
@@ -69,7 +75,8 @@ fn conflict(name: &str, into: &str, branch: &str, files: &[windlass_engine::git:
     }
 }
 
-async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) -> Result<MergeOutcome, Failure> {
+/// Merges a loop's branch; the loop has to be at rest.
+pub async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) -> Result<MergeOutcome, Failure> {
     let name = &args.name;
     match &state.status {
         Status::Running | Status::Waiting { .. } => {

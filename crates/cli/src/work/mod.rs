@@ -13,10 +13,10 @@ use windlass_core::spec::WorkspaceKind;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work::NoSuchPoint;
 
-pub use clean::clean;
+pub use clean::{clean, json as cleaned_json, look_at as clean_one};
 pub use diff::diff;
-pub use merge::merge;
-pub use rollback::rollback;
+pub use merge::{bring_home, merge, outcome_json};
+pub use rollback::{rollback, take_back};
 
 use crate::context::Context;
 use crate::failure::Failure;

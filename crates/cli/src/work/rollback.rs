@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::stop::StopReason;
 use windlass_engine::engine::{Engine, Held};
-use windlass_engine::work;
+use windlass_engine::work::{self, Point};
+use windlass_engine::workspace::Restored;
 
 use super::{hold, no_such_point};
 use crate::args::RollbackArgs;
@@ -23,10 +24,16 @@ pub async fn rollback(context: &Context, args: &RollbackArgs) -> Result<Exit, Fa
     Ok(Exit::Completed)
 }
 
+/// Takes a held loop back to an iteration.
+pub async fn take_back(engine: &Arc<Engine>, held: &mut Held, to: u32) -> Result<(Point, Restored), Failure> {
+    let to = work::point(&held.state, to).map_err(|error| no_such_point(&error, &held.state.name))?;
+    let restored = engine.rollback(held, &to).await?;
+    Ok((to, restored))
+}
+
 async fn go_back(engine: &Arc<Engine>, held: &mut Held, args: &RollbackArgs) -> Result<String, Failure> {
     let name = &args.name;
-    let to = work::point(&held.state, args.to).map_err(|error| no_such_point(&error, name))?;
-    let restored = engine.rollback(held, &to).await?;
+    let (to, restored) = take_back(engine, held, args.to).await?;
     let saved = restored.saved.as_ref().map(|saved| saved.name.clone());
     if args.json {
         let files: Vec<String> = restored.changed.iter().map(|file| file.path.to_string()).collect();

@@ -27,7 +27,7 @@ pub const MOST_OPEN: usize = 500;
 /// In characters.
 pub const LONGEST_DESCRIPTION: usize = 8_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     Bug,
@@ -50,7 +50,7 @@ impl fmt::Display for Severity {
 }
 
 /// `f1`, `f2`, … in the order of writing; never given twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct FindingId(pub u32);
 
@@ -84,7 +84,7 @@ impl From<FindingId> for String {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     pub id: FindingId,
     /// From the workspace's root, or one of the names for what is no file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`.
@@ -105,14 +105,14 @@ pub struct Finding {
     pub history: Vec<PastFinding>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FindingStatus {
     Open,
     Resolved { resolved_in: TurnKey },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PastFinding {
     pub severity: Severity,
     pub description: String,
@@ -147,7 +147,7 @@ impl Finding {
 }
 
 /// What a reviewer hands in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewFinding {
     pub file: String,
@@ -200,7 +200,7 @@ fn listed(ids: &[FindingId]) -> String {
 }
 
 /// Which findings are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Scope {
     /// Those of one section.
@@ -223,7 +223,7 @@ impl Scope {
 }
 
 /// All findings of a loop, in the order of their ids.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Findings(Vec<Finding>);
 

@@ -13,7 +13,7 @@ use crate::spec::LoopSpec;
 use crate::stop::{End, PauseReason, StopReason};
 use crate::usage::Usage;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     LoopCreated {
@@ -149,7 +149,7 @@ fn is_first(index: &usize) -> bool {
     *index == 0
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Opener {
     Start,
@@ -158,7 +158,7 @@ pub enum Opener {
 }
 
 /// Which agent session a turn uses.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SessionUse {
     Fresh,
@@ -170,7 +170,7 @@ pub enum SessionUse {
 }
 
 /// Why the engine ended a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Interrupt {
     Stop,
@@ -185,7 +185,7 @@ pub enum Interrupt {
 }
 
 /// What happens to the tree before a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Restore {
     Keep,
@@ -196,7 +196,7 @@ pub enum Restore {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RefusedBecause {
     Gates {
@@ -207,7 +207,7 @@ pub enum RefusedBecause {
 }
 
 /// What the engine does about a loop that does not move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StallStep {
     Nudge,

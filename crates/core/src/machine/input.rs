@@ -111,7 +111,7 @@ pub enum Input {
 }
 
 /// What agents do through the engine, each by its role's right.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Act {
     WriteFinding {
@@ -140,7 +140,7 @@ pub enum Act {
 }
 
 /// Limits raised when a loop is opened again; each is added to what stands.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Raise {
     #[serde(default)]
     pub max_iterations: u32,
@@ -152,7 +152,7 @@ pub struct Raise {
     pub max_tokens: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkspaceOpening {
     pub dir: String,
     pub branch: Option<String>,
@@ -179,7 +179,7 @@ pub enum WorkspaceFailure {
     Setup { message: String },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CheckpointReport {
     /// The commit that closes the turn; the previous one if nothing changed; none with `commit = off`.
     pub commit: Option<String>,
@@ -200,14 +200,14 @@ pub struct CheckpointReport {
     pub notes: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ChangedFile {
     pub path: String,
     pub change: String,
 }
 
 /// What is remembered of a turn, in somebody's words.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SummaryReport {
     pub summary: String,
     /// The message of the checkpoint; one is composed where there is none.
@@ -221,7 +221,7 @@ pub struct SummaryReport {
 }
 
 /// One run of one gate. A verdict belongs to the commit (or, without commits, to the tree) that it judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateKey {
     /// 0 for the runs on the base, before the first turn.
     pub iteration: u32,
@@ -230,7 +230,7 @@ pub struct GateKey {
     pub attempt: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateReport {
     pub command: String,
     pub verdict: Verdict,
@@ -245,7 +245,7 @@ pub struct GateReport {
     pub changed: Vec<ChangedFile>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Pass,

@@ -13,7 +13,7 @@ use crate::spec::{ReviewKind, ReviewSpec};
 const REASONS_KEPT: usize = 3;
 
 /// What the coder works at and the reviewer looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Aim {
     /// One section of the plan, or one feature after the other.
@@ -23,7 +23,7 @@ pub enum Aim {
 }
 
 /// What a reviewer's turn came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Ruling {
     /// Nothing is open that blocks.
@@ -39,7 +39,7 @@ pub enum Ruling {
 }
 
 /// Why no reviewer was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SkippedBecause {
     Gates {
@@ -53,7 +53,7 @@ pub enum SkippedBecause {
 }
 
 /// What a reviewer said through a tool, before its turn is over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Said {
     Clean {
@@ -68,7 +68,7 @@ pub enum Said {
 }
 
 /// A section that the auditor found clean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FinishedSection {
     pub number: u32,
     pub title: String,
@@ -78,7 +78,7 @@ pub struct FinishedSection {
 }
 
 /// A feature that the acceptor accepted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AcceptedFeature {
     pub iteration: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub struct AcceptedFeature {
 }
 
 /// A question that nobody was there to answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeferredQuestion {
     pub turn: TurnKey,
     pub question: String,
@@ -106,7 +106,7 @@ pub struct Objection {
 }
 
 /// What became of the post-action.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PostActionRecord {
     /// The agent's last message, as it is; empty where it did not end well.
     pub summary: String,

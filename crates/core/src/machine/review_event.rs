@@ -11,7 +11,7 @@ use crate::milestone::Milestone;
 use crate::plan::{Adjustment, Plan};
 use crate::review::{Report, SectionSummary};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ReviewEvent {
     /// The plan, split into its sections.

@@ -16,7 +16,7 @@ use crate::stop::{Status, StopReason};
 use crate::usage::{Usage, UsageByModel, UsageLedger};
 
 /// Step of an iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The workspace is opened.
@@ -223,7 +223,7 @@ impl EndedTurn {
 }
 
 /// What is remembered of an iteration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IterationRecord {
     pub iteration: u32,
     pub turn: TurnKey,
@@ -243,7 +243,7 @@ pub struct IterationRecord {
     pub undone: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Claims {
     pub made: u32,
     pub refused: u32,

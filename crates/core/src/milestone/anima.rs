@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::MilestoneError;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AnimaRecord {
     #[serde(default)]
     pub title: Option<String>,

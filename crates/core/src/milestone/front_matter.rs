@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::MilestoneError;
 use crate::nearest::nearest;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontMatter {
     /// A person approves before it counts as completed.

@@ -28,7 +28,7 @@ use thiserror::Error;
 pub use anima::AnimaRecord;
 pub use front_matter::FrontMatter;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Milestone {
     pub id: String,
     pub title: String,
@@ -40,7 +40,7 @@ pub struct Milestone {
     pub front_matter: FrontMatter,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Feature {
     /// As given, or `F1`, `F2`, … in order, without the numbers that are given elsewhere.
     pub id: String,
@@ -60,7 +60,7 @@ impl Feature {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureKind {
     BugFix,
@@ -81,7 +81,7 @@ impl FeatureKind {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Criterion {
     pub text: String,
     pub done: bool,

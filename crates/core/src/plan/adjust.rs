@@ -7,7 +7,7 @@ use super::{Plan, TrailingPart, marker, parse};
 use crate::markdown::{self, joined};
 
 /// A section's new text, with the old one and the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Adjustment {
     pub section: u32,
     pub before: String,

@@ -25,7 +25,7 @@ use crate::markdown::{self, Kind};
 pub use adjust::{AdjustError, Adjustment};
 pub use warning::{Field, PlanWarning, Trouble};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Plan {
     /// What comes before the first section: the objective.
     pub preamble: String,
@@ -41,7 +41,7 @@ pub struct Plan {
     pub warnings: Vec<PlanWarning>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Section {
     /// From 1.
     pub number: u32,
@@ -49,14 +49,14 @@ pub struct Section {
     pub body: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Trailing {
     pub part: TrailingPart,
     /// With its heading.
     pub body: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrailingPart {
     Verification,
@@ -87,7 +87,7 @@ impl TrailingPart {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Outside {
     pub before: String,
     pub after: String,

@@ -19,7 +19,7 @@ pub const FENCE: &str = "windlass-review";
 const LONGEST_BLOCK: usize = 512 * 1024;
 
 /// What an auditor hands in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
     #[serde(default)]
@@ -34,14 +34,14 @@ pub struct Audit {
     pub plan_adjustments: Vec<PlanAdjustment>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditVerdict {
     Clean,
     Dirty,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedFinding {
     pub file: String,
@@ -60,7 +60,7 @@ impl ReportedFinding {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanAdjustment {
     pub section: u32,
@@ -69,7 +69,7 @@ pub struct PlanAdjustment {
 }
 
 /// What an acceptor hands in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Acceptance {
     pub verdict: AcceptanceVerdict,
@@ -77,7 +77,7 @@ pub struct Acceptance {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AcceptanceVerdict {
     #[serde(alias = "ACCEPTED")]

@@ -14,7 +14,7 @@ const MOST_ITEMS: usize = 100;
 const LONGEST_ITEM: usize = 2_000;
 
 /// What a coder tells whoever reviews its work.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CoderDecisions {
     pub decisions: Vec<String>,
     /// Commands that show that the work is right.

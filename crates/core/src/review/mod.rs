@@ -24,7 +24,7 @@ pub use verdict::{NO_REASON, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What became of a section, in the auditor's or coder's words.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SectionSummary {
     #[serde(deserialize_with = "block::one_or_more")]

@@ -18,7 +18,7 @@ pub const ALL_FEATURES_COMPLETE: &str = "ALL_FEATURES_COMPLETE";
 const LONGEST_TEXT: usize = 8_000;
 const MOST_ITEMS: usize = 500;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Report {
     Feature(FeatureReport),
@@ -26,7 +26,7 @@ pub enum Report {
     Unparsed { why: String },
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FeatureReport {
     pub round: Option<u32>,
     pub feature: String,
@@ -38,13 +38,13 @@ pub struct FeatureReport {
     pub notes: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TestCounts {
     pub passed: u32,
     pub failed: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Lint {
     Clean,
@@ -52,13 +52,13 @@ pub enum Lint {
 }
 
 /// A line of the changes; without a file if none is named.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Change {
     pub file: String,
     pub what: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReportedCommit {
     pub hash: String,
     pub message: String,

@@ -27,7 +27,7 @@ pub const NO_REASON: &str = "no reason given";
 /// In characters.
 const LONGEST_REASON: usize = 8_000;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Verdict {
     Accepted,

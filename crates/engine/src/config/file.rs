@@ -21,6 +21,11 @@ const AGENTS: &str = "agents";
 
 /// The layer of a file; `None` if there is no such file.
 pub(super) fn read(path: &Path, origin: impl Fn(PathBuf, usize) -> Origin) -> Result<Option<Layer>, ConfigError> {
+    read_text(path)?.map(|text| read_layer(path, &text, origin)).transpose()
+}
+
+/// The text of a file; `None` if there is no such file.
+pub(super) fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let Some(bytes) = read_bytes(path)? else { return Ok(None) };
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -31,7 +36,15 @@ pub(super) fn read(path: &Path, origin: impl Fn(PathBuf, usize) -> Origin) -> Re
         }
     };
     // An editor's byte-order mark is no character of the first line.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    Ok(Some(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned)))
+}
+
+/// The layer that a file of this text is.
+pub(super) fn read_layer(
+    path: &Path,
+    text: &str,
+    origin: impl Fn(PathBuf, usize) -> Origin,
+) -> Result<Layer, ConfigError> {
     let source = Source { path, text };
     let document = Document::parse(text).map_err(|error| ConfigError::Syntax {
         place: source.place(error.span().map_or(0, |span| span.start)),
@@ -62,7 +75,7 @@ pub(super) fn read(path: &Path, origin: impl Fn(PathBuf, usize) -> Origin) -> Re
         })?;
         layer.origins.insert(known.name, origin(path.to_owned(), source.line_of(key.span())));
     }
-    Ok(Some(layer))
+    Ok(layer)
 }
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {

@@ -1,18 +1,24 @@
-//! `windlass serve`: loops that nobody watches.
+//! `windlass serve`: loops that nobody watches, and the API by which they are watched after all.
 //!
 //! It drives what waits for a time, what was cut off in a project that wants to go on by itself, and milestones that
 //! start by themselves. Each loop has one driver (its lease), so loops in the foreground are left alone. A loop that
 //! waits for a person is never touched.
 
+mod host;
+mod place;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use windlass_core::machine::Input;
+use windlass_engine::changes;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
 use windlass_engine::milestones;
@@ -23,17 +29,39 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{print, watch_signals};
+use crate::serve::host::Commands;
 use crate::{loops, milestone};
 
-pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> {
+/// What other processes change is looked at so often at most.
+const CALM: Duration = Duration::from_millis(250);
+
+pub async fn serve(context: Context, args: &ServeArgs) -> Result<Exit, Failure> {
+    let context = &Context { unattended: true, ..context };
     let engine = context.engine().await?;
     let here = context.project_if_any().await;
     let user = context.settings(None, Options::default())?;
     let slots = user.max_running.value.map_or(8, |slots| slots.get());
     let (told, shutdown) = watch_signals()?;
+    let changes = changes::watch(engine.data.root())?;
+    let (hand, handed) = mpsc::unbounded_channel();
+    let driving_count = Arc::new(AtomicUsize::new(0));
+    let served = if args.once {
+        None
+    } else {
+        let commands = Commands {
+            context: context.clone(),
+            engine: Arc::clone(&engine),
+            handed: hand.clone(),
+            driving: Arc::clone(&driving_count),
+        };
+        Some(place::open(context, args, &engine, commands, here.clone(), changes.clone(), shutdown.clone()).await?)
+    };
     let mut serving = Serving {
         context,
         engine,
+        handed,
+        changes,
+        driving_count,
         slots: usize::try_from(slots).unwrap_or(usize::MAX),
         driving: JoinSet::new(),
         driven: BTreeSet::new(),
@@ -43,6 +71,9 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
     };
     print("serving: waiting loops go on, milestones of projects with auto_start begin; Ctrl-C leaves all resumable\n");
     serving.run(here, args.once).await?;
+    if let Some(served) = served {
+        served.left().await;
+    }
     let told = *told.borrow();
     Ok(told.map_or(Exit::Completed, Exit::Signal))
 }
@@ -53,6 +84,11 @@ struct Serving<'a> {
     /// How many loops run at once.
     slots: usize,
     driving: JoinSet<(String, Result<(), EngineError>)>,
+    driving_count: Arc<AtomicUsize>,
+    /// Loops that somebody opened over the API.
+    handed: mpsc::UnboundedReceiver<Held>,
+    /// Some process wrote to the database.
+    changes: watch::Receiver<u64>,
     driven: BTreeSet<String>,
     /// Loops whose driver failed: they are left to a person.
     given_up: BTreeSet<String>,
@@ -64,6 +100,7 @@ struct Serving<'a> {
 impl Serving<'_> {
     async fn run(&mut self, here: Option<PathBuf>, once: bool) -> Result<(), Failure> {
         loop {
+            self.changes.mark_unchanged();
             self.take_up().await?;
             self.look_at_projects(here.as_deref()).await?;
             if *self.shutdown.borrow() || (once && self.driving.is_empty()) {
@@ -73,9 +110,16 @@ impl Serving<'_> {
             let mut shutdown = self.shutdown.clone();
             tokio::select! {
                 Some(ended) = self.driving.join_next() => self.ended(ended),
+                Some(held) = self.handed.recv() => self.drive(held)?,
                 () = until(&self.engine, next) => {}
+                // What this very process writes is seen as well; it is not worth more than a look now and then.
+                () = changed(&mut self.changes), if !once => {}
                 _ = shutdown.wait_for(|leave| *leave) => break,
             }
+        }
+        self.handed.close();
+        while let Ok(held) = self.handed.try_recv() {
+            self.engine.release(held).await?;
         }
         // The drivers were told to leave as well; what they leave behind can be resumed.
         while let Some(ended) = self.driving.join_next().await {
@@ -85,6 +129,7 @@ impl Serving<'_> {
     }
 
     fn ended(&mut self, ended: Result<(String, Result<(), EngineError>), tokio::task::JoinError>) {
+        self.driving_count.store(self.driving.len(), Ordering::Relaxed);
         let Ok((id, result)) = ended else { return };
         self.driven.remove(&id);
         match result {
@@ -202,7 +247,16 @@ impl Serving<'_> {
         let driving = self.engine.drive(held, self.shutdown.clone())?;
         self.driven.insert(id.clone());
         self.driving.spawn(async move { (id, driving.ended().await.map(drop)) });
+        self.driving_count.store(self.driving.len(), Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Until some process has written, a moment after the last time.
+async fn changed(changes: &mut watch::Receiver<u64>) {
+    tokio::time::sleep(CALM).await;
+    if changes.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

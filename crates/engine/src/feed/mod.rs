@@ -3,6 +3,10 @@
 //! A reader asks for the next item and gets all there is in order, at its own pace; live viewers and late ones read
 //! the same files. Nothing is buffered for a reader but one chunk.
 
+mod cursor;
+mod past;
+mod times;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -14,16 +18,24 @@ use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::Event;
 use windlass_core::spec::LoopSpec;
 
-use crate::data::{DataDir, TurnFiles};
+use crate::data::DataDir;
 use crate::driver::DriveError;
 use crate::engine::{Engine, EngineError, is_alive};
 use crate::journal;
 use crate::socket::Listening;
 use crate::store::Store;
-use crate::transcript::TranscriptReader;
+use crate::transcript::{Batch, Place, TranscriptReader};
+
+pub use cursor::{Cursor, CursorError, TurnCursor};
+pub use past::{Page, begin_near_end, end, page_before};
+
+use times::Times;
+
+/// So much output is read at a time for one of many readers; what it holds in memory is a small multiple of this.
+const PIECE: usize = 32 * 1024;
 
 /// One item, as `--json` prints it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FeedItem {
     /// The journal's number; a live item carries the number it follows.
     pub seq: u64,
@@ -32,7 +44,7 @@ pub struct FeedItem {
     pub body: FeedBody,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum FeedBody {
     Journal(Box<Event>),
@@ -68,6 +80,9 @@ pub struct FeedReader {
     tail: Option<Tail>,
     spec: Box<LoopSpec>,
     most_behind: Option<u64>,
+    chunk: Option<usize>,
+    /// Where the reading of the past ends.
+    end: Option<Cursor>,
 }
 
 #[derive(Debug)]
@@ -75,7 +90,7 @@ struct Tail {
     turn: TurnKey,
     transcript: TranscriptReader,
     times: Times,
-    finished: bool,
+    at: TurnCursor,
 }
 
 impl FeedReader {
@@ -98,7 +113,54 @@ impl FeedReader {
             tail: None,
             spec,
             most_behind: None,
+            chunk: None,
+            end: None,
         })
+    }
+
+    /// Goes on where another reader was. Its turn's output is read again up to there, which is the only way to know
+    /// what a session knew.
+    pub async fn resume(engine: &Engine, id: &LoopId, cursor: &Cursor) -> Result<Self, EngineError> {
+        Self::open(engine, id, cursor.seq).await?.in_pieces_of(PIECE).placed(cursor).await
+    }
+
+    async fn placed(mut self, cursor: &Cursor) -> Result<Self, EngineError> {
+        let Some(at) = cursor.turn else { return Ok(self) };
+        let started = self.store.read(&self.id.0, at.started.saturating_sub(1), 1).await?;
+        let event = started.first().map(|stored| journal::decode(&self.id, stored)).transpose()?;
+        let Some(Event::TurnStarted { turn, agent, .. }) = event else { return Ok(self) };
+        let mut tail = self.tail_of(turn, agent, TurnCursor { shown: 0, finished: false, ..at });
+        // Reading can take a while, and others want to be served.
+        let (tail, batch) = tokio::task::spawn_blocking(move || {
+            let batch = tail.catch_up(&at);
+            (tail, batch)
+        })
+        .await
+        .map_err(|panic| DriveError::Lost(panic.to_string()))?;
+        self.tail = Some(tail);
+        let batch = batch.map_err(|source| self.unreadable(turn, source))?;
+        self.show(turn, batch);
+        let finished = at.finished.then(|| self.tail.as_mut().map(|tail| tail.finish()));
+        if let Some(Some(events)) = finished {
+            self.live.clear();
+            self.show(turn, Batch { events, ..Batch::default() });
+        }
+        for _ in 0..at.shown {
+            self.pop_live();
+        }
+        Ok(self)
+    }
+
+    /// Reads smaller pieces of output at a time, for readers of which there may be hundreds.
+    #[must_use]
+    pub fn in_pieces_of(mut self, bytes: usize) -> Self {
+        self.chunk = Some(bytes);
+        self
+    }
+
+    /// Where this reader is: who goes on from there gets just what this one has not given out yet.
+    pub fn cursor(&self) -> Cursor {
+        Cursor { seq: self.shown_seq, turn: self.tail.as_ref().map(|tail| tail.at) }
     }
 
     /// Passes over output that comes faster than it is read, and says how much.
@@ -111,7 +173,9 @@ impl FeedReader {
     /// The next item, or `None` when there is no more for now.
     pub async fn next(&mut self) -> Result<Option<FeedItem>, EngineError> {
         loop {
-            if let Some(mut item) = self.live.pop_front_if(|item| !is_first(&self.journal, item.at)) {
+            if self.live.front().is_some_and(|item| !is_first(&self.journal, item.at))
+                && let Some(mut item) = self.pop_live()
+            {
                 item.seq = self.shown_seq;
                 return Ok(Some(item));
             }
@@ -124,7 +188,8 @@ impl FeedReader {
             }
             let Some((seq, at, event)) = self.journal.pop_front() else { return Ok(None) };
             if let Event::TurnStarted { turn, agent, .. } = &event {
-                self.tail = Some(self.tail_of(*turn, *agent));
+                let at = TurnCursor { started: seq, ..TurnCursor::default() };
+                self.tail = Some(self.tail_of(*turn, *agent, at));
             } else if let Event::TurnEnded { turn, .. } = &event {
                 if self.finish_tail(*turn) {
                     self.journal.push_front((seq, at, event));
@@ -137,21 +202,36 @@ impl FeedReader {
         }
     }
 
-    fn tail_of(&self, turn: TurnKey, agent: usize) -> Tail {
+    fn pop_live(&mut self) -> Option<FeedItem> {
+        let item = self.live.pop_front()?;
+        if let Some(tail) = &mut self.tail {
+            tail.at.shown += 1;
+        }
+        Some(item)
+    }
+
+    fn tail_of(&self, turn: TurnKey, agent: usize, at: TurnCursor) -> Tail {
         let files = self.data.turn(&self.id, turn);
         let profile = &self.spec.agent_of(turn.role, agent).profile;
-        Tail {
-            turn,
-            transcript: TranscriptReader::new(&files, profile, &SessionFacts::default())
-                .at_most_behind(self.most_behind),
-            times: Times::new(&files),
-            finished: false,
-        }
+        let end = self.end.as_ref().and_then(|end| end.turn).filter(|end| end.started == at.started);
+        let transcript = TranscriptReader::new(&files, profile, &SessionFacts::default())
+            .at_most_behind(self.most_behind)
+            .between(at.from, end.map(|end| end.at));
+        let transcript = match self.chunk {
+            Some(bytes) => transcript.in_pieces_of(bytes),
+            None => transcript,
+        };
+        Tail { turn, transcript, times: Times::new(&files), at }
     }
 
     async fn read_journal(&mut self) -> Result<(), EngineError> {
         const PAGE: usize = 256;
-        for stored in self.store.read(&self.id.0, self.read_seq, PAGE).await? {
+        let left = self.end.as_ref().map_or(u64::MAX, |end| end.seq.saturating_sub(self.read_seq));
+        let page = PAGE.min(usize::try_from(left).unwrap_or(PAGE));
+        if page == 0 {
+            return Ok(());
+        }
+        for stored in self.store.read(&self.id.0, self.read_seq, page).await? {
             self.read_seq = stored.seq;
             let event = journal::decode(&self.id, &stored)?;
             // The end of a loop is the end of its feed; what was left behind is told by its status.
@@ -163,15 +243,27 @@ impl FeedReader {
         Ok(())
     }
 
+    fn unreadable(&self, turn: TurnKey, source: std::io::Error) -> DriveError {
+        DriveError::Transcript { path: self.data.turn(&self.id, turn).dir.display().to_string(), source }
+    }
+
     /// Reads one chunk of the turn under way; `false` when there is nothing new.
     fn read_tail(&mut self) -> Result<bool, EngineError> {
-        let Some(tail) = &mut self.tail else { return Ok(false) };
-        let batch = tail.transcript.read().map_err(|source| DriveError::Transcript {
-            path: self.data.turn(&self.id, tail.turn).dir.display().to_string(),
-            source,
-        })?;
-        let at = tail.times.at(tail.transcript.stdout_offset());
+        let Some(tail) = self.tail.as_mut().filter(|tail| !tail.at.finished) else { return Ok(false) };
         let turn = tail.turn;
+        match tail.read() {
+            Ok(batch) => {
+                let progressed = batch.progressed;
+                self.show(turn, batch);
+                Ok(progressed)
+            }
+            Err(source) => Err(self.unreadable(turn, source).into()),
+        }
+    }
+
+    fn show(&mut self, turn: TurnKey, batch: Batch) {
+        let Some(tail) = &mut self.tail else { return };
+        let at = tail.times.at(tail.transcript.place().stdout);
         if batch.skipped > 0 {
             self.push_live(at, FeedBody::Skipped { turn, r#type: "output_skipped", bytes: batch.skipped });
         }
@@ -182,19 +274,14 @@ impl FeedReader {
             let text = windlass_agents::plain_text(&String::from_utf8_lossy(&batch.stderr));
             self.push_live(at, FeedBody::Stderr { turn, r#type: "stderr", text });
         }
-        Ok(batch.progressed)
     }
 
     /// Ends the reading of a turn; `true` when that gave more to show first.
     fn finish_tail(&mut self, turn: TurnKey) -> bool {
-        let Some(tail) = self.tail.as_mut().filter(|tail| tail.turn == turn && !tail.finished) else { return false };
-        tail.finished = true;
-        let at = tail.times.at(tail.transcript.stdout_offset());
-        let events = tail.transcript.finish();
+        let Some(tail) = self.tail.as_mut().filter(|tail| tail.turn == turn && !tail.at.finished) else { return false };
+        let events = tail.finish();
         let any = !events.is_empty();
-        for event in events {
-            self.push_live(at, FeedBody::Live { turn, event });
-        }
+        self.show(turn, Batch { events, ..Batch::default() });
         any
     }
 
@@ -203,46 +290,38 @@ impl FeedReader {
     }
 }
 
+impl Tail {
+    /// The next batch; the one before was given out in full.
+    fn read(&mut self) -> std::io::Result<Batch> {
+        let before = self.transcript.place();
+        let batch = self.transcript.read()?;
+        if batch.progressed {
+            // Where a piece was passed over, what was given out begins behind it.
+            let skipped = batch.skipped;
+            self.at.at = Place { stdout: before.stdout + skipped, ..before };
+            self.at.end = self.transcript.place();
+            self.at.shown = 0;
+        }
+        Ok(batch)
+    }
+
+    /// Reads up to where another reader was, and again the batch it was in.
+    fn catch_up(&mut self, at: &TurnCursor) -> std::io::Result<Batch> {
+        self.transcript.pass_to(at.at)?;
+        self.transcript.read_to(at.end)
+    }
+
+    fn finish(&mut self) -> Vec<AgentEvent> {
+        let place = self.transcript.place();
+        self.at = TurnCursor { at: place, end: place, shown: 0, finished: true, ..self.at };
+        self.transcript.finish()
+    }
+}
+
 /// Whether the next event of the journal happened before what was said at `said_at`, in the middle of a turn. That a
 /// turn has ended comes after all that was said in it.
 fn is_first(journal: &VecDeque<(u64, Timestamp, Event)>, said_at: Timestamp) -> bool {
     journal.front().is_some_and(|(_, at, event)| *at <= said_at && !matches!(event, Event::TurnEnded { .. }))
-}
-
-/// When which part of a transcript was written, from the index beside it.
-#[derive(Debug)]
-struct Times {
-    files: TurnFiles,
-    file: Option<std::fs::File>,
-    read: u64,
-    last: Option<(u64, Timestamp)>,
-}
-
-impl Times {
-    fn new(files: &TurnFiles) -> Self {
-        Self { files: files.clone(), file: None, read: 0, last: None }
-    }
-
-    /// The time of the last record at or before `offset`; offsets only grow.
-    fn at(&mut self, offset: u64) -> Timestamp {
-        use std::os::unix::fs::FileExt;
-        const RECORD: u64 = 16;
-        if self.file.is_none() {
-            self.file = std::fs::File::open(self.files.times()).ok();
-        }
-        let mut record = [0; RECORD as usize];
-        while let Some(file) = &self.file
-            && self.last.is_none_or(|(reached, _)| reached < offset)
-            && file.read_exact_at(&mut record, self.read).is_ok()
-        {
-            self.read += RECORD;
-            let (end, ms) = record.split_at(8);
-            let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-            let ms = i64::try_from(number(ms)).unwrap_or_default();
-            self.last = Timestamp::from_millisecond(ms).ok().map(|at| (number(end), at));
-        }
-        self.last.map_or_else(Timestamp::now, |(_, at)| at)
-    }
 }
 
 /// Waits for news of a loop, whoever drives it.

@@ -1,0 +1,353 @@
+//! What the server asks for, done with the code of the commands.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use tokio::sync::mpsc;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::{Event, Input, LoopState};
+use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
+use windlass_core::spec::WorkspaceKind;
+use windlass_core::stop::Status;
+use windlass_engine::config::{self, Options, Origin, RequestError, RunOptions, Settings};
+use windlass_engine::engine::{Engine, Held};
+use windlass_engine::milestones;
+use windlass_engine::trust::{self, Demands};
+use windlass_engine::view::LoopView;
+use windlass_server::{
+    CleanLoop, Host, Kind, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Opening, Preview, PreviewLine,
+    Problem, RolledBack, SettingView, SettingsChange, SettingsView, StartLoop, StartMilestone,
+};
+
+use crate::args::{CleanArgs, MergeArgs};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::milestone::{self, Standing};
+use crate::run::Prepared;
+use crate::{agent_report, machine_report, review, run, status, work};
+
+/// Loops that somebody opened over the API, on their way to be driven.
+pub type Handed = mpsc::UnboundedSender<Held>;
+
+#[derive(Debug)]
+pub struct Commands {
+    pub context: Context,
+    pub engine: Arc<Engine>,
+    pub handed: Handed,
+    pub driving: Arc<AtomicUsize>,
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let code = if failure.exit == Exit::Usage { Kind::Refused } else { Kind::Failed };
+        Self { hint: failure.hint, causes: failure.causes, ..Problem::new(code, failure.message) }
+    }
+}
+
+fn of_request(error: &RequestError) -> Problem {
+    let code = if matches!(error, RequestError::Write { .. }) { Kind::Failed } else { Kind::Invalid };
+    let causes = std::error::Error::source(error).map(ToString::to_string).into_iter().collect();
+    let field = error.key().map(str::to_owned);
+    Problem { hint: error.hint(), field, causes, ..Problem::new(code, error.to_string()) }
+}
+
+/// A mistake in what was asked for, rather than a loop that does not take it.
+fn invalid(problem: impl Into<Problem>) -> Problem {
+    let problem = problem.into();
+    let code = if problem.code == Kind::Refused { Kind::Invalid } else { problem.code };
+    Problem { code, ..problem }
+}
+
+impl Commands {
+    /// As if the command was typed in that directory.
+    async fn at(&self, project: &str) -> Result<(Context, PathBuf), Problem> {
+        let dir = Path::new(project);
+        if !dir.is_absolute() || !dir.is_dir() {
+            return Err(Problem::new(Kind::Invalid, format!("there is no directory {}", dir.display()))
+                .field("project")
+                .hint("give the absolute path of the project"));
+        }
+        let context = self.context.at(dir);
+        let root = context.project().await.map_err(|failure| invalid(failure).field("project"))?;
+        Ok((context.at(&root), root))
+    }
+
+    fn there(&self, project: Option<&Path>) -> Context {
+        project.map_or_else(|| self.context.clone(), |project| self.context.at(project))
+    }
+
+    async fn prepare(&self, request: StartLoop) -> Result<(Prepared, Settings), Problem> {
+        let (context, root) = self.at(&request.project).await?;
+        let options = Options::from_json(&request.settings).map_err(|error| of_request(&error))?;
+        let settings = context.settings(Some(&root), options).map_err(invalid)?;
+        if request.goal.trim().is_empty() {
+            return Err(Problem::new(Kind::Invalid, "the goal is empty").field("goal").hint("say what is to be done"));
+        }
+        let wanted = RunOptions {
+            goal: request.goal,
+            name: request.name.unwrap_or_default(),
+            agent_command: request.agent_command,
+            reviewer_command: request.reviewer_command,
+            base: request.base,
+            allow_dirty: request.allow_dirty,
+            ..RunOptions::default()
+        };
+        let prepared = run::prepare(&context, root, &settings, wanted).map_err(invalid)?;
+        Ok((prepared, settings))
+    }
+
+    async fn demands(&self, prepared: &Prepared, settings: &Settings) -> Result<Demands, Problem> {
+        let (data, workspaces) = (&self.engine.data, &self.engine.workspaces);
+        let demands = trust::of_loop(data, workspaces, &prepared.project, settings, &prepared.spec).await;
+        Ok(demands.map_err(Failure::from)?)
+    }
+
+    /// Makes a loop and hands it over, if somebody agrees to what the project's own files run.
+    async fn create(&self, prepared: Prepared, settings: &Settings, agreed: bool) -> Result<LoopView, Problem> {
+        let mut demands = self.demands(&prepared, settings).await?;
+        let consent = match demands.granted() {
+            Some(consent) => consent,
+            None if agreed => demands.agree(&self.engine.data).map_err(Failure::from)?,
+            None => {
+                let message = "nobody agreed yet to what this repository's own files would run";
+                let details = Some(Box::new(serde_json::json!(demands.list)));
+                let hint = "read what would run, then start it with `trust`, or run `windlass trust` there";
+                return Err(Problem { details, ..Problem::new(Kind::TrustNeeded, message).hint(hint) });
+            }
+        };
+        let held = self.engine.create(prepared.agreed(consent)).await.map_err(Failure::from)?;
+        self.hand(held).await
+    }
+
+    /// Hands a loop to the driver of this process, if there is anything to drive.
+    async fn hand(&self, held: Held) -> Result<LoopView, Problem> {
+        let view = LoopView::of(&held.state);
+        let drives = matches!(held.state.status, Status::Running | Status::Waiting { .. });
+        if !drives {
+            self.engine.release(held).await?;
+            return Ok(view);
+        }
+        if let Err(mpsc::error::SendError(held)) = self.handed.send(held) {
+            self.engine.release(held).await?;
+            return Err(Problem::new(Kind::Failed, "the server is about to leave").hint("ask again when it is back"));
+        }
+        Ok(view)
+    }
+
+    async fn held<T>(
+        &self,
+        id: &LoopId,
+        work: impl AsyncFnOnce(&mut Held) -> Result<T, Failure>,
+    ) -> Result<T, Problem> {
+        let mut held = self.engine.take(id).await?;
+        let done = work(&mut held).await;
+        self.engine.release(held).await?;
+        Ok(done?)
+    }
+
+    async fn board(&self, project: &Path) -> Result<MilestoneBoard, Problem> {
+        let mut board = MilestoneBoard { milestones: Vec::new(), broken: Vec::new() };
+        for found in milestones::list(project) {
+            match found {
+                Ok(found) => {
+                    let standing = Standing::of(Some(&self.engine), &project.to_string_lossy(), found).await?;
+                    board.milestones.push(standing.json());
+                }
+                Err(error) => board.broken.push(error.to_string()),
+            }
+        }
+        Ok(board)
+    }
+}
+
+#[async_trait]
+impl Host for Commands {
+    async fn start(&self, request: StartLoop) -> Result<LoopView, Problem> {
+        let agreed = request.trust;
+        let (prepared, settings) = self.prepare(request).await?;
+        self.create(prepared, &settings, agreed).await
+    }
+
+    async fn preview(&self, request: StartLoop) -> Result<Preview, Problem> {
+        let (new, settings) = self.prepare(request).await?;
+        let demands = self.demands(&new, &settings).await?;
+        let trust = demands.granted().is_none().then(|| serde_json::json!(demands.list));
+        let name = new.name.clone();
+        let branch = new.branch_template.replace("{name}", &name);
+        let kind = new.spec.workspace.kind;
+        let created = Event::LoopCreated {
+            id: LoopId(String::new()),
+            name: name.clone(),
+            project: new.project.to_string_lossy().into_owned(),
+            spec: Box::new(new.spec),
+        };
+        let state = LoopState::created(self.engine.clock.now(), &created);
+        let mut rows = state.map(|state| status::plan_rows(&state)).unwrap_or_default();
+        let place = match kind {
+            WorkspaceKind::Worktree => vec![("where", "a worktree of its own".to_owned()), ("branch", branch)],
+            WorkspaceKind::Clone => vec![("where", "a clone of its own".to_owned()), ("branch", branch)],
+            WorkspaceKind::InPlace | WorkspaceKind::External => {
+                vec![("where", format!("in your checkout {}", new.project.display()))]
+            }
+        };
+        let after = rows.iter().position(|(label, _)| *label == "limits").unwrap_or(rows.len());
+        rows.splice(after..after, place);
+        let lines = rows.into_iter().map(|(label, text)| PreviewLine { label: label.to_owned(), text }).collect();
+        Ok(Preview { name, lines, notes: new.notes, settings: shown(&settings), trust })
+    }
+
+    async fn open(&self, id: &LoopId, opening: Opening) -> Result<LoopView, Problem> {
+        let (held, _) = match opening {
+            Opening::Again { by, raise } => run::take_again(&self.context, &self.engine, id, by, raise).await?,
+            Opening::Approve => review::take_ruled(&self.engine, id, &Input::Approve).await?,
+            Opening::Reject { reason } => review::take_ruled(&self.engine, id, &Input::Reject { reason }).await?,
+        };
+        self.hand(held).await
+    }
+
+    async fn rollback(&self, id: &LoopId, to: u32) -> Result<RolledBack, Problem> {
+        let (to, restored) = self.held(id, async |held| work::take_back(&self.engine, held, to).await).await?;
+        Ok(RolledBack {
+            to_iteration: to.iteration,
+            commit: to.commit,
+            saved: restored.saved.map(|saved| saved.name),
+            files: restored.changed.iter().map(|file| file.path.to_string()).collect(),
+            notes: restored.notes,
+        })
+    }
+
+    async fn merge(&self, id: &LoopId, request: MergeLoop) -> Result<serde_json::Value, Problem> {
+        self.held(id, async |held| {
+            let state = &held.state;
+            let args = MergeArgs {
+                name: state.name.clone(),
+                squash: request.squash,
+                into: request.into,
+                message: request.message,
+                json: true,
+            };
+            let branch = state.workspace.as_ref().and_then(|known| known.branch.clone()).unwrap_or_default();
+            let outcome = work::bring_home(&self.engine, state, &args).await?;
+            Ok(work::outcome_json(&outcome, &args.name, &branch))
+        })
+        .await
+    }
+
+    async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<serde_json::Value, Problem> {
+        let listed = self.engine.store.get(&id.0).await?.ok_or_else(|| Problem::no_loop(&id.0))?;
+        let args = CleanArgs {
+            name: Some(listed.entry.name.clone()),
+            dry_run: request.dry_run,
+            branches: request.branch,
+            all: false,
+            json: true,
+        };
+        let row = work::clean_one(&self.engine, &listed, &args, 0).await?;
+        Ok(work::cleaned_json(&row.into_iter().collect::<Vec<_>>(), &[], &args))
+    }
+
+    async fn milestones(&self, project: &Path) -> Result<MilestoneBoard, Problem> {
+        let (_, root) = self.at(&project.to_string_lossy()).await?;
+        self.board(&root).await
+    }
+
+    async fn add_milestone(&self, request: NewMilestone) -> Result<MilestoneBoard, Problem> {
+        let (_, root) = self.at(&request.project).await?;
+        let features = request.features.iter().map(|text| Feature::read(text)).collect::<Result<_, _>>();
+        let features = features.map_err(|error| {
+            Problem::new(Kind::Invalid, error.what.to_string()).field("features").hint(error.hint.to_string())
+        })?;
+        let criteria = request.criteria.into_iter().map(|text| Criterion { text, done: false }).collect();
+        let milestone = Milestone {
+            id: request.id,
+            title: request.title,
+            goal: request.goal,
+            features,
+            acceptance_criteria: criteria,
+            constraints: request.constraints,
+            front_matter: FrontMatter {
+                requires_human_review: request.human_review.then_some(true),
+                order: request.order,
+                ..FrontMatter::default()
+            },
+        };
+        milestones::add(&root, &milestone).map_err(|error| invalid(Failure::from(error)))?;
+        self.board(&root).await
+    }
+
+    async fn order_milestones(&self, request: MilestoneOrder) -> Result<MilestoneBoard, Problem> {
+        let (_, root) = self.at(&request.project).await?;
+        milestones::reorder(&root, &request.ids).map_err(|error| invalid(Failure::from(error)))?;
+        self.board(&root).await
+    }
+
+    async fn start_milestone(&self, id: &str, request: StartMilestone) -> Result<LoopView, Problem> {
+        let (context, root) = self.at(&request.project).await?;
+        let found = milestones::load(&root, id).map_err(Failure::from)?;
+        let name = milestones::loop_name(id);
+        if self.engine.store.find(&root.to_string_lossy(), &name).await?.is_some() {
+            return Err(Problem::new(Kind::Refused, format!("the milestone '{id}' was started already"))
+                .hint("resume its loop, or restart it to take an edited file into account"));
+        }
+        let options = Options::from_json(&request.settings).map_err(|error| of_request(&error))?;
+        let options = milestone::of_milestone(&found.milestone, options);
+        let settings = context.settings(Some(&root), options).map_err(invalid)?;
+        let prepared = milestone::prepare(&context, &root, &settings, found, (None, None)).await?;
+        self.create(prepared, &settings, request.trust).await
+    }
+
+    async fn agents(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem> {
+        let reports = agent_report::look(&self.there(project), None).await?;
+        Ok(serde_json::json!(reports))
+    }
+
+    async fn doctor(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem> {
+        Ok(machine_report::doctor_json(&self.there(project)).await)
+    }
+
+    async fn settings(&self, project: Option<&Path>) -> Result<SettingsView, Problem> {
+        let project = match project {
+            Some(project) => Some(self.at(&project.to_string_lossy()).await?.1),
+            None => None,
+        };
+        let settings = self.context.settings(project.as_deref(), Options::default()).map_err(invalid)?;
+        Ok(SettingsView {
+            settings: shown(&settings),
+            warnings: settings.warnings.clone(),
+            user_file: self.context.paths.user_config.display().to_string(),
+            project_file: project.map(|root| root.join(config::PROJECT_FILE).display().to_string()),
+        })
+    }
+
+    async fn change_settings(&self, project: Option<&Path>, change: SettingsChange) -> Result<SettingsView, Problem> {
+        let file = match project {
+            Some(project) => self.at(&project.to_string_lossy()).await?.1.join(config::PROJECT_FILE),
+            None => self.context.paths.user_config.clone(),
+        };
+        config::edit(&file, &change).map_err(|error| of_request(&error))?;
+        self.settings(project).await
+    }
+
+    fn driving(&self) -> usize {
+        self.driving.load(Ordering::Relaxed)
+    }
+}
+
+fn shown(settings: &Settings) -> Vec<SettingView> {
+    let rows = settings.show().into_iter();
+    rows.map(|row| {
+        let (layer, origin) = match &row.origin {
+            Origin::Default => ("default", row.origin.to_string()),
+            Origin::UserFile { .. } => ("user", row.origin.to_string()),
+            Origin::ProjectFile { .. } => ("project", row.origin.to_string()),
+            Origin::Env { .. } => ("environment", row.origin.to_string()),
+            // Nothing was typed here: what wins over the files came with the request.
+            Origin::Flag { .. } => ("request", "request".to_owned()),
+        };
+        SettingView { key: row.key, value: row.value, unset: row.unset.to_owned(), layer: layer.to_owned(), origin }
+    })
+    .collect()
+}

@@ -1,0 +1,113 @@
+//! Where the server is: its socket, its token, and the file by which other commands find it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use windlass_engine::engine::Engine;
+use windlass_server::{Facts, ListenError, ListenOptions, Listener, Secret, Tls, server_file};
+use windlass_supervise::ProcessIdentity;
+
+use super::host::Commands;
+use crate::args::ServeArgs;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::run::print;
+
+/// A server that runs, as its file tells.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Running {
+    pub url: String,
+    pub process: ProcessIdentity,
+}
+
+impl Running {
+    /// The server of this data directory, if one lives.
+    pub fn find(data: &Path) -> Option<Self> {
+        let text = std::fs::read_to_string(server_file(data)).ok()?;
+        let running: Self = serde_json::from_str(&text).ok()?;
+        running.process.is_alive().then_some(running)
+    }
+}
+
+/// A server that was started here.
+#[derive(Debug)]
+pub struct Served {
+    task: tokio::task::JoinHandle<()>,
+    file: PathBuf,
+}
+
+impl Served {
+    /// Returns when the last request is answered.
+    pub async fn left(self) {
+        let _ = self.task.await;
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+impl From<ListenError> for Failure {
+    fn from(error: ListenError) -> Self {
+        Failure::of(Exit::Usage, &error, Some(error.hint()))
+    }
+}
+
+/// Opens the server beside the drivers, and says where it is.
+pub async fn open(
+    context: &Context,
+    args: &ServeArgs,
+    engine: &Arc<Engine>,
+    commands: Commands,
+    project: Option<PathBuf>,
+    changes: watch::Receiver<u64>,
+    shutdown: watch::Receiver<bool>,
+) -> Result<Served, Failure> {
+    let data = &context.paths.data;
+    if let Some(other) = Running::find(data) {
+        return Err(Failure::usage(
+            format!("process {} serves {} already, at {}", other.process.pid, data.display(), other.url),
+            "use that one, or end it first",
+        ));
+    }
+    more_files();
+    let (secret, _) = Secret::of(data)?;
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(certificate, key)| Tls { certificate, key });
+    let options = ListenOptions {
+        listen: args.listen.clone(),
+        port: args.port,
+        tls,
+        insecure: args.insecure_no_tls,
+        allow_hosts: args.allow_host.clone(),
+    };
+    let listener = Listener::bind(options).await?;
+    let url = listener.url();
+    if !listener.address().ip().is_loopback() && args.insecure_no_tls {
+        eprintln!("warning: {url} can be reached from elsewhere without TLS: who can read along has the token");
+    }
+    let process = ProcessIdentity::current().ok_or(windlass_engine::engine::EngineError::Identity)?;
+    let file = server_file(data);
+    let running = Running { url: url.clone(), process };
+    windlass_server::write_private(&file, &serde_json::to_string(&running).unwrap_or_default())?;
+    print(&format!("listening on {url}\n  open     {url}/?token={}\n", secret.text()));
+    let facts = Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        address: url,
+        project,
+        sandbox: serde_json::Value::Null,
+        started_at: engine.clock.now(),
+    };
+    let serving = listener.serve(Arc::clone(engine), Arc::new(commands), secret, facts, changes, shutdown);
+    Ok(Served { task: tokio::spawn(serving), file })
+}
+
+/// Each who watches takes a socket and some files; the usual limit of 1024 is soon reached.
+fn more_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    const WANTED: u64 = 16_384;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < WANTED) {
+        limit.current = Some(limit.maximum.map_or(WANTED, |most| most.min(WANTED)));
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}

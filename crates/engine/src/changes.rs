@@ -1,0 +1,66 @@
+//! Tells when any process has written to the database, by watching its files.
+//!
+//! Invariant: what is committed after [`watch`] returned is told of. That something was told does not mean that there
+//! is anything new.
+
+use std::io;
+use std::path::Path;
+
+use tokio::sync::watch;
+
+use crate::data::private_dir;
+
+/// A number that changes after each write, as long as somebody looks at it.
+pub fn watch(data_root: &Path) -> io::Result<watch::Receiver<u64>> {
+    private_dir(data_root)?;
+    let (tell, told) = watch::channel(0);
+    start(data_root, tell)?;
+    Ok(told)
+}
+
+#[cfg(target_os = "linux")]
+fn start(data_root: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
+    use rustix::fs::inotify;
+    let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+    let watcher = inotify::init(flags)?;
+    // Every commit is a write to the log beside the database, which is in this directory.
+    inotify::add_watch(&watcher, data_root, inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE)?;
+    // It is read as a pipe is; what it says in detail does not matter.
+    let mut watcher = tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(watcher)?;
+    tokio::spawn(async move {
+        let mut buffer = [0; 4096];
+        loop {
+            tokio::select! {
+                () = tell.closed() => return,
+                read = tokio::io::AsyncReadExt::read(&mut watcher, &mut buffer) => match read {
+                    Ok(0) | Err(_) => return,
+                    Ok(_) => tell.send_modify(|count| *count = count.wrapping_add(1)),
+                },
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Where the system does not tell of files, they are looked at.
+#[cfg(not(target_os = "linux"))]
+fn start(data_root: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
+    let log = data_root.join("windlass.db-wal");
+    tokio::spawn(async move {
+        let look = || std::fs::metadata(&log).and_then(|meta| Ok((meta.len(), meta.modified()?))).ok();
+        let mut seen = look();
+        loop {
+            tokio::select! {
+                () = tell.closed() => return,
+                () = tokio::time::sleep(std::time::Duration::from_millis(200)) => {
+                    let now = look();
+                    if now != seen {
+                        seen = now;
+                        tell.send_modify(|count| *count = count.wrapping_add(1));
+                    }
+                }
+            }
+        }
+    });
+    Ok(())
+}

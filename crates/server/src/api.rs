@@ -1,0 +1,392 @@
+//! The routes, each once: the router and the OpenAPI document are both made from this table.
+
+use axum::Json;
+use axum::Router;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post, put};
+use serde::de::DeserializeOwned;
+use windlass_engine::feed::FeedItem;
+use windlass_engine::store::ListFilter;
+use windlass_engine::view::{LoopView, UsageView};
+
+use crate::app::App;
+use crate::openapi::{Document, Route};
+use crate::problem::{Kind, Problem};
+use crate::requests::{
+    CleanLoop, DiffQuery, DiffView, FeedPage, FeedQuery, FindingsView, Health, ListQuery, LoopList, LoopSummary,
+    MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, OpenLoop, PageQuery, PauseLoop, PlanView, Preview,
+    ProjectQuery, ProjectView, RawQuery, RollbackLoop, RolledBack, RuleLoop, ServerView, SettingsChange, SettingsView,
+    StartLoop, StartMilestone, SteerLoop,
+};
+use crate::timeline::Timeline;
+use crate::turns::TurnView;
+use crate::{board, diff, guard, loops, pages, sse, timeline, turns};
+
+/// The largest body of a request.
+const LARGEST_BODY: usize = 1024 * 1024;
+
+/// A JSON body whose mistakes are told as every other problem is. No body at all stands for an empty object.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let empty = request.headers().get(header::CONTENT_LENGTH).is_none_or(|length| length == "0")
+            && !request.headers().contains_key(header::TRANSFER_ENCODING);
+        if empty && let Ok(value) = serde_json::from_str("{}") {
+            return Ok(Self(value));
+        }
+        match Json::<T>::from_request(request, state).await {
+            Ok(Json(value)) => Ok(Self(value)),
+            Err(rejection) => Err(misread(&rejection)),
+        }
+    }
+}
+
+fn misread(rejection: &JsonRejection) -> Problem {
+    let code = match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
+        _ => Kind::Invalid,
+    };
+    Problem::new(code, rejection.body_text()).hint("send JSON as /api/openapi.json describes it, as application/json")
+}
+
+struct Table {
+    router: Router<App>,
+    document: Document,
+}
+
+impl Table {
+    fn add(mut self, route: Route, handler: MethodRouter<App>) -> Self {
+        self.router = self.router.route(route.path, handler);
+        self.document.add(route);
+        self
+    }
+}
+
+fn table() -> Table {
+    let table = Table { router: Router::new(), document: Document::new() };
+    of_loops(of_this_machine(table))
+}
+
+fn of_this_machine(table: Table) -> Table {
+    table
+        .add(Route::get("/api/health", "Whether the server answers; needs no token").answers::<Health>(), get(health))
+        .add(Route::get("/api/server", "What runs here").answers::<ServerView>(), get(server))
+        .add(
+            Route::get("/api/projects", "Projects that have loops").answers::<Vec<ProjectView>>(),
+            get(loops::projects),
+        )
+        .add(
+            Route::get(
+                "/api/events",
+                "The Loops page, live: a loop whenever it changes; `after=now` leaves out what is",
+            )
+            .query::<FeedQuery>()
+            .streams::<LoopSummary>(),
+            get(board::events),
+        )
+        .add(
+            Route::get("/api/agents", "Which agents are installed, as `agents --json`")
+                .query::<ProjectQuery>()
+                .answers::<serde_json::Value>(),
+            get(agents),
+        )
+        .add(
+            Route::get("/api/doctor", "What a loop needs on this machine, as `doctor --json`")
+                .query::<ProjectQuery>()
+                .answers::<serde_json::Value>(),
+            get(doctor),
+        )
+        .add(
+            Route::get("/api/settings", "Every setting with where it comes from")
+                .query::<ProjectQuery>()
+                .answers::<SettingsView>(),
+            get(settings),
+        )
+        .add(
+            Route::get("/api/settings/schema", "The JSON Schema of a settings file").answers::<serde_json::Value>(),
+            get(settings_schema),
+        )
+        .add(
+            Route::put("/api/settings/{layer}", "Change the settings of the user or of a project; comments stay")
+                .query::<ProjectQuery>()
+                .takes::<SettingsChange>()
+                .answers::<SettingsView>(),
+            put(change_settings),
+        )
+        .add(
+            Route::get("/api/milestones", "A project's milestones in their order")
+                .query::<ProjectQuery>()
+                .answers::<MilestoneBoard>(),
+            get(milestones).post(add_milestone),
+        )
+        .document_only(Route::post("/api/milestones", "Make one").takes::<NewMilestone>().answers::<MilestoneBoard>())
+        .add(
+            Route::put("/api/milestones/order", "Put them in order")
+                .takes::<MilestoneOrder>()
+                .answers::<MilestoneBoard>(),
+            put(order_milestones),
+        )
+        .add(
+            Route::post("/api/milestones/{id}/start", "Start one").takes::<StartMilestone>().answers::<LoopView>(),
+            post(start_milestone),
+        )
+        .add(Route::get("/api/openapi.json", "This document").answers::<serde_json::Value>(), get(openapi))
+}
+
+fn of_loops(table: Table) -> Table {
+    table
+        .add(
+            Route::get("/api/loops", "Loops, newest first").query::<ListQuery>().answers::<LoopList>(),
+            get(loops::list).post(loops::start),
+        )
+        .document_only(Route::post("/api/loops", "Start a loop").takes::<StartLoop>().creates::<LoopView>())
+        .add(
+            Route::post("/api/loops/preview", "What a loop would be; makes nothing")
+                .takes::<StartLoop>()
+                .answers::<Preview>(),
+            post(loops::preview),
+        )
+        .add(Route::get("/api/loops/{id}", "A loop, as `status --json`").answers::<LoopView>(), get(loops::show))
+        .add(
+            Route::get("/api/loops/{id}/events", "The loop's feed, live and resumable")
+                .query::<FeedQuery>()
+                .streams::<FeedItem>(),
+            get(sse::events),
+        )
+        .add(
+            Route::get("/api/loops/{id}/feed", "The feed read backwards, page by page")
+                .query::<PageQuery>()
+                .answers::<FeedPage>(),
+            get(sse::page),
+        )
+        .add(
+            Route::get("/api/loops/{id}/iterations", "How it went: iterations, turns, verdicts, waits")
+                .answers::<Timeline>(),
+            get(timeline::timeline),
+        )
+        .add(
+            Route::get("/api/loops/{id}/diff", "What it changed").query::<DiffQuery>().answers::<DiffView>(),
+            get(diff::diff),
+        )
+        .add(
+            Route::get("/api/loops/{id}/findings", "What its reviewer found").answers::<FindingsView>(),
+            get(loops::findings),
+        )
+        .add(Route::get("/api/loops/{id}/plan", "Its plan and sections").answers::<PlanView>(), get(loops::plan))
+        .add(
+            Route::get("/api/loops/{id}/usage", "Tokens and cost by role and model").answers::<UsageView>(),
+            get(loops::usage),
+        )
+        .add(Route::get("/api/loops/{id}/turns", "Its turns").answers::<Vec<TurnView>>(), get(turns::list))
+        .add(
+            Route::get("/api/loops/{id}/turns/{turn}/prompt", "A prompt exactly as it was sent").text(),
+            get(turns::prompt),
+        )
+        .add(
+            Route::get("/api/loops/{id}/turns/{turn}/stdout", "A turn's output, byte for byte")
+                .query::<RawQuery>()
+                .bytes(),
+            get(turns::stdout),
+        )
+        .add(
+            Route::get("/api/loops/{id}/turns/{turn}/stderr", "The same of standard error").query::<RawQuery>().bytes(),
+            get(turns::stderr),
+        )
+        .add(Route::post("/api/loops/{id}/stop", "Stop it now").answers::<LoopView>(), post(loops::stop))
+        .add(
+            Route::post("/api/loops/{id}/pause", "Pause it").takes::<PauseLoop>().answers::<LoopView>(),
+            post(loops::pause),
+        )
+        .add(
+            Route::post("/api/loops/{id}/resume", "Go on, with limits raised")
+                .takes::<OpenLoop>()
+                .answers::<LoopView>(),
+            post(loops::resume),
+        )
+        .add(
+            Route::post("/api/loops/{id}/restart", "Go on with a fresh agent session")
+                .takes::<OpenLoop>()
+                .answers::<LoopView>(),
+            post(loops::restart),
+        )
+        .add(
+            Route::post("/api/loops/{id}/steer", "Give it a message for its next turn")
+                .takes::<SteerLoop>()
+                .answers::<LoopView>(),
+            post(loops::steer),
+        )
+        .add(
+            Route::post("/api/loops/{id}/approve", "Agree to its work").takes::<RuleLoop>().answers::<LoopView>(),
+            post(loops::approve),
+        )
+        .add(
+            Route::post("/api/loops/{id}/reject", "Send it back, with a reason")
+                .takes::<RuleLoop>()
+                .answers::<LoopView>(),
+            post(loops::reject),
+        )
+        .add(
+            Route::post("/api/loops/{id}/rollback", "Go back to an iteration")
+                .takes::<RollbackLoop>()
+                .answers::<RolledBack>(),
+            post(loops::rollback),
+        )
+        .add(
+            Route::post("/api/loops/{id}/merge", "Merge its branch, as `merge --json`")
+                .takes::<MergeLoop>()
+                .answers::<serde_json::Value>(),
+            post(loops::merge),
+        )
+        .add(
+            Route::post("/api/loops/{id}/clean", "Remove its workspace, as `clean --json`")
+                .takes::<CleanLoop>()
+                .answers::<serde_json::Value>(),
+            post(loops::clean),
+        )
+}
+
+impl Table {
+    /// The other method of a path that has its handler already.
+    fn document_only(mut self, route: Route) -> Self {
+        self.document.add(route);
+        self
+    }
+}
+
+pub(crate) fn document() -> serde_json::Value {
+    table().document.json()
+}
+
+pub(crate) fn router(app: App) -> Router {
+    table()
+        .router
+        .route("/", get(pages::first))
+        .fallback(fallback)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(app)
+}
+
+async fn wrong_method() -> Response {
+    let problem = Problem::new(Kind::Invalid, "the route does not take this method");
+    (StatusCode::METHOD_NOT_ALLOWED, problem.into_response().into_body()).into_response()
+}
+
+async fn fallback(request: Request) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Problem::new(Kind::NotFound, "there is no such route").into_response();
+    }
+    pages::other(request.uri().clone()).await
+}
+
+async fn health(State(app): State<App>) -> Json<Health> {
+    Json(Health { status: "ok".to_owned(), version: app.facts.version.clone() })
+}
+
+async fn server(State(app): State<App>) -> Result<Json<ServerView>, Problem> {
+    let all = app.engine.store.list(ListFilter::default()).await?;
+    Ok(Json(ServerView {
+        version: app.facts.version.clone(),
+        data_dir: app.engine.data.root().display().to_string(),
+        address: app.facts.address.clone(),
+        started_at: app.facts.started_at,
+        project: app.facts.project.as_ref().map(|path| path.display().to_string()),
+        loops: all.len(),
+        open: all.iter().filter(|listed| listed.entry.open).count(),
+        driving: app.host.driving(),
+        subscribers: app.subscribers(),
+        sandbox: app.facts.sandbox.clone(),
+        dashboard: pages::has_dashboard(),
+    }))
+}
+
+async fn openapi() -> Response {
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    (headers, document().to_string()).into_response()
+}
+
+/// The project that is named: a directory that is there, as an absolute path.
+fn project(query: &ProjectQuery) -> Result<Option<std::path::PathBuf>, Problem> {
+    let Some(said) = query.project.as_ref().filter(|said| !said.is_empty()) else { return Ok(None) };
+    let path = std::path::PathBuf::from(said);
+    if path.is_absolute() && path.is_dir() {
+        return Ok(Some(path));
+    }
+    Err(Problem::new(Kind::Invalid, "the project is no directory of this machine")
+        .field("project")
+        .hint("give its absolute path"))
+}
+
+fn needed(query: &ProjectQuery) -> Result<std::path::PathBuf, Problem> {
+    project(query)?.ok_or_else(|| {
+        Problem::new(Kind::Invalid, "the project is missing").field("project").hint("add ?project=/path/of/it")
+    })
+}
+
+async fn agents(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<serde_json::Value>, Problem> {
+    Ok(Json(app.host.agents(project(&query)?.as_deref()).await?))
+}
+
+async fn doctor(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<serde_json::Value>, Problem> {
+    Ok(Json(app.host.doctor(project(&query)?.as_deref()).await?))
+}
+
+async fn settings(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<SettingsView>, Problem> {
+    Ok(Json(app.host.settings(project(&query)?.as_deref()).await?))
+}
+
+async fn settings_schema() -> Response {
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/schema+json"))];
+    (headers, windlass_engine::config::schema()).into_response()
+}
+
+async fn change_settings(
+    State(app): State<App>,
+    Path(layer): Path<String>,
+    Query(query): Query<ProjectQuery>,
+    Body(change): Body<SettingsChange>,
+) -> Result<Json<SettingsView>, Problem> {
+    let project = match layer.as_str() {
+        "user" => None,
+        "project" => Some(needed(&query)?),
+        _ => return Err(Problem::new(Kind::NotFound, "settings are those of `user` or of `project`")),
+    };
+    Ok(Json(app.host.change_settings(project.as_deref(), change).await?))
+}
+
+async fn milestones(
+    State(app): State<App>,
+    Query(query): Query<ProjectQuery>,
+) -> Result<Json<MilestoneBoard>, Problem> {
+    Ok(Json(app.host.milestones(&needed(&query)?).await?))
+}
+
+async fn add_milestone(
+    State(app): State<App>,
+    Body(request): Body<NewMilestone>,
+) -> Result<Json<MilestoneBoard>, Problem> {
+    Ok(Json(app.host.add_milestone(request).await?))
+}
+
+async fn order_milestones(
+    State(app): State<App>,
+    Body(request): Body<MilestoneOrder>,
+) -> Result<Json<MilestoneBoard>, Problem> {
+    Ok(Json(app.host.order_milestones(request).await?))
+}
+
+async fn start_milestone(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Body(request): Body<StartMilestone>,
+) -> Result<(StatusCode, Json<LoopView>), Problem> {
+    Ok((StatusCode::CREATED, Json(app.host.start_milestone(&id, request).await?)))
+}

@@ -1,0 +1,207 @@
+//! All loops at a glance, kept up to date: whenever one has changed it is sent again.
+//!
+//! Invariant: a subscriber gets the latest of every loop that changed since its last id; what changes often meanwhile
+//! is sent once. Nothing is queued for a subscriber: the board remembers which change was a loop's last, and that is all.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use tokio::sync::watch;
+use windlass_engine::engine::Engine;
+use windlass_engine::store::{ListFilter, Listed};
+
+use crate::app::{App, Subscribed};
+use crate::loops::summary;
+use crate::problem::Problem;
+use crate::requests::FeedQuery;
+use crate::sse::{HEARTBEAT, stream};
+
+/// The catalogue is looked at so often at most.
+const CALM: Duration = Duration::from_millis(100);
+/// How lively a loop is, is looked at so often where somebody wants to see it.
+const PULSE: Duration = Duration::from_secs(5);
+
+/// What was last seen of a loop, as far as it matters to tell that it changed.
+#[derive(Debug, Clone, PartialEq)]
+struct Seen {
+    head: u64,
+    driver: Option<String>,
+    word: String,
+    output: u64,
+}
+
+#[derive(Debug, Default)]
+struct Marks {
+    /// The number of the last change, and of each loop's.
+    last: u64,
+    loops: HashMap<String, (u64, Seen)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Board {
+    /// Tells ids of this server from those of an earlier one.
+    boot: String,
+    marks: Arc<Mutex<Marks>>,
+    news: watch::Receiver<u64>,
+}
+
+impl Board {
+    pub(crate) fn new(engine: Arc<Engine>, changes: watch::Receiver<u64>, shutdown: watch::Receiver<bool>) -> Self {
+        let marks = Arc::new(Mutex::new(Marks::default()));
+        let (tell, news) = watch::channel(0);
+        let boot = format!("{:x}", engine.clock.now().as_millisecond());
+        tokio::spawn(keep(engine, Arc::clone(&marks), tell, changes, shutdown));
+        Self { boot, marks, news }
+    }
+
+    /// The loops that changed after this, in the order of their changes.
+    fn changed_since(&self, after: u64) -> Vec<(u64, String)> {
+        let marks = self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut changed: Vec<_> =
+            marks.loops.iter().filter(|(_, (at, _))| *at > after).map(|(id, (at, _))| (*at, id.clone())).collect();
+        changed.sort_unstable();
+        changed
+    }
+
+    fn last(&self) -> u64 {
+        self.marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner).last
+    }
+
+    fn place(&self, said: Option<&str>) -> Option<u64> {
+        let (boot, number) = said?.split_once('-')?;
+        (boot == self.boot).then(|| number.parse().ok())?
+    }
+}
+
+async fn keep(
+    engine: Arc<Engine>,
+    marks: Arc<Mutex<Marks>>,
+    tell: watch::Sender<u64>,
+    mut changes: watch::Receiver<u64>,
+    mut shutdown: watch::Receiver<bool>,
+) {
+    loop {
+        changes.mark_unchanged();
+        let looked = engine.store.list(ListFilter::default()).await;
+        match looked {
+            Ok(listed) => {
+                if let Some(last) = note(&engine, &marks, &listed) {
+                    tell.send_replace(last);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the catalogue cannot be read"),
+        }
+        // Nobody looks: then nobody needs to know how lively a loop is.
+        let watched = tell.receiver_count() > 1;
+        pause(CALM, &mut shutdown).await;
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(PULSE), if watched => {}
+            _ = shutdown.wait_for(|leave| *leave) => return,
+        }
+    }
+}
+
+async fn pause(time: Duration, shutdown: &mut watch::Receiver<bool>) {
+    tokio::select! {
+        () = tokio::time::sleep(time) => {}
+        _ = shutdown.wait_for(|leave| *leave) => {}
+    }
+}
+
+/// Notes what changed; the new last number if anything did.
+fn note(engine: &Engine, marks: &Mutex<Marks>, listed: &[Listed]) -> Option<u64> {
+    let seen: Vec<(String, Seen)> = listed.iter().map(|one| (one.entry.id.clone(), seen(engine, one))).collect();
+    let mut marks = marks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let before = marks.last;
+    for (id, seen) in seen {
+        if marks.loops.get(&id).is_none_or(|(_, known)| *known != seen) {
+            marks.last += 1;
+            let at = marks.last;
+            marks.loops.insert(id, (at, seen));
+        }
+    }
+    (marks.last > before).then_some(marks.last)
+}
+
+fn seen(engine: &Engine, listed: &Listed) -> Seen {
+    let running = listed.entry.status == "running";
+    Seen {
+        head: listed.head,
+        driver: listed.holder.as_ref().map(|holder| holder.token.clone()),
+        word: windlass_engine::engine::status_word(listed).to_owned(),
+        output: if running { windlass_engine::activity::written(&engine.data, &listed.entry.id) } else { 0 },
+    }
+}
+
+pub(crate) async fn events(
+    State(app): State<App>,
+    Query(query): Query<FeedQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let said = headers.get("last-event-id").and_then(|value| value.to_str().ok()).or(query.after.as_deref());
+    // `after=now`: the list was just fetched, only what changes from here on is wanted.
+    let after = match said {
+        Some("now") => app.board.last(),
+        said => app.board.place(said).unwrap_or(0),
+    };
+    let watching = Watching {
+        news: app.board.news.clone(),
+        shutdown: app.shutdown.clone(),
+        after,
+        first: true,
+        _counted: app.subscribed(),
+        app,
+    };
+    Ok(stream(futures_util::stream::unfold(watching, |mut watching| async move {
+        let part = watching.next().await?;
+        Some((Ok::<Bytes, std::convert::Infallible>(part.into()), watching))
+    })))
+}
+
+struct Watching {
+    app: App,
+    news: watch::Receiver<u64>,
+    shutdown: watch::Receiver<bool>,
+    after: u64,
+    first: bool,
+    _counted: Subscribed,
+}
+
+impl Watching {
+    async fn next(&mut self) -> Option<String> {
+        /// So many loops in one part.
+        const AT_ONCE: usize = 20;
+        if std::mem::take(&mut self.first) {
+            return Some("retry: 1000\n\n".to_owned());
+        }
+        loop {
+            if *self.shutdown.borrow() {
+                return None;
+            }
+            self.news.mark_unchanged();
+            let mut text = String::new();
+            for (at, id) in self.app.board.changed_since(self.after).into_iter().take(AT_ONCE) {
+                self.after = at;
+                let Ok(listed) = self.app.find(&id).await else { continue };
+                let Ok(summary) = summary(&self.app.engine, &listed) else { continue };
+                let json = serde_json::to_string(&summary).unwrap_or_default();
+                let _ = write!(text, "id: {}-{at}\ndata: {json}\n\n", self.app.board.boot);
+            }
+            if !text.is_empty() {
+                return Some(text);
+            }
+            tokio::select! {
+                woken = self.news.changed() => if woken.is_err() { return None },
+                () = tokio::time::sleep(HEARTBEAT) => return Some(":\n\n".to_owned()),
+                _ = self.shutdown.wait_for(|leave| *leave) => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the server leaves to whoever runs it: everything that makes, opens or changes something.
+//!
+//! The command line implements this with the code of its own commands, so that a click and a command do the same.
+
+use std::fmt;
+use std::path::Path;
+
+use async_trait::async_trait;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::{Opener, Raise};
+use windlass_engine::view::LoopView;
+
+use crate::problem::Problem;
+use crate::requests::{
+    CleanLoop, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Preview, RolledBack, SettingsChange,
+    SettingsView, StartLoop, StartMilestone,
+};
+
+/// How a loop is to be opened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Opening {
+    Again { by: Opener, raise: Raise },
+    Approve,
+    Reject { reason: String },
+}
+
+#[async_trait]
+pub trait Host: fmt::Debug + Send + Sync {
+    /// Makes a loop and drives it in this process.
+    async fn start(&self, request: StartLoop) -> Result<LoopView, Problem>;
+
+    /// What `start` would do; makes nothing.
+    async fn preview(&self, request: StartLoop) -> Result<Preview, Problem>;
+
+    /// Opens a loop that nobody drives, and drives it where that means work.
+    async fn open(&self, id: &LoopId, opening: Opening) -> Result<LoopView, Problem>;
+
+    async fn rollback(&self, id: &LoopId, to: u32) -> Result<RolledBack, Problem>;
+
+    /// As `merge --json`.
+    async fn merge(&self, id: &LoopId, request: MergeLoop) -> Result<serde_json::Value, Problem>;
+
+    /// As `clean --json`.
+    async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<serde_json::Value, Problem>;
+
+    async fn milestones(&self, project: &Path) -> Result<MilestoneBoard, Problem>;
+
+    async fn add_milestone(&self, request: NewMilestone) -> Result<MilestoneBoard, Problem>;
+
+    async fn order_milestones(&self, request: MilestoneOrder) -> Result<MilestoneBoard, Problem>;
+
+    async fn start_milestone(&self, id: &str, request: StartMilestone) -> Result<LoopView, Problem>;
+
+    /// As `agents --json`.
+    async fn agents(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem>;
+
+    /// As `doctor --json`.
+    async fn doctor(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem>;
+
+    async fn settings(&self, project: Option<&Path>) -> Result<SettingsView, Problem>;
+
+    /// Edits a settings file, comments kept: the user's, or that of a project.
+    async fn change_settings(&self, project: Option<&Path>, change: SettingsChange) -> Result<SettingsView, Problem>;
+
+    /// How many loops this process drives.
+    fn driving(&self) -> usize;
+}

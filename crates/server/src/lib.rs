@@ -1,0 +1,32 @@
+//! The API over HTTP, the feed as server-sent events, and the dashboard.
+//!
+//! The server shows loops, whoever drives them, and hands on what people ask for. It decides nothing: what a command
+//! does is told by the [`Host`], which is the command line's own code. Everything in a response that came from an
+//! agent is data: JSON, plain text or bytes, never a page.
+
+mod api;
+mod app;
+mod board;
+mod diff;
+mod guard;
+mod host;
+mod listen;
+mod loops;
+mod openapi;
+mod pages;
+mod problem;
+mod rate;
+mod requests;
+mod secret;
+mod sse;
+mod timeline;
+mod turns;
+mod wakes;
+
+pub use app::Facts;
+pub use host::{Host, Opening};
+pub use listen::{ListenError, ListenOptions, Listener, Tls};
+pub use openapi::document as openapi;
+pub use problem::{Kind, Problem};
+pub use requests::*;
+pub use secret::{Secret, server_file, write as write_private};

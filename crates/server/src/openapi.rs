@@ -1,0 +1,195 @@
+//! The OpenAPI document, made from the routes and the types that they take and answer.
+//!
+//! OpenAPI 3.1 takes JSON Schema as it is, which is what `schemars` makes of the types; they carry it already for the
+//! tools that agents call.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::problem::ErrorBody;
+
+type Described = fn(&mut SchemaGenerator) -> Value;
+
+/// One method of one path.
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    pub path: &'static str,
+    method: &'static str,
+    summary: &'static str,
+    query: Option<Described>,
+    body: Option<Described>,
+    status: &'static str,
+    kind: &'static str,
+    answer: Option<Described>,
+}
+
+fn described<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<T>().to_value()
+}
+
+impl Route {
+    fn new(method: &'static str, path: &'static str, summary: &'static str) -> Self {
+        Self { path, method, summary, query: None, body: None, status: "200", kind: "application/json", answer: None }
+    }
+
+    pub(crate) fn get(path: &'static str, summary: &'static str) -> Self {
+        Self::new("get", path, summary)
+    }
+
+    pub(crate) fn post(path: &'static str, summary: &'static str) -> Self {
+        Self::new("post", path, summary)
+    }
+
+    pub(crate) fn put(path: &'static str, summary: &'static str) -> Self {
+        Self::new("put", path, summary)
+    }
+
+    pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
+        self.query = Some(described::<T>);
+        self
+    }
+
+    pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(described::<T>);
+        self
+    }
+
+    pub(crate) fn answers<T: JsonSchema>(mut self) -> Self {
+        self.answer = Some(described::<T>);
+        self
+    }
+
+    pub(crate) fn creates<T: JsonSchema>(mut self) -> Self {
+        self.status = "201";
+        self.answers::<T>()
+    }
+
+    /// Server-sent events, each with such an object.
+    pub(crate) fn streams<T: JsonSchema>(mut self) -> Self {
+        self.kind = "text/event-stream";
+        self.answers::<T>()
+    }
+
+    pub(crate) fn text(mut self) -> Self {
+        self.kind = "text/plain";
+        self.answer = Some(described::<String>);
+        self
+    }
+
+    pub(crate) fn bytes(mut self) -> Self {
+        self.kind = "application/octet-stream";
+        self
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Document {
+    routes: Vec<Route>,
+}
+
+impl Document {
+    pub(crate) fn new() -> Self {
+        Self { routes: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, route: Route) {
+        self.routes.push(route);
+    }
+
+    pub(crate) fn json(self) -> Value {
+        let settings = |mut settings: SchemaSettings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+            settings
+        };
+        // What is answered has every field; what is taken may leave out those with a default.
+        let mut answers = settings(SchemaSettings::draft2020_12().for_serialize()).into_generator();
+        let mut takes = settings(SchemaSettings::draft2020_12().for_deserialize()).into_generator();
+        let failed = described::<ErrorBody>(&mut answers);
+        let mut paths = Map::new();
+        for route in self.routes {
+            let operation = operation(&route, &mut answers, &mut takes, &failed);
+            let path = paths.entry(route.path.to_owned()).or_insert_with(|| json!({}));
+            path[route.method] = operation;
+        }
+        let mut schemas = answers.take_definitions(true);
+        for (name, schema) in takes.take_definitions(true) {
+            schemas.entry(name).or_insert(schema);
+        }
+        json!({
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Windlass",
+                "version": env!("CARGO_PKG_VERSION"),
+                "description": "The API of `windlass serve`. Fields are only ever added.",
+                "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+            },
+            "security": [{ "bearer": [] }],
+            "paths": paths,
+            "components": {
+                "schemas": schemas,
+                "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+            },
+        })
+    }
+}
+
+fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGenerator, failed: &Value) -> Value {
+    let mut parameters: Vec<Value> = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
+        .collect();
+    if let Some(query) = route.query {
+        parameters.extend(query_parameters(&query(takes), takes));
+    }
+    let content = match route.answer {
+        Some(answer) => json!({ route.kind: { "schema": answer(answers) } }),
+        None => json!({ route.kind: {} }),
+    };
+    let mut operation = json!({
+        "operationId": operation_id(route),
+        "summary": route.summary,
+        "responses": {
+            route.status: { "description": route.summary, "content": content },
+            "default": { "description": "What went wrong", "content": { "application/json": { "schema": failed } } },
+        },
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = route.body {
+        operation["requestBody"] = json!({ "content": { "application/json": { "schema": body(takes) } } });
+    }
+    if route.path == "/api/health" {
+        operation["security"] = json!([]);
+    }
+    operation
+}
+
+/// `POST /api/loops/{id}/stop` is `post_loops_id_stop`.
+fn operation_id(route: &Route) -> String {
+    let words = route.path.trim_start_matches("/api/").split(['/', '.', '{', '}']).filter(|word| !word.is_empty());
+    std::iter::once(route.method).chain(words).collect::<Vec<_>>().join("_")
+}
+
+fn query_parameters(reference: &Value, takes: &mut SchemaGenerator) -> Vec<Value> {
+    let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let Some(schema) = takes.definitions().get(name) else { return Vec::new() };
+    let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+    fields
+        .into_iter()
+        .map(|(name, mut schema)| {
+            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            json!({ "name": name, "in": "query", "required": false, "description": description, "schema": schema })
+        })
+        .collect()
+}
+
+/// The document as it is checked in.
+pub fn document() -> String {
+    let text = serde_json::to_string_pretty(&crate::api::document());
+    text.unwrap_or_else(|error| unreachable!("a document is plain data: {error}")) + "\n"
+}

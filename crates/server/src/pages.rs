@@ -1,0 +1,88 @@
+//! The dashboard's files, from the binary; a plain page where they are not in it.
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::problem::{Kind, Problem};
+
+mod files {
+    include!(concat!(env!("OUT_DIR"), "/dashboard_files.rs"));
+}
+
+const PLAIN: &str = include_str!("plain.html");
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Link {
+    token: Option<String>,
+}
+
+pub(crate) fn has_dashboard() -> bool {
+    file("index.html").is_some()
+}
+
+/// The first page. With the token of the link it sets the cookie and leaves the token out of the address.
+pub(crate) async fn first(State(app): State<App>, Query(link): Query<Link>) -> Result<Response, Problem> {
+    let Some(token) = link.token else { return Ok(index()) };
+    app.guard.check(Some(&token))?;
+    let cookie = HeaderValue::from_str(&app.guard.cookie())
+        .map_err(|error| Problem::new(Kind::Failed, format!("the cookie cannot be set: {error}")))?;
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Any other path: a file, or the page itself, which knows its own paths.
+pub(crate) async fn other(uri: Uri) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    if path.starts_with("api/") || path == "api" {
+        return Problem::new(Kind::NotFound, "there is no such route")
+            .hint("GET /api/openapi.json lists them")
+            .into_response();
+    }
+    if let Some(bytes) = file(path) {
+        let mut response = bytes.into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(path)));
+        // Names of built files change with their content.
+        let keep = if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
+        return response;
+    }
+    let last = path.rsplit('/').next().unwrap_or_default();
+    if last.contains('.') { Problem::new(Kind::NotFound, "there is no such file").into_response() } else { index() }
+}
+
+fn index() -> Response {
+    let page = file("index.html").unwrap_or(PLAIN.as_bytes());
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    (headers, page).into_response()
+}
+
+fn file(path: &str) -> Option<&'static [u8]> {
+    files::FILES.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
+}
+
+fn kind(path: &str) -> &'static str {
+    match path.rsplit('.').next().unwrap_or_default() {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "webp" => "image/webp",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        _ => "application/octet-stream",
+    }
+}

@@ -1,0 +1,149 @@
+//! The feed of a loop as server-sent events, and the same read backwards.
+//!
+//! Invariant: an item's id says all that is needed to go on after it, in this server or the next one. Nothing is kept
+//! for a subscriber but the piece of output it is in: it is read from disk when the connection takes it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use futures_util::Stream;
+use tokio::sync::watch;
+use windlass_core::ids::LoopId;
+use windlass_engine::feed::{self, Cursor, FeedReader};
+
+use crate::app::{App, Subscribed};
+use crate::problem::{Kind, Problem};
+use crate::requests::{FeedEntry, FeedPage, FeedQuery, PageQuery};
+
+/// A comment is sent so often where nothing else is, so that a dead connection is found.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// So much is handed to the connection at once.
+const AT_ONCE: usize = 32 * 1024;
+
+pub(crate) async fn events(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<FeedQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let id = app.loop_id(&id).await?;
+    // Before the first reading, so that nothing falls between the two.
+    let wake = app.wakes.of(&id);
+    let said = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned).or(query.after);
+    let (reader, opening) = match (said, query.tail) {
+        (Some(said), _) => (FeedReader::resume(&app.engine, &id, &cursor(&said)?).await?, None),
+        (None, Some(kib)) => {
+            let at = feed::begin_near_end(&app.engine, &id, kib.min(MOST_KIB).saturating_mul(1024)).await?;
+            (FeedReader::resume(&app.engine, &id, &at).await?, Some(at))
+        }
+        (None, None) => (FeedReader::resume(&app.engine, &id, &Cursor::default()).await?, Some(Cursor::default())),
+    };
+    let before = opening.filter(|at| at.seq > 0).map(|at| at.to_string());
+    let first = opening.map(|_| format!("event: start\ndata: {}\n\n", serde_json::json!({ "before": before })));
+    let subscription = Subscription {
+        reader,
+        wake,
+        shutdown: app.shutdown.clone(),
+        first: Some(format!("retry: 1000\n\n{}", first.unwrap_or_default())),
+        _counted: app.subscribed(),
+    };
+    Ok(stream(futures_util::stream::unfold(subscription, |mut subscription| async move {
+        let part = subscription.next().await?;
+        Some((Ok::<Bytes, std::convert::Infallible>(part.into()), subscription))
+    })))
+}
+
+/// A response of server-sent events.
+pub(crate) fn stream(parts: impl Stream<Item = Result<Bytes, std::convert::Infallible>> + Send + 'static) -> Response {
+    let mut response = Response::new(Body::from_stream(parts));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Proxies that gather responses would hold the stream back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+struct Subscription {
+    reader: FeedReader,
+    wake: watch::Receiver<u64>,
+    shutdown: watch::Receiver<bool>,
+    first: Option<String>,
+    _counted: Subscribed,
+}
+
+impl Subscription {
+    /// The next part; `None` ends the stream.
+    async fn next(&mut self) -> Option<String> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            if *self.shutdown.borrow() {
+                return None;
+            }
+            self.wake.mark_unchanged();
+            let mut text = String::new();
+            while text.len() < AT_ONCE {
+                match self.reader.next().await {
+                    Ok(Some(item)) => {
+                        let json = serde_json::to_string(&item).unwrap_or_default();
+                        let _ = write!(text, "id: {}\ndata: {json}\n\n", self.reader.cursor());
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "a feed cannot be read on");
+                        let problem = serde_json::to_string(&Problem::from(error)).unwrap_or_default();
+                        // Whoever reads comes again, and goes on where it was.
+                        return (!text.is_empty())
+                            .then_some(text)
+                            .or(Some(format!("event: error\ndata: {problem}\n\n")));
+                    }
+                }
+            }
+            if !text.is_empty() {
+                return Some(text);
+            }
+            tokio::select! {
+                woken = self.wake.changed() => if woken.is_err() { return None },
+                () = tokio::time::sleep(HEARTBEAT) => return Some(":\n\n".to_owned()),
+                _ = self.shutdown.wait_for(|leave| *leave) => return None,
+            }
+        }
+    }
+}
+
+const MOST_KIB: u64 = 1024;
+
+/// A page of the past.
+pub(crate) async fn page(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<PageQuery>,
+) -> Result<Json<FeedPage>, Problem> {
+    let id = app.loop_id(&id).await?;
+    let bytes = query.limit.unwrap_or(64).clamp(1, MOST_KIB) * 1024;
+    let before = match &query.before {
+        Some(before) => cursor(before)?,
+        None => end(&app, &id).await?,
+    };
+    let page = feed::page_before(&app.engine, &id, before, bytes).await?;
+    let items = page.items.into_iter().map(|(at, item)| FeedEntry { cursor: at.to_string(), item }).collect();
+    Ok(Json(FeedPage { items, before: page.before.map(|at| at.to_string()) }))
+}
+
+async fn end(app: &App, id: &LoopId) -> Result<Cursor, Problem> {
+    Ok(feed::end(&app.engine, id).await?)
+}
+
+fn cursor(text: &str) -> Result<Cursor, Problem> {
+    text.trim().parse().map_err(|error: feed::CursorError| {
+        Problem::new(Kind::Invalid, error.to_string()).field("after").hint("give the id of an item of this feed")
+    })
+}
