@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
@@ -45,16 +45,25 @@ export class World {
     this.home = join(this.dir, "home");
     this.config = join(this.dir, "config.toml");
     this.repo = join(this.dir, "shop");
-    mkdirSync(this.repo);
     writeFileSync(this.config, "# my own words\n");
-    const git = (...words) => execFileSync("git", words, { cwd: this.repo, stdio: "ignore" });
+    this.children = new Set();
+    this.repository("shop", { "README.md": "a shop\n" });
+  }
+
+  /** A git repository with these files. */
+  repository(name, files) {
+    const dir = join(this.dir, name);
+    const git = (...words) => execFileSync("git", words, { cwd: dir, stdio: "ignore" });
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(dir, path)), { recursive: true });
+      writeFileSync(join(dir, path), text);
+    }
     git("init", "-q", "-b", "main");
     git("config", "user.name", "Test");
     git("config", "user.email", "test@example.com");
-    writeFileSync(join(this.repo, "README.md"), "a shop\n");
     git("add", "-A");
     git("commit", "-q", "-m", "start");
-    this.children = new Set();
+    return dir;
   }
 
   get env() {

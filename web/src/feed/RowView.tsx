@@ -34,7 +34,8 @@ function ToolCall({ row, find, output }: { row: ToolRow; find: string | undefine
   const { t } = useTranslation();
   const hit = find !== undefined && `${row.input} ${output ?? ""}`.toLowerCase().includes(find);
   const [opened, setOpened] = useState<boolean | null>(null);
-  const isOpen = opened ?? hit;
+  // A short patch says more than the name of the tool that made it.
+  const isOpen = opened ?? (hit || isShortPatch(row.input));
   const firstLine = plain(row.input.split("\n", 1)[0] ?? "");
   return (
     <div className="px-3 py-px">
@@ -55,6 +56,11 @@ function ToolCall({ row, find, output }: { row: ToolRow; find: string | undefine
       ) : null}
     </div>
   );
+}
+
+const SHORT_PATCH = 24;
+function isShortPatch(text: string): boolean {
+  return text.length < 4_000 && text.split("\n").length <= SHORT_PATCH && looksLikePatch(text);
 }
 
 function Block({ text, find }: { text: string; find: string | undefined }) {
