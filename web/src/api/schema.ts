@@ -1029,6 +1029,10 @@ export interface components {
             type: "loop_stopped";
             usage: components["schemas"]["Usage"];
             verified: boolean;
+        } | {
+            left: components["schemas"]["Leftover"][];
+            /** @constant */
+            type: "residue_checked";
         } | components["schemas"]["ReviewEvent"];
         Feature: {
             acceptance: string | null;
@@ -1057,8 +1061,128 @@ export interface components {
         FeedEntry: {
             /** Format: date-time */
             at: string;
-            /** @description What `Last-Event-ID`, `after` and `before` take. */
+            /** @description Its place: what `Last-Event-ID`, `after` and `before` take. In a stream it is the event's id. */
+            cursor: string;
+            /**
+             * Format: uint64
+             * @description The journal's number; a live item carries the number it follows.
+             */
+            seq: number;
+        } | components["schemas"]["Event"] | ({
+            turn: components["schemas"]["TurnKey"];
+        } & ({
+            text: string;
+            /** @constant */
+            type: "text";
+        } | {
+            text: string;
+            /** @constant */
+            type: "thinking";
+        } | {
+            /** @default  */
             id: string;
+            /** @default  */
+            input: string;
+            name: string;
+            /** @constant */
+            type: "tool_use";
+        } | {
+            /** @default  */
+            id: string;
+            /** @default false */
+            is_error: boolean;
+            /** @default  */
+            output: string;
+            /** @constant */
+            type: "tool_result";
+        } | {
+            id: string;
+            /** @constant */
+            type: "session";
+        } | {
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            cache_read_tokens: number;
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            cache_write_tokens: number;
+            /**
+             * @description Where `cost_usd` comes from.
+             * @default unknown
+             */
+            cost_basis: components["schemas"]["CostBasis"];
+            /**
+             * Format: double
+             * @description `None`: the agent gave no figure and no price is known.
+             * @default null
+             */
+            cost_usd: number | null;
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            input_tokens: number;
+            /**
+             * Format: uint64
+             * @description Assistant messages.
+             * @default 0
+             */
+            messages: number;
+            /** @default  */
+            model: string;
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            output_tokens: number;
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            reasoning_tokens: number;
+            /** @constant */
+            type: "usage";
+        } | {
+            kind: components["schemas"]["ErrorKind"];
+            /** @default  */
+            message: string;
+            /** Format: uint64 */
+            retry_after_ms?: number | null;
+            /** Format: date-time */
+            retry_at?: string | null;
+            /** @constant */
+            type: "error";
+        } | {
+            /** @default false */
+            is_error: boolean;
+            /** @default  */
+            text: string;
+            /** @constant */
+            type: "result";
+        } | {
+            line: string;
+            /** @constant */
+            type: "raw";
+        })) | {
+            text: string;
+            turn: components["schemas"]["TurnKey"];
+            /** @description Always `stderr`. */
+            type: string;
+        } | {
+            /** Format: uint64 */
+            bytes: number;
+            turn: components["schemas"]["TurnKey"];
+            /** @description Always `output_skipped`. */
+            type: string;
+        };
+        /** @description One item, as `--json` prints it. */
+        FeedItem: {
+            /** Format: date-time */
+            at: string;
             /**
              * Format: uint64
              * @description The journal's number; a live item carries the number it follows.
@@ -1392,6 +1516,15 @@ export interface components {
         };
         /** @description What kind of problem it is; the status code follows from it. */
         Kind: ("not_found" | "too_large" | "too_many" | "failed") | "invalid" | "unauthorized" | "forbidden" | "misdirected" | "refused" | "trust_needed";
+        Leftover: {
+            /** @description What to do about it. */
+            fix: string;
+            kind: components["schemas"]["LeftoverKind"];
+            /** @description For a person: the process, the path, the port. */
+            what: string;
+        };
+        /** @enum {string} */
+        LeftoverKind: "process" | "port" | "mount" | "container" | "temp_files" | "socket" | "worktree";
         /** @description Bounds over the loop's lifetime, restarts included. */
         Limits: {
             /** Format: double */
@@ -1489,6 +1622,8 @@ export interface components {
             recipe: string;
             /** @description Who judges the work besides the gates. */
             review?: components["schemas"]["ReviewSpec"] | null;
+            /** @description What the loop's processes are kept away from. */
+            sandbox?: components["schemas"]["SandboxSpec"];
             session: components["schemas"]["SessionPolicy"];
             /**
              * @default {
@@ -1533,8 +1668,21 @@ export interface components {
             phase: components["schemas"]["Phase"] | null;
             project: string;
             recipe: string;
+            /**
+             * @description What is left of the loop on the machine, once it rests.
+             * @default null
+             */
+            residue: components["schemas"]["ResidueView"] | null;
             /** @description In a loop in which somebody judges the work. */
             review?: components["schemas"]["ReviewView"] | null;
+            /**
+             * @default {
+             *       "backend": null,
+             *       "level": "off",
+             *       "network": "allow"
+             *     }
+             */
+            sandbox: components["schemas"]["SandboxView"];
             session_policy: components["schemas"]["SessionPolicy"];
             /** Format: date-time */
             started_at: string | null;
@@ -1576,8 +1724,21 @@ export interface components {
             phase: components["schemas"]["Phase"] | null;
             project: string;
             recipe: string;
+            /**
+             * @description What is left of the loop on the machine, once it rests.
+             * @default null
+             */
+            residue: components["schemas"]["ResidueView"] | null;
             /** @description In a loop in which somebody judges the work. */
             review?: components["schemas"]["ReviewView"] | null;
+            /**
+             * @default {
+             *       "backend": null,
+             *       "level": "off",
+             *       "network": "allow"
+             *     }
+             */
+            sandbox: components["schemas"]["SandboxView"];
             session_policy: components["schemas"]["SessionPolicy"];
             /** Format: date-time */
             started_at: string | null;
@@ -1710,6 +1871,8 @@ export interface components {
              */
             reasoning_tokens: number;
         };
+        /** @enum {string} */
+        NetworkAccess: "allow" | "deny";
         /** @description A milestone to be made. */
         NewMilestone: {
             /** @default  */
@@ -1967,6 +2130,13 @@ export interface components {
             hash: string;
             message: string;
         };
+        /** @description The certificate of a loop's end. Fields are only ever added. */
+        ResidueView: {
+            /** Format: date-time */
+            checked_at: string;
+            clean: boolean;
+            left: components["schemas"]["Leftover"][];
+        };
         ReviewEvent: {
             plan: components["schemas"]["Plan"];
             /** @constant */
@@ -2220,6 +2390,26 @@ export interface components {
             reason: string;
             /** @constant */
             type: "rejected";
+        };
+        SandboxLevel: "off" | "workspace" | "read-only";
+        SandboxSpec: {
+            /** @description What enforced it when the loop was made, for people to read. */
+            backend?: string | null;
+            /** @description Places that are denied besides those of the level. */
+            denied?: string[];
+            level: components["schemas"]["SandboxLevel"];
+            /** @default allow */
+            network: components["schemas"]["NetworkAccess"];
+            /** @description Places that may be read although they are denied by default. */
+            readable?: string[];
+            /** @description Places that may be written to besides those of the level. */
+            writable?: string[];
+        };
+        /** @description What the loop's processes are kept away from. Fields are only ever added. */
+        SandboxView: {
+            backend: string | null;
+            level: components["schemas"]["SandboxLevel"];
+            network: components["schemas"]["NetworkAccess"];
         };
         Section: {
             body: string;
@@ -3245,7 +3435,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["FeedEntry"];
+                    "text/event-stream": components["schemas"]["FeedItem"];
                 };
             };
             /** @description What went wrong */
