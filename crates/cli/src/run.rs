@@ -244,7 +244,10 @@ pub async fn go(
     let name = held.state.name.clone();
     if watching.detach {
         engine.release(held).await?;
-        return detach(context, &id, &name, watching.json);
+        if !crate::serve::hand_over(context, engine, &id).await {
+            detach(context, &id, &name)?;
+        }
+        return Ok(started_elsewhere(&id, &name, watching.json));
     }
     let (signals, shutdown) = watch_signals()?;
     let mut follower = Follower::open(engine, &id, seen, watching.json, true).await?;
@@ -323,7 +326,7 @@ fn ignores_hang_up() -> bool {
 }
 
 /// Starts `windlass drive` in a session of its own and waits until it holds the loop.
-fn detach(context: &Context, id: &LoopId, name: &str, json: bool) -> Result<Exit, Failure> {
+fn detach(context: &Context, id: &LoopId, name: &str) -> Result<(), Failure> {
     let log = context.data().driver_log(id);
     if let Some(dir) = log.parent() {
         windlass_engine::data::private_dir(dir)?;
@@ -352,6 +355,10 @@ fn detach(context: &Context, id: &LoopId, name: &str, json: bool) -> Result<Exit
             hint: Some(format!("see {}; `windlass resume {name}` tries again", log.display())),
         });
     }
+    Ok(())
+}
+
+fn started_elsewhere(id: &LoopId, name: &str, json: bool) -> Exit {
     if json {
         print(&format!("{}\n", serde_json::json!({ "id": id.0, "name": name, "detached": true })));
     } else {
@@ -359,7 +366,7 @@ fn detach(context: &Context, id: &LoopId, name: &str, json: bool) -> Result<Exit
             "started in the background\n  follow  windlass logs {name} -f\n  stop    windlass stop {name}\n"
         ));
     }
-    Ok(Exit::Completed)
+    Exit::Completed
 }
 
 /// Drives a loop without anybody watching.

@@ -7,6 +7,7 @@
 mod api;
 mod app;
 mod board;
+mod client;
 mod diff;
 mod guard;
 mod host;
@@ -24,9 +25,10 @@ mod turns;
 mod wakes;
 
 pub use app::Facts;
+pub use client::{Client, ClientError};
 pub use host::{Host, Opening};
 pub use listen::{ListenError, ListenOptions, Listener, Tls};
 pub use openapi::document as openapi;
 pub use problem::{Kind, Problem};
 pub use requests::*;
-pub use secret::{Secret, server_file, write as write_private};
+pub use secret::{Secret, fingerprint, server_file, write as write_private};

@@ -4,13 +4,13 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_engine::engine::EngineError;
 use windlass_engine::journal::JournalError;
 use windlass_engine::store::StoreError;
 
 /// What kind of problem it is; the status code follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// What was asked for cannot be understood, or names a setting that cannot be.
@@ -48,7 +48,7 @@ impl Kind {
 }
 
 /// An error on its way to a client.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     pub code: Kind,
     pub message: String,
@@ -63,7 +63,7 @@ pub struct Problem {
 }
 
 /// What a failed request answers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     pub error: Problem,
 }

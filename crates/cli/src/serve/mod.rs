@@ -7,6 +7,8 @@
 mod host;
 mod place;
 
+pub use place::hand_over;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

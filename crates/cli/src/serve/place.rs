@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use windlass_engine::engine::Engine;
-use windlass_server::{Facts, ListenError, ListenOptions, Listener, Secret, Tls, server_file};
+use windlass_core::ids::LoopId;
+use windlass_engine::engine::{Engine, is_alive};
+use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, OpenLoop, Secret, Tls, server_file};
 use windlass_supervise::ProcessIdentity;
 
 use super::host::Commands;
@@ -21,6 +22,8 @@ use crate::run::print;
 pub struct Running {
     pub url: String,
     pub process: ProcessIdentity,
+    /// What its agents find, see [`surroundings`].
+    surroundings: String,
 }
 
 impl Running {
@@ -29,6 +32,36 @@ impl Running {
         let text = std::fs::read_to_string(server_file(data)).ok()?;
         let running: Self = serde_json::from_str(&text).ok()?;
         running.process.is_alive().then_some(running)
+    }
+}
+
+/// What agents of two processes have to find alike, for one to stand in for the other: programs and keys.
+fn surroundings(context: &Context) -> String {
+    let env = context.env.texts();
+    let matters = |name: &str| name == "PATH" || name == "HOME" || name.contains("KEY") || name.contains("TOKEN");
+    let text: Vec<String> =
+        env.iter().filter(|(name, _)| matters(name)).map(|(name, value)| format!("{name}={value}")).collect();
+    windlass_server::fingerprint(&text.join("\0"))
+}
+
+/// Leaves a loop that nobody drives to the server of this data directory. `false` where there is none that could take it:
+/// then it is driven as without a server.
+pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool {
+    let data = &context.paths.data;
+    let Some(running) = Running::find(data) else { return false };
+    let Ok(Some(secret)) = Secret::known(data) else { return false };
+    if running.surroundings != surroundings(context) {
+        tracing::info!("the server finds other programs or keys than this process: it is not asked");
+        return false;
+    }
+    let Some(client) = Client::new(&running.url, secret) else { return false };
+    match client.resume(id, &OpenLoop::default()).await {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::info!(%error, "the server does not take the loop");
+            // It may have taken it up by itself.
+            matches!(engine.store.holder(&id.0).await, Ok(Some(holder)) if is_alive(&holder))
+        }
     }
 }
 
@@ -87,7 +120,7 @@ pub async fn open(
     }
     let process = ProcessIdentity::current().ok_or(windlass_engine::engine::EngineError::Identity)?;
     let file = server_file(data);
-    let running = Running { url: url.clone(), process };
+    let running = Running { url: url.clone(), process, surroundings: surroundings(context) };
     windlass_server::write_private(&file, &serde_json::to_string(&running).unwrap_or_default())?;
     print(&format!("listening on {url}\n  open     {url}/?token={}\n", secret.text()));
     let facts = Facts {

@@ -1,0 +1,168 @@
+//! What can be done over the API, which is what the commands do.
+
+use serde_json::json;
+use windlass_testkit::World;
+
+use crate::client::Server;
+use crate::support::{call, status};
+
+const IN_STEP: &str = r#"
+[[turn]]
+steps = [{ touch = "at1" }, { wait_for = "go1" }, { say = "more" }]
+[[turn]]
+steps = [{ touch = "at2" }, { wait_for = "go2" }, { say = "<promise>COMPLETE</promise>" }]
+"#;
+
+#[test]
+fn a_loop_is_previewed_started_steered_paused_resumed_and_stopped() {
+    let world = World::new();
+    let agent = world.script(IN_STEP);
+    let server = Server::start(&world);
+    let body = json!({
+        "project": world.repo().path(), "goal": "do it", "agent_command": agent.command_line(),
+        "settings": { "max_iterations": 4, "gates": ["true"] },
+    });
+    let preview = server.post("/api/loops/preview", &body).ok();
+    let line = |label: &str| preview["lines"].as_array().unwrap().iter().find(|row| row["label"] == label).cloned();
+    assert_eq!(line("branch").unwrap()["text"], "windlass/do-it");
+    assert!(line("limits").unwrap()["text"].as_str().unwrap().contains("4 iterations"));
+    let max = preview["settings"].as_array().unwrap().iter().find(|row| row["key"] == "max_iterations").unwrap();
+    assert_eq!((&max["value"], &max["layer"]), (&json!(4), &json!("request")));
+    assert_eq!(server.get("/api/loops").ok()["loops"], json!([]), "nothing is made");
+
+    let started = server.post("/api/loops", &body);
+    assert_eq!(started.status, 201);
+    let id = started.json()["id"].as_str().unwrap().to_owned();
+    let path = format!("/api/loops/{id}");
+    agent.wait_touched("at1");
+    assert_eq!(server.get(&path).ok(), status(&world, "do-it"), "the very words of the command");
+    let steered = server.post(&format!("{path}/steer"), &json!({ "message": "look <b>here</b>" })).ok();
+    assert_eq!(steered["steering"][0]["text"], "look <b>here</b>");
+    server.post(&format!("{path}/pause"), &json!({ "now": true })).ok();
+    assert_eq!(server.get(&path).ok()["status"], "paused");
+    let again = server.post(&format!("{path}/pause"), &json!({}));
+    assert_eq!((again.status, again.json()["error"]["code"].clone()), (409, json!("refused")));
+    server.post(&format!("{path}/resume"), &json!({ "raise": { "max_iterations": 2 } })).ok();
+    agent.wait_turns(2);
+    let driven = server.post(&format!("{path}/resume"), &json!({}));
+    assert_eq!(driven.status, 409, "{}", driven.text());
+    server.post(&format!("{path}/stop"), &json!({})).ok();
+    let stopped = server.get(&path).ok();
+    assert_eq!((&stopped["status"], &stopped["limits"]["max_iterations"]), (&json!("cancelled"), &json!(6)));
+    let turns = server.get(&format!("{path}/turns")).ok();
+    assert_eq!(turns[0]["turn"], "1.coder.1");
+    assert!(server.get(&format!("{path}/turns/1.coder.2/prompt")).text().contains("look <b>here</b>"));
+    let cleaned = server.post(&format!("{path}/clean"), &json!({})).ok();
+    assert_eq!(cleaned["removed"][0]["name"], "do-it");
+}
+
+#[test]
+fn mistakes_name_the_field_and_change_nothing() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let project = world.repo().path().display().to_string();
+    let cases = [
+        (json!({ "project": project, "goal": " " }), "goal"),
+        (json!({ "project": "/nowhere", "goal": "g" }), "project"),
+        (json!({ "project": "relative", "goal": "g" }), "project"),
+        (json!({ "project": project, "goal": "g", "settings": { "max_iteration": 3 } }), "max_iteration"),
+        (json!({ "project": project, "goal": "g", "settings": { "max_iterations": "many" } }), "max_iterations"),
+    ];
+    for (body, field) in cases {
+        let refused = server.post("/api/loops", &body);
+        assert_eq!((refused.status, refused.json()["error"]["field"].clone()), (400, json!(field)), "{body}");
+    }
+    assert_eq!(server.post("/api/loops", &json!({ "project": project, "goal": "g", "colour": 1 })).status, 400);
+    let plain = server.raw(
+        "POST",
+        "/api/loops",
+        &[&format!("Host: {}", server.host()), &server.bearer(), "Content-Type: text/plain"],
+        "{}",
+    );
+    assert_eq!(plain.status, 400, "a form of another site cannot send JSON");
+    assert_eq!(server.get("/api/loops").ok()["loops"], json!([]));
+    assert_eq!(server.get("/api/loops/none").json()["error"]["code"], "not_found");
+}
+
+#[test]
+fn settings_are_changed_in_the_file_with_its_comments() {
+    let world = World::new();
+    world.config("# mine\nmax_iterations = 3 # three\n");
+    let server = Server::start(&world);
+    let changed = server.put("/api/settings/user", &json!({ "max_iterations": 7 })).ok();
+    let row = changed["settings"].as_array().unwrap().iter().find(|row| row["key"] == "max_iterations").unwrap();
+    assert_eq!((&row["value"], &row["layer"]), (&json!(7), &json!("user")));
+    let text = std::fs::read_to_string(world.config_file()).unwrap();
+    assert_eq!(text, "# mine\nmax_iterations = 7 # three\n");
+    let wrong = server.put("/api/settings/user", &json!({ "max_iterations": "x" }));
+    assert_eq!((wrong.status, wrong.json()["error"]["field"].clone()), (400, json!("max_iterations")));
+    let project = world.repo().path().display().to_string();
+    server.put(&format!("/api/settings/project?project={project}"), &json!({ "commit": "off" })).ok();
+    let file = std::fs::read_to_string(world.repo().path().join(".windlass/config.toml")).unwrap();
+    assert_eq!(file, "commit = \"off\"\n");
+    assert!(server.get("/api/settings/schema").json()["properties"]["max_iterations"].is_object());
+    assert!(server.get("/api/agents").json().as_array().is_some_and(|agents| !agents.is_empty()));
+    assert!(server.get("/api/doctor").json()["findings"].is_array());
+}
+
+#[test]
+fn what_the_projects_own_files_run_needs_consent_over_the_api_too() {
+    let world = World::new();
+    let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]\n");
+    let repo = world.repo().path();
+    std::fs::create_dir_all(repo.join(".windlass")).unwrap();
+    std::fs::write(repo.join(".windlass/config.toml"), "gates = [\"true\"]\n").unwrap();
+    let git = |args: &[&str]| assert_eq!(world.run(git_command(&world, args)).code, Some(0));
+    git(&["add", "-A"]);
+    git(&["commit", "--quiet", "--message", "settings"]);
+    let server = Server::start(&world);
+    let mut body = json!({ "project": repo, "goal": "g", "agent_command": agent.command_line() });
+    let preview = server.post("/api/loops/preview", &body).ok();
+    assert!(preview["trust"].to_string().contains("true"), "{preview}");
+    let refused = server.post("/api/loops", &body);
+    assert_eq!((refused.status, refused.json()["error"]["code"].clone()), (409, json!("trust_needed")));
+    assert!(refused.json()["error"]["details"].is_array());
+    body["trust"] = json!(true);
+    assert_eq!(server.post("/api/loops", &body).status, 201);
+}
+
+fn git_command(world: &World, args: &[&str]) -> std::process::Command {
+    let mut command = world.command("git");
+    command.args(args).current_dir(world.repo().path());
+    command
+}
+
+#[test]
+fn milestones_are_made_ordered_and_shown() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let project = world.repo().path().display().to_string();
+    for id in ["one", "two"] {
+        let body =
+            json!({ "project": project, "id": id, "title": id, "goal": "g", "features": ["F1: a"], "criteria": ["b"] });
+        server.post("/api/milestones", &body).ok();
+    }
+    let board = server.put("/api/milestones/order", &json!({ "project": project, "ids": ["two", "one"] })).ok();
+    let ids: Vec<&str> = board["milestones"].as_array().unwrap().iter().filter_map(|row| row["id"].as_str()).collect();
+    assert_eq!(ids, ["two", "one"]);
+    let listed = call(&world, &["milestone", "list", "--json"]).assert_code(0).json();
+    assert_eq!(server.get(&format!("/api/milestones?project={project}")).ok()["milestones"], listed);
+    let unknown = server.post("/api/milestones/three/start", &json!({ "project": project }));
+    assert_eq!(unknown.status, 409, "{}", unknown.text());
+}
+
+#[test]
+fn a_detached_loop_is_left_to_the_server() {
+    let world = World::new();
+    let agent = world.script(IN_STEP);
+    let server = Server::start(&world);
+    let started = crate::support::run(&world, &agent, &["--detach", "--json"]);
+    started.assert_code(0);
+    agent.wait_touched("at1");
+    assert_eq!(server.get("/api/server").ok()["driving"], 1);
+    agent.open_gate("go1");
+    agent.open_gate("go2");
+    let path = format!("/api/loops/{}/events", server.id("work"));
+    server.events(&path, None).until("loop_stopped");
+    assert_eq!(status(&world, "work")["status"], "completed");
+}

@@ -1,0 +1,9 @@
+//! `windlass serve` over real sockets: who may come in, what the feed says, what the commands do.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod client;
+mod commands;
+mod feed;
+mod security;

@@ -1,0 +1,218 @@
+//! Who may come in.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use windlass_testkit::World;
+
+use crate::client::Server;
+use crate::support::{call, windlass};
+
+#[test]
+fn the_api_needs_the_token_and_the_page_does_not() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let host = format!("Host: {}", server.host());
+    let ask = |path: &str, more: &[&str]| server.raw("GET", path, &[&[host.as_str()], more].concat(), "").status;
+    assert_eq!(ask("/api/health", &[]), 200);
+    assert_eq!(ask("/", &[]), 200);
+    for path in ["/api/loops", "/api/events", "/api/loops/x/events", "/api/openapi.json", "/api/settings", "/api/x"] {
+        assert_eq!(ask(path, &[]), 401, "{path}");
+        assert_eq!(ask(path, &["Authorization: Bearer nonsense"]), 401, "{path}");
+    }
+    assert_eq!(ask("/api/loops", &[&server.bearer()]), 200);
+    assert_eq!(ask("/api/loops", &[&format!("Cookie: a=b; windlass-{}={}", server.port, server.token)]), 200);
+    assert_eq!(ask("/api/loops", &[&format!("Cookie: windlass-1={}", server.token)]), 401, "another server's");
+    let refused = server.raw("GET", "/api/loops", &[&host], "").json();
+    assert_eq!(refused["error"]["code"], "unauthorized");
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("windlass serve"));
+}
+
+#[test]
+fn the_link_sets_a_cookie_and_takes_the_token_out_of_the_address() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let host = format!("Host: {}", server.host());
+    let link = format!("/?token={}", server.token);
+    assert!(server.running.so_far().contains(&link), "it is printed");
+    let answer = server.raw("GET", &link, &[&host], "");
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/")));
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
+    let pair = cookie.split(';').next().unwrap();
+    assert_eq!(server.raw("GET", "/api/loops", &[&host, &format!("Cookie: {pair}")], "").status, 200);
+    assert_eq!(server.raw("GET", "/?token=wrong", &[&host], "").status, 401);
+}
+
+#[test]
+fn files_with_the_token_and_the_address_are_their_owners_only() {
+    let world = World::new();
+    let server = Server::start(&world);
+    for name in ["server.token", "server.json"] {
+        let mode = std::fs::metadata(world.data_dir().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    let second = call(&world, &["serve"]);
+    second.assert_code(2).assert_stderr_has("already");
+    let token = server.token.clone();
+    server.running.kill();
+    server.running.wait_ended();
+    drop(server);
+    assert_eq!(Server::start(&world).token, token, "a restart needs no new login");
+}
+
+#[test]
+fn another_host_is_not_answered_so_that_rebinding_opens_nothing() {
+    let world = World::new();
+    let server = Server::start_with(&world, &["--allow-host", "build.example"]);
+    let bearer = server.bearer();
+    let port = server.port;
+    let ask = |path: &str, host: &str| server.raw("GET", path, &[&format!("Host: {host}"), &bearer], "").status;
+    for path in ["/", "/api/health", "/api/loops", "/api/events", "/assets/x.js"] {
+        for host in ["evil.example", &format!("evil.example:{port}"), "127.0.0.1.evil.example", "169.254.169.254", ""] {
+            assert_eq!(ask(path, host), 421, "{path} {host}");
+        }
+    }
+    for host in [format!("localhost:{port}"), format!("[::1]:{port}"), "BUILD.example".to_owned()] {
+        assert_eq!(ask("/api/loops", &host), 200, "{host}");
+    }
+    assert_eq!(server.raw("GET", "/api/loops", &[&bearer], "").status, 421, "none at all");
+    let whole = format!("http://evil.example:{port}/api/loops");
+    assert_eq!(server.raw("GET", &whole, &[&format!("Host: {}", server.host()), &bearer], "").status, 421);
+}
+
+#[test]
+fn requests_of_other_sites_are_refused_streams_too() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let host = format!("Host: {}", server.host());
+    let bearer = server.bearer();
+    let ask = |method: &str, path: &str, more: &[&str]| {
+        server.raw(method, path, &[&[host.as_str(), bearer.as_str()], more].concat(), "").status
+    };
+    let other_port = format!("Origin: http://127.0.0.1:{}", server.port ^ 1);
+    for path in ["/api/loops", "/api/events", "/api/loops/x/events", "/api/health", "/"] {
+        for header in [
+            "Origin: http://evil.example",
+            "Origin: null",
+            &other_port,
+            "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Site: same-site",
+        ] {
+            assert_eq!(ask("GET", path, &[header]), 403, "{path} {header}");
+        }
+    }
+    assert_eq!(ask("POST", "/api/loops/x/stop", &["Origin: http://evil.example"]), 403);
+    let ours = format!("Origin: http://{}", server.host());
+    assert_eq!(ask("GET", "/api/loops", &[&ours, "Sec-Fetch-Site: same-origin"]), 200);
+    let followed = ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"];
+    assert_eq!(ask("GET", "/", &followed), 200, "a link in a mail shows the page");
+    assert_eq!(ask("GET", "/api/loops", &followed), 403, "and nothing but the page");
+    let preflight = server.raw("OPTIONS", "/api/loops", &[&host, "Origin: http://evil.example"], "");
+    assert_eq!(preflight.status, 403);
+    assert_eq!(preflight.header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn every_response_tells_browsers_to_be_strict() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let host = format!("Host: {}", server.host());
+    for (path, headers) in
+        [("/", vec![host.as_str()]), ("/api/loops", vec![host.as_str()]), ("/x.js", vec!["Host: evil"])]
+    {
+        let answer = server.raw("GET", path, &headers, "");
+        let policy = answer.header("content-security-policy").unwrap();
+        for part in ["default-src 'self'", "script-src 'self';", "object-src 'none'", "frame-ancestors 'none'"] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
+    }
+    assert_eq!(server.get("/api/loops").header("cache-control"), Some("no-store"));
+}
+
+#[test]
+fn listening_elsewhere_has_to_be_said_aloud_or_to_have_tls() {
+    let world = World::new();
+    for address in ["0.0.0.0", "[::]", "192.0.2.1:4747"] {
+        let refused = call(&world, &["serve", "--port", "0", "--listen", address]);
+        refused.assert_code(2).assert_stderr_has("--tls-cert").assert_stderr_has("--insecure-no-tls");
+    }
+    call(&world, &["serve", "--listen", "nonsense"]).assert_code(2).assert_stderr_has("no address");
+    let cert = world.root().join("none.pem").display().to_string();
+    let tls = call(&world, &["serve", "--listen", "0.0.0.0", "--tls-cert", &cert, "--tls-key", &cert]);
+    tls.assert_code(2).assert_stderr_has("cannot be used for TLS");
+    call(&world, &["serve", "--tls-cert", &cert]).assert_code(2);
+}
+
+#[test]
+fn what_is_too_large_or_too_often_is_refused() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let host = format!("Host: {}", server.host());
+    let large = json!({ "project": "/", "goal": "x".repeat(2 << 20) });
+    assert_eq!(server.post("/api/loops", &large).status, 413);
+    let header = format!("X-Long: {}", "x".repeat(200 * 1024));
+    assert_eq!(server.raw("GET", "/api/health", &[&host, &header], "").status, 431);
+    let many: Vec<String> = (0..200).map(|number| format!("X-{number}: x")).collect();
+    let many: Vec<&str> = [host.as_str()].into_iter().chain(many.iter().map(String::as_str)).collect();
+    assert_eq!(server.raw("GET", "/api/health", &many, "").status, 431);
+    let guess = || server.raw("GET", "/api/loops", &[&host, "Authorization: Bearer x"], "").status;
+    let guesses: Vec<u16> = (0..15).map(|_| guess()).collect();
+    assert!(guesses.starts_with(&[401; 10]) && guesses.contains(&429), "{guesses:?}");
+    assert_eq!(server.get("/api/loops").status, 200, "who has the token is not kept out by who has not");
+    let changes: Vec<u16> = (0..100).map(|_| server.post("/api/loops/x/stop", &json!({})).status).collect();
+    assert!(changes.starts_with(&[404; 20]) && changes.contains(&429), "{changes:?}");
+    assert_eq!(server.get("/api/loops").status, 200, "looking goes on");
+}
+
+#[test]
+fn no_path_leads_out() {
+    let world = World::new();
+    let server = Server::start(&world);
+    std::fs::write(world.root().join("secret.txt"), "the secret").unwrap();
+    let up = ["..", "%2e%2e", "..%2f..", "....//", "%2e%2e%2f%2e%2e", "/etc"];
+    for one in up {
+        for path in [
+            format!("/{one}/{one}/secret.txt"),
+            format!("/assets/{one}/{one}/secret.txt"),
+            format!("/api/loops/{one}/turns/{one}/stdout"),
+            format!("/api/loops/{one}"),
+            format!("/api/settings/{one}"),
+        ] {
+            let answer = server.get(&path);
+            assert!(matches!(answer.status, 400 | 404 | 405), "{path}: {}", answer.status);
+            assert!(!answer.text().contains("the secret"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_says_is_data_and_never_a_page() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let evil = "<script>alert(1)</script>\u{1b}[2J";
+    let agent = world.install_script("evil", &format!("#!/bin/sh\ncat > /dev/null\nprintf '%s\\n' '{evil}'\n"));
+    let mut command = windlass(&world, &["run", evil, "--max-iterations", "1", "--agent-command"]);
+    command.arg(&agent);
+    world.run(command);
+    let listed = server.get("/api/loops").ok();
+    let id = listed["loops"][0]["id"].as_str().unwrap();
+    assert_eq!(listed["loops"][0]["goal"], evil);
+    for path in ["", "/iterations", "/turns", "/feed", "/diff", "/plan", "/findings", "/usage"] {
+        let answer = server.get(&format!("/api/loops/{id}{path}"));
+        assert_eq!(answer.header("content-type"), Some("application/json"), "{path}");
+    }
+    let raw = server.get(&format!("/api/loops/{id}/turns/1.coder.1/stdout"));
+    assert!(raw.text().contains("<script>"), "byte for byte");
+    assert_eq!(raw.header("content-type"), Some("application/octet-stream"));
+    assert!(raw.header("content-disposition").unwrap().starts_with("attachment"));
+    let prompt = server.get(&format!("/api/loops/{id}/turns/1.coder.1/prompt"));
+    assert_eq!(prompt.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(prompt.header("x-content-type-options"), Some("nosniff"));
+    let asked =
+        server.get(&format!("/api/loops/{}", "<script>alert(1)</script>".replace('<', "%3C").replace('>', "%3E")));
+    assert_eq!((asked.status, asked.header("content-type")), (404, Some("application/json")));
+}
