@@ -22,6 +22,7 @@ pub mod recipe;
 pub mod residue;
 pub mod review;
 pub mod sandbox;
+pub mod secrets;
 pub mod spec;
 pub mod stop;
 pub mod summary;

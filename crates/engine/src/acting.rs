@@ -35,6 +35,7 @@ impl Engine {
         let item = Uuid::now_v7().to_string();
         let command = Command::Act { turn, act };
         let body = serde_json::to_string(&command).unwrap_or_else(|error| unreachable!("plain data: {error}"));
+        let body = self.own_secrets().text(&body);
         self.store.post(&id.0, InboxItem { id: item.clone(), at: self.clock.now(), body }).await?;
         if let Some(line) = self.hub()?.line(&id.0) {
             line.wake.notify_one();

@@ -24,6 +24,7 @@ use crate::log_lines;
 use crate::loop_log;
 use crate::notify;
 use crate::ports::Ports;
+use crate::secrets::LastSecrets;
 use crate::socket::{Hub, Listening};
 use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::tools::ToolServer;
@@ -76,6 +77,7 @@ pub struct Engine {
     hub: OnceLock<Hub>,
     tool_server: OnceLock<Arc<dyn ToolServer>>,
     pub(crate) ports: Ports,
+    pub(crate) last_secrets: LastSecrets,
 }
 
 /// A loop that this process holds the lease of.
@@ -138,6 +140,7 @@ impl Engine {
             hub: OnceLock::new(),
             tool_server: OnceLock::new(),
             ports: Ports::default(),
+            last_secrets: LastSecrets::default(),
         }
     }
 
@@ -173,7 +176,9 @@ impl Engine {
         }
     }
 
-    async fn create_named(self: &Arc<Self>, new: NewLoop) -> Result<Held, EngineError> {
+    async fn create_named(self: &Arc<Self>, mut new: NewLoop) -> Result<Held, EngineError> {
+        let secrets = self.secrets_of(&new.spec, &new.project);
+        secrets.clean_spec(&mut new.spec);
         let project = new.project.to_string_lossy().into_owned();
         let holder = self.holder()?;
         let token = holder.token.clone();
@@ -183,7 +188,7 @@ impl Engine {
         let mut state = LoopState::created(now, &created).unwrap_or_else(|| unreachable!("a loop begins with that"));
         let mut events = vec![created];
         let mut take = |state: &mut LoopState, input: &Input| -> Result<(), Refusal> {
-            for event in decide(state, input, now)? {
+            for event in secrets.clean(decide(state, input, now)?) {
                 *state = evolve(state.clone(), now, &event);
                 events.push(event);
             }
@@ -273,7 +278,7 @@ impl Engine {
     /// One input to a loop that is held and not driven.
     pub async fn apply(self: &Arc<Self>, held: &mut Held, input: &Input) -> Result<(), EngineError> {
         let now = self.clock.now();
-        let events = decide(&held.state, input, now)?;
+        let events = self.secrets(&held.state).clean(decide(&held.state, input, now)?);
         let mut next = held.state.clone();
         for event in &events {
             next = evolve(next, now, event);
@@ -342,6 +347,7 @@ impl Engine {
     pub async fn command(self: &Arc<Self>, id: &LoopId, command: &Command) -> Result<Answer, EngineError> {
         let item = Uuid::now_v7().to_string();
         let body = serde_json::to_string(command).unwrap_or_else(|error| unreachable!("plain data: {error}"));
+        let body = self.own_secrets().text(&body);
         self.store.post(&id.0, InboxItem { id: item.clone(), at: self.clock.now(), body }).await?;
         loop {
             if let Some(answer) = self.ask_driver(id, &item).await? {

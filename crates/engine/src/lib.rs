@@ -27,6 +27,7 @@ mod notify;
 pub mod ports;
 pub mod residue;
 pub mod sandbox;
+mod secrets;
 pub mod socket;
 pub mod store;
 pub mod summariser;

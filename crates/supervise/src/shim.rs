@@ -25,6 +25,7 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags};
 use windlass_core::command::Stdin;
+use windlass_core::secrets::Rules;
 
 use self::input::Input;
 use self::session::{Inputs, Outputs, Session};
@@ -85,7 +86,8 @@ fn read_spec() -> io::Result<ShimSpec> {
 
 fn run(spec: ShimSpec) {
     let status = StatusPipe::new(rustix::stdio::stdout());
-    let outputs = match open_outputs(&spec.turn(), spec.cap_bytes) {
+    let rules = Rules::new(&spec.secrets);
+    let outputs = match open_outputs(&spec.turn(), spec.cap_bytes, rules) {
         Ok(outputs) => outputs,
         Err(failure) => return session::refuse(status, None, failure),
     };
@@ -107,19 +109,19 @@ fn engine_is_gone() -> bool {
     rustix::event::poll(&mut events, Some(&now)).is_ok() && !events[0].revents().is_empty()
 }
 
-fn open_outputs(turn: &TurnPaths, cap_bytes: Option<u64>) -> Result<Outputs, SpawnFailure> {
+fn open_outputs(turn: &TurnPaths, cap_bytes: Option<u64>, rules: Rules) -> Result<Outputs, SpawnFailure> {
     let unwritable = |path: &Path, error: io::Error| {
         failure(SpawnFailureKind::OutputUnwritable, &format!("cannot write {}", path.display()), &error)
     };
-    let stdout = Transcript::open(&turn.stdout, cap_bytes).map_err(|error| unwritable(&turn.stdout, error))?;
-    let stderr = Transcript::open(&turn.stderr, cap_bytes).map_err(|error| unwritable(&turn.stderr, error))?;
+    let stdout = Transcript::open(&turn.stdout, cap_bytes, &rules).map_err(|error| unwritable(&turn.stdout, error))?;
+    let stderr = Transcript::open(&turn.stderr, cap_bytes, &rules).map_err(|error| unwritable(&turn.stderr, error))?;
     let times = match &turn.times {
         Some(path) => Some(Times::open(path).map_err(|error| unwritable(path, error))?),
         None => None,
     };
     let record = PendingRecord::reserve(&turn.exit_record).map_err(|error| unwritable(&turn.exit_record, error))?;
     let beside = turn.exit_record.parent().unwrap_or(Path::new("")).to_owned();
-    Ok(Outputs { stdout, stderr, times, record: Some(record), beside })
+    Ok(Outputs { stdout, stderr, times, record: Some(record), beside, rules })
 }
 
 fn start(spec: &ShimSpec) -> Result<(Tree, Inputs), SpawnFailure> {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::command::CommandSpec;
+use windlass_core::secrets::KnownSecret;
 
 use crate::sandbox::SandboxPolicy;
 
@@ -14,7 +15,7 @@ use crate::sandbox::SandboxPolicy;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShimSpec {
     pub command: CommandSpec,
-    /// Appended to, created if missing. The bytes of the child, unchanged.
+    /// Appended to, created if missing. The bytes of the child, without secrets.
     pub stdout: PathBuf,
     pub stderr: PathBuf,
     /// Index of when stdout was written: records of two little-endian `u64`, the offset in `stdout`
@@ -23,6 +24,9 @@ pub struct ShimSpec {
     /// Where the [`ExitRecord`](crate::ExitRecord) appears, complete, when everything has ended.
     /// A record of an earlier tree is removed when this one starts.
     pub exit_record: PathBuf,
+    /// What is not to be seen in the output, beside what looks like a secret.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<KnownSecret>,
     /// Of each stream keep this many bytes from its start and 64 KiB from its end.
     pub cap_bytes: Option<u64>,
     /// How long a tree may take to end after it was asked to; at most [`ShimSpec::MAX_GRACE_MS`].

@@ -245,7 +245,8 @@ impl Driver {
     /// One time for a decision and for its events: a replay must see what the decision saw.
     fn decide(&self, input: &Input) -> Result<Decided, Refusal> {
         let at = self.engine.clock.now();
-        decide(&self.state, input, at).map(|events| Decided { at, events })
+        decide(&self.state, input, at)
+            .map(|events| Decided { at, events: self.engine.secrets(&self.state).clean(events) })
     }
 
     fn nothing(&self) -> Decided {

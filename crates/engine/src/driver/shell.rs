@@ -62,6 +62,7 @@ pub(super) async fn run(
         stderr: files.stdout(),
         times: None,
         exit_record: files.exit_record(),
+        secrets: engine.secrets(state).known.clone(),
         cap_bytes: Some(KEPT_OUTPUT),
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,

@@ -189,6 +189,7 @@ fn shim(
         stderr: files.stderr(),
         times: None,
         exit_record: files.exit_record(),
+        secrets: engine.secrets(state).known.clone(),
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,

@@ -36,6 +36,7 @@ pub(super) async fn run(
     }
     let facts = review::facts(&context, state, turn).await?;
     let prompt = prompt::build(state, &facts, &crate::tokens::count);
+    let prompt = context.engine.secrets(state).text(&prompt);
     let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt };
     let report = match job.run(&mut context).await {
         Ok(report) => report,
@@ -221,6 +222,7 @@ impl Job<'_> {
             stderr,
             times,
             exit_record,
+            secrets: self.engine.secrets(self.state).known.clone(),
             cap_bytes: None,
             grace_ms: ShimSpec::DEFAULT_GRACE_MS,
             containment: ContainmentRequest::Auto,

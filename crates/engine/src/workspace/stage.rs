@@ -85,7 +85,7 @@ pub(super) async fn stage(
     let mut found = Vec::new();
     if output.code != 0 {
         let (repositories, unread) = skipped(git, &left_out).await?;
-        if repositories.is_empty() && unread.is_empty() {
+        if repositories.is_empty() && unread.is_empty() && !only_ignored(&output.stderr) {
             // Not a matter of single files: let git's own words decide.
             git.call(&args).input(input).run().await?;
         }
@@ -116,6 +116,11 @@ pub(super) async fn stage(
         staged.from = before.tree.map(|tree| (tree, files));
     }
     Ok(staged)
+}
+
+/// Git adds everything, and complains all the same, when a path that is to be left out is ignored too.
+fn only_ignored(stderr: &[u8]) -> bool {
+    String::from_utf8_lossy(stderr).starts_with("The following paths are ignored by one of your .gitignore files")
 }
 
 /// Notes beside the index which tree it makes, bound to the index by its checksum.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read};
 use rustix::time::Timespec;
+use windlass_core::secrets::Rules;
 
 use super::exec::{self, Report};
 use super::input::Input;
@@ -43,6 +44,7 @@ pub(super) struct Outputs {
     pub(super) record: Option<PendingRecord>,
     /// The directory of the record.
     pub(super) beside: PathBuf,
+    pub(super) rules: Rules,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

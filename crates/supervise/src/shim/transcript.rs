@@ -1,8 +1,8 @@
 //! The files that the child's output goes to.
 //!
-//! Invariant: bytes arrive in the file unchanged and in order, and an offset is told only after the
-//! bytes before it are in the file. Memory does not grow with the output. A write that fails is told
-//! to the caller; output is never dropped in silence.
+//! Invariant: bytes arrive in the file in order and unchanged but for secrets, of which no byte ever reaches
+//! the disk; an offset is told only after the bytes before it are in the file. Memory does not grow with the
+//! output. A write that fails is told to the caller; output is never dropped in silence.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use windlass_core::secrets::{Redactor, Rules};
 
 /// How much of the end of a capped stream is kept.
 const TAIL: usize = 64 << 10;
@@ -20,16 +22,36 @@ fn open_to_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// The stage every byte passes on its way from the child to the transcript: the one place to put a
-/// redacting stage, which has to carry what may be the start of a secret from chunk to chunk. For now
-/// bytes pass as they are.
-fn pump(chunk: &[u8]) -> &[u8] {
-    chunk
-}
-
-/// One stream's file.
+/// One stream's file, behind the stage that every byte passes on its way there.
 #[derive(Debug)]
 pub(super) struct Transcript {
+    redactor: Redactor,
+    sink: Sink,
+}
+
+impl Transcript {
+    pub(super) fn open(path: &Path, cap: Option<u64>, rules: &Rules) -> io::Result<Self> {
+        Ok(Self { redactor: Redactor::new(rules.clone()), sink: Sink::open(path, cap)? })
+    }
+
+    /// Length of the file.
+    pub(super) fn offset(&self) -> u64 {
+        self.sink.offset
+    }
+
+    pub(super) fn take(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.sink.take(self.redactor.push(chunk))
+    }
+
+    /// Writes what was kept back.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        self.sink.take(self.redactor.finish())?;
+        self.sink.close()
+    }
+}
+
+#[derive(Debug)]
+struct Sink {
     file: File,
     offset: u64,
     /// How much may still go to the file, if there is a cap.
@@ -38,20 +60,14 @@ pub(super) struct Transcript {
     left_out: u64,
 }
 
-impl Transcript {
-    pub(super) fn open(path: &Path, cap: Option<u64>) -> io::Result<Self> {
+impl Sink {
+    fn open(path: &Path, cap: Option<u64>) -> io::Result<Self> {
         let file = open_to_append(path)?;
         let offset = file.metadata()?.len();
         Ok(Self { file, offset, head_left: cap, tail: VecDeque::new(), left_out: 0 })
     }
 
-    /// Length of the file.
-    pub(super) fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    pub(super) fn take(&mut self, chunk: &[u8]) -> io::Result<()> {
-        let chunk = pump(chunk);
+    fn take(&mut self, chunk: &[u8]) -> io::Result<()> {
         let Some(head_left) = self.head_left else { return self.write(chunk) };
         let split = chunk.len().min(usize::try_from(head_left).unwrap_or(usize::MAX));
         let (head, rest) = chunk.split_at(split);
@@ -68,8 +84,8 @@ impl Transcript {
         self.left_out += surplus as u64;
     }
 
-    /// Writes what was kept back.
-    pub(super) fn close(&mut self) -> io::Result<()> {
+    /// Writes the end of a capped stream.
+    fn close(&mut self) -> io::Result<()> {
         let tail = std::mem::take(&mut self.tail);
         let left_out = std::mem::take(&mut self.left_out);
         if left_out > 0 {
@@ -137,7 +153,7 @@ mod tests {
     fn through(cap: Option<u64>, input: &[u8], chunk: usize) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let mut transcript = Transcript::open(&path, cap).unwrap();
+        let mut transcript = Transcript::open(&path, cap, &Rules::default()).unwrap();
         for chunk in input.chunks(chunk) {
             transcript.take(chunk).unwrap();
         }
@@ -168,14 +184,29 @@ mod tests {
     }
 
     #[test]
+    fn no_byte_of_a_secret_reaches_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let key = format!("ghp_{}", "aB3".repeat(12));
+        let mut transcript = Transcript::open(&path, None, &Rules::default()).unwrap();
+        for byte in format!("token {key}").bytes() {
+            transcript.take(&[byte]).unwrap();
+            assert!(!std::fs::read_to_string(&path).unwrap().contains("ghp"));
+        }
+        transcript.take(b" end\n").unwrap();
+        transcript.close().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "token [redacted:github-token] end\n");
+    }
+
+    #[test]
     fn a_transcript_is_appended_to() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
         std::fs::write(&path, "before ").unwrap();
-        let mut transcript = Transcript::open(&path, None).unwrap();
+        let mut transcript = Transcript::open(&path, None, &Rules::default()).unwrap();
         assert_eq!(transcript.offset(), 7);
-        transcript.take(b"after").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"before after");
-        assert_eq!(transcript.offset(), 12);
+        transcript.take(b"after.").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"before after.");
+        assert_eq!(transcript.offset(), 13);
     }
 }

@@ -40,7 +40,7 @@ impl Session {
         if !self.idle || self.is_ending() {
             return;
         }
-        match open_outputs(&paths, self.spec.cap_bytes) {
+        match open_outputs(&paths, self.spec.cap_bytes, self.outputs.rules.clone()) {
             Ok(outputs) => {
                 self.status.start_at(outputs.stdout.offset(), outputs.stderr.offset());
                 self.outputs = outputs;
@@ -68,7 +68,7 @@ impl Session {
             }
             let path = self.outputs.beside.join(name);
             // Without a place for it there is nothing to be done, and nothing depends on it.
-            let Ok(transcript) = Transcript::open(&path, None) else { continue };
+            let Ok(transcript) = Transcript::open(&path, None, &self.outputs.rules) else { continue };
             match stream {
                 Stream::Stdout => self.outputs.stdout = transcript,
                 Stream::Stderr => self.outputs.stderr = transcript,

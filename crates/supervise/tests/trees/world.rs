@@ -56,6 +56,7 @@ impl World {
             stderr: self.path("stderr"),
             times: None,
             exit_record: self.path("exit.json"),
+            secrets: Vec::new(),
             cap_bytes: None,
             grace_ms: ShimSpec::DEFAULT_GRACE_MS,
             containment: ContainmentRequest::Auto,

@@ -1,0 +1,160 @@
+//! Secrets, known by name or by shape, and what stands in their place.
+//!
+//! Everything that is stored or sent passes here first: transcripts as a stream of bytes ([`Redactor`]), everything else
+//! as whole texts ([`Rules::text`]). What stands in a secret's place (`[redacted:NAME]`) has no character that a JSON text
+//! would have to escape, so a line of JSON stays one.
+
+mod known;
+mod shapes;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use serde::{Deserialize, Serialize};
+
+pub use known::{in_dotenv, in_environment};
+pub use stream::Redactor;
+
+use shapes::SHAPES;
+
+/// A value that is not to be seen, and what to call it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct KnownSecret {
+    pub name: String,
+    value: String,
+}
+
+impl KnownSecret {
+    /// Shorter values are words that stand in any text.
+    pub const SHORTEST: usize = 8;
+    const LONGEST: usize = 16 * 1024;
+
+    /// `None` for a value that is too short to be told from ordinary text.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Option<Self> {
+        let (name, value) = (name.into(), value.into().trim().to_owned());
+        let fits = (Self::SHORTEST..=Self::LONGEST).contains(&value.len());
+        fits.then_some(Self { name, value })
+    }
+
+    /// The value as it is, and as it stands in JSON, also in JSON inside JSON.
+    fn forms(&self) -> Vec<String> {
+        let escaped = |text: &str| {
+            let quoted = serde_json::Value::String(text.to_owned()).to_string();
+            quoted[1..quoted.len() - 1].to_owned()
+        };
+        let mut forms = vec![self.value.clone()];
+        for _ in 0..2 {
+            let next = escaped(forms.last().map_or("", String::as_str));
+            if !forms.contains(&next) {
+                forms.push(next);
+            }
+        }
+        forms
+    }
+}
+
+impl fmt::Debug for KnownSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KnownSecret({})", self.name)
+    }
+}
+
+/// What is looked for.
+#[derive(Clone)]
+pub struct Rules {
+    search: AhoCorasick,
+    /// By the number of the pattern: the shapes first.
+    known: Arc<[Form]>,
+    /// The beginnings that a match starts with, to see one that is cut off.
+    triggers: Arc<[Vec<u8>]>,
+}
+
+#[derive(Debug)]
+struct Form {
+    name: String,
+    value: Vec<u8>,
+}
+
+/// Of a known value so much is looked for at first; the rest is compared then.
+const TRIGGER: usize = 32;
+
+/// Something that is not to be seen, from one byte to before another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub name: String,
+    pub from: usize,
+    pub to: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::new(&[])
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules").field("known", &self.known.len()).finish_non_exhaustive()
+    }
+}
+
+impl Rules {
+    /// The shapes that are always looked for, and these values.
+    pub fn new(secrets: &[KnownSecret]) -> Self {
+        let mut known: Vec<Form> = Vec::new();
+        for secret in secrets {
+            for form in secret.forms() {
+                let value = form.into_bytes();
+                if !known.iter().any(|other| other.value == value) {
+                    known.push(Form { name: secret.name.clone(), value });
+                }
+            }
+        }
+        let shapes = SHAPES.iter().map(|shape| shape.trigger.as_bytes().to_vec());
+        let values = known.iter().map(|form| form.value[..form.value.len().min(TRIGGER)].to_vec());
+        let triggers: Vec<Vec<u8>> = shapes.chain(values).collect();
+        let search = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(&triggers)
+            .unwrap_or_else(|error| unreachable!("a few short patterns: {error}"));
+        Self { search, known: known.into(), triggers: triggers.into() }
+    }
+
+    /// A text without its secrets.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let found = self.find(text.as_bytes());
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut clean = String::with_capacity(text.len());
+        let mut at = 0;
+        for Found { name, from, to } in found {
+            // Triggers and tokens are ASCII, and a known value is a text: no character is cut.
+            clean.push_str(text.get(at..from).unwrap_or_default());
+            clean.push_str(&mark(&name));
+            at = to;
+        }
+        clean.push_str(text.get(at..).unwrap_or_default());
+        Cow::Owned(clean)
+    }
+
+    /// The secrets in a whole text, in order.
+    pub fn find(&self, bytes: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut redactor = Redactor::new(self.clone());
+        redactor.walk(bytes, |name, from, to| found.push(Found { name: name.to_owned(), from, to }));
+        found
+    }
+}
+
+/// What stands in a secret's place.
+pub fn mark(name: &str) -> String {
+    let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).collect();
+    format!("[redacted:{plain}]")
+}
