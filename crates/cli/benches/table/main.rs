@@ -16,6 +16,7 @@ mod memory;
 mod overhead;
 mod place;
 mod report;
+mod served;
 mod startup;
 
 use report::Row;
@@ -35,13 +36,14 @@ impl Scale {
 /// A group's name, and what measures it.
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     ("overhead", overhead::rows),
     ("flood", flood::rows),
     ("startup", startup::rows),
     ("list", history::rows),
     ("fleet", fleet::rows),
     ("checkpoint", checkpoint::rows),
+    ("server", served::rows),
 ];
 
 fn main() {
@@ -49,6 +51,8 @@ fn main() {
     // This program is also the agent that floods, and the process that drives many loops.
     match words.first().map(String::as_str) {
         Some("flood-now") => return flood::generate(&words[1..]),
+        Some("tick-now") => return served::tick(&words[1..]),
+        Some("pour-now") => return served::pour(&words[1..]),
         Some("drive-many") => return fleet::drive_many(&words[1..]),
         _ => {}
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
+use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
 use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, OpenLoop, Secret, Tls, server_file};
 use windlass_supervise::ProcessIdentity;
@@ -127,11 +128,24 @@ pub async fn open(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         address: url,
         project,
-        sandbox: serde_json::Value::Null,
+        sandbox: sandbox(context),
         started_at: engine.clock.now(),
     };
     let serving = listener.serve(Arc::clone(engine), Arc::new(commands), secret, facts, changes, shutdown);
     Ok(Served { task: tokio::spawn(serving), file })
+}
+
+/// What new loops are kept in, as this machine has it.
+fn sandbox(context: &Context) -> serde_json::Value {
+    let support = context.settings(None, Options::default()).map(|settings| context.sandbox(&settings));
+    match support {
+        Ok(SandboxSupport::Works { backend }) => serde_json::json!({ "works": true, "backend": backend }),
+        Ok(SandboxSupport::Missing { reason, fix }) => {
+            serde_json::json!({ "works": false, "reason": reason, "fix": fix })
+        }
+        // Switched off, or settings that cannot be read, which every loop will say.
+        Ok(SandboxSupport::Unknown) | Err(_) => serde_json::Value::Null,
+    }
 }
 
 /// Each who watches takes a socket and some files; the usual limit of 1024 is soon reached.
