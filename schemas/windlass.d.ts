@@ -53,8 +53,10 @@ export interface WindlassSettings {
   memory?: string;
   /** The model that the agent is told to use, where its command has {model}. Default: the agent's default. */
   model?: string;
-  /** Whether agents and gates in the sandbox reach the network: allow or deny. Default: allow. */
-  network?: "allow" | "deny";
+  /** Whether agents and gates in the sandbox reach the network: allow, deny, or list, which is network_hosts alone. Default: allow. */
+  network?: "allow" | "deny" | "list";
+  /** Hosts that are reached with network = "list": example.org, example.org:8443, *.example.org, an address, or the ready lists @models and @registries. Default: @models and @registries. */
+  network_hosts?: Array<string>;
   /** A command that is run by your shell when something happens to a loop, with the message as JSON on its standard input. Default: none. */
   notify_command?: string;
   /** Show the message on the desktop, by notify-send or osascript where the system has it. Default: false. */

@@ -151,6 +151,7 @@ impl Only {
                 | Event::StopRequested
                 | Event::SteeringQueued { .. }
                 | Event::RolledBack { .. }
+                | Event::NetworkDenied { .. }
                 | Event::ResidueChecked { .. }
                 | Event::LoopStopped { .. } => (None, None),
             },

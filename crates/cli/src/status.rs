@@ -145,8 +145,9 @@ pub fn sandbox(spec: &SandboxSpec) -> String {
     }
     let backend = spec.backend.as_deref().unwrap_or("unknown");
     let network = match spec.network {
-        NetworkAccess::Allow => "network allowed",
-        NetworkAccess::Deny => "no network",
+        NetworkAccess::Allow => "network allowed".to_owned(),
+        NetworkAccess::Deny => "no network".to_owned(),
+        NetworkAccess::List => format!("network: {}", spec.hosts.join(" ")),
     };
     format!("{} ({backend}), {network}", spec.level.name())
 }
@@ -243,6 +244,13 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     }
     row_review(state, &mut row);
     row_work(state, &mut row);
+    if !state.denied_hosts.is_empty() {
+        let hosts: Vec<&str> = state.denied_hosts.keys().map(String::as_str).collect();
+        row(
+            "denied",
+            format!("{} (network_hosts in the settings lists what is reached)", one_line(&hosts.join(", "), 200)),
+        );
+    }
     row_residue(state, &mut row);
     if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason {
         row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());

@@ -83,6 +83,10 @@ fn every_flag_reaches_the_settings() {
         "read-only",
         "--network",
         "deny",
+        "--network-host",
+        "@models",
+        "--network-host",
+        "*.example.org:8443",
     ])
     .unwrap();
     let options = args.options();
@@ -90,6 +94,7 @@ fn every_flag_reaches_the_settings() {
     assert_eq!(options.session, Some(SessionPolicy::Fresh));
     assert_eq!(options.commit, Some(CommitPolicy::Agent));
     assert_eq!((options.sandbox, options.network), (Some(Sandbox::ReadOnly), Some(NetworkAccess::Deny)));
+    assert_eq!(options.network_hosts.as_ref().unwrap().get(), ["@models", "*.example.org:8443"]);
     assert_eq!(options.branch.as_ref().unwrap().fill("n"), "x/n");
     assert_eq!(options.duration.unwrap().get(), 5_400_000);
     assert_eq!((options.gate_timeout.unwrap().get(), options.turn_timeout.unwrap().get()), (60_000, 120_000));

@@ -14,6 +14,7 @@ pub mod machine;
 mod markdown;
 pub mod milestone;
 mod nearest;
+pub mod network;
 pub mod plan;
 pub mod profile;
 pub mod promise;

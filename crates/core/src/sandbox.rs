@@ -10,6 +10,9 @@ pub struct SandboxSpec {
     pub backend: Option<String>,
     #[serde(default)]
     pub network: NetworkAccess,
+    /// Hosts that may be reached, where the network is a list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// Places that may be read although they are denied by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readable: Vec<String>,
@@ -49,6 +52,8 @@ pub enum NetworkAccess {
     #[default]
     Allow,
     Deny,
+    /// Only the hosts that are listed, through a proxy.
+    List,
 }
 
 impl NetworkAccess {
@@ -56,6 +61,7 @@ impl NetworkAccess {
         match self {
             NetworkAccess::Allow => "allow",
             NetworkAccess::Deny => "deny",
+            NetworkAccess::List => "list",
         }
     }
 }

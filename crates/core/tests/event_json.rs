@@ -117,6 +117,7 @@ fn every_event() -> Vec<Event> {
         Event::ResidueChecked {
             left: vec![Leftover { kind: LeftoverKind::Process, what: "7 sleep".into(), fix: "windlass clean".into() }],
         },
+        Event::NetworkDenied { host: "a.org:443".into(), why: "not listed".into(), count: 10 },
     ]
 }
 
@@ -171,6 +172,7 @@ fn the_list_above_has_every_event() {
         Event::SteeringQueued { .. } => 23,
         Event::RolledBack { .. } => 24,
         Event::LoopStopped { .. } => 25,
+        Event::NetworkDenied { .. } => 46,
         Event::ResidueChecked { .. } => 45,
         Event::AgentChanged { .. } => 26,
         Event::Review(ReviewEvent::Planned { .. }) => 27,
@@ -192,7 +194,7 @@ fn the_list_above_has_every_event() {
         Event::Review(ReviewEvent::PersonRuled { .. }) => 43,
         Event::Review(ReviewEvent::MilestoneAmended { .. }) => 44,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..46).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..47).collect::<Vec<_>>());
 }
 
 #[test]

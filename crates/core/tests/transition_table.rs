@@ -64,7 +64,7 @@ struct Case {
 }
 
 /// Inputs that are noted and move nothing, wherever they are accepted; the table leaves them out.
-const QUIET: [&str; 5] = ["attach", "session seen", "usage within budget", "steer", "residue checked"];
+const QUIET: [&str; 6] = ["attach", "session seen", "usage within budget", "steer", "host denied", "residue checked"];
 
 #[test]
 fn quiet_inputs_change_neither_status_nor_phase() {
@@ -480,6 +480,10 @@ fn inputs() -> Vec<Case> {
                 tree: String::new(),
                 saved: Some("refs/windlass/l1/rollback/1".into()),
             },
+        },
+        Case {
+            name: "host denied",
+            input: |_| Input::NetworkDenied { host: "a.org:443".into(), why: "not listed".into(), count: 1 },
         },
         Case { name: "residue checked", input: |_| Input::ResidueChecked { left: Vec::new() } },
         Case { name: "steer", input: |_| Input::Steer { id: "m1".into(), text: String::new() } },

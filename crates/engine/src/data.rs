@@ -95,6 +95,11 @@ impl DataDir {
         self.sockets(id).join(role.name()).join("mcp")
     }
 
+    /// Where processes without a network reach the loop's proxy; the only thing in its directory.
+    pub fn proxy_socket(&self, id: &LoopId) -> PathBuf {
+        self.sockets(id).join("network").join("proxy")
+    }
+
     /// Where detached drivers say what went wrong before anybody listens.
     pub fn driver_log(&self, id: &LoopId) -> PathBuf {
         self.transcripts(id).join("driver.log")

@@ -25,6 +25,7 @@ pub mod loop_log;
 pub mod milestones;
 mod notify;
 pub mod ports;
+pub mod proxy;
 pub mod residue;
 pub mod sandbox;
 mod secrets;

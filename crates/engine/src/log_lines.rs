@@ -74,6 +74,7 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         | Event::LoopPaused { .. }
         | Event::SteeringQueued { .. }
         | Event::RolledBack { .. }
+        | Event::NetworkDenied { .. }
         | Event::ResidueChecked { .. }
         | Event::LoopStopped { .. } => {
             tracing::debug!(loop_id = %id, event = event.name());

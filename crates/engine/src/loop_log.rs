@@ -83,6 +83,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             lines
         }
         Event::LoopPaused { .. } => vec!["Loop paused".to_owned()],
+        Event::NetworkDenied { host, count: 1, .. } => vec![format!("Network denied: {}", one_line(host))],
         Event::ResidueChecked { left } => {
             left.iter().map(|left| format!("Left behind: {} {}", left.kind.name(), one_line(&left.what))).collect()
         }
@@ -92,6 +93,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::Review(event) => review_lines(event),
         Event::LoopCreated { .. }
         | Event::DriverAttached
+        | Event::NetworkDenied { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }
         | Event::TurnStarted { .. }

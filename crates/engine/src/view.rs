@@ -47,6 +47,9 @@ pub struct LoopView {
     /// In a loop in which somebody judges the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewView>,
+    /// Hosts that were asked for and are not on the loop's list.
+    #[serde(default)]
+    pub denied_hosts: Vec<DeniedHost>,
     /// What is left of the loop on the machine, once it rests.
     #[serde(default)]
     pub residue: Option<ResidueView>,
@@ -130,6 +133,11 @@ impl LoopView {
                 .map(|message| SteeringView { text: message.text.clone(), delivered: message.delivered.is_some() })
                 .collect(),
             review: review(state),
+            denied_hosts: state
+                .denied_hosts
+                .iter()
+                .map(|(host, count)| DeniedHost { host: host.clone(), count: *count })
+                .collect(),
             residue: state.residue.as_ref().map(ResidueView::of),
             history: state.iterations.clone(),
             elapsed_ms: state.elapsed_ms,
@@ -147,12 +155,27 @@ pub struct SandboxView {
     pub level: SandboxLevel,
     pub backend: Option<String>,
     pub network: NetworkAccess,
+    #[serde(default)]
+    pub network_hosts: Vec<String>,
 }
 
 impl SandboxView {
     fn of(spec: &SandboxSpec) -> Self {
-        Self { level: spec.level, backend: spec.backend.clone(), network: spec.network }
+        Self {
+            level: spec.level,
+            backend: spec.backend.clone(),
+            network: spec.network,
+            network_hosts: spec.hosts.clone(),
+        }
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DeniedHost {
+    /// With its port.
+    pub host: String,
+    /// At least so often: 1, 10, 100 …
+    pub count: u64,
 }
 
 /// The certificate of a loop's end. Fields are only ever added.

@@ -84,6 +84,7 @@ copy = [\".env\"]
 env_pass = [\"DATABASE_URL\", \"AWS_*\"]
 sandbox = \"workspace\"
 network = \"deny\"
+network_hosts = [\"@models\", \"*.example.org\"]
 sandbox_readable = [\"~/.aws\"]
 sandbox_writable = [\"~/.tool\", \"/var/cache/tool\"]
 sandbox_denied = [\"~/Documents\"]
@@ -202,6 +203,11 @@ fn a_value_that_cannot_be_says_why_and_where() {
         ("duration = \"90\"", "'duration': `90` is not a duration"),
         ("duration = \"0s\"", "'duration': a duration must be more than zero"),
         ("session = \"resum\"", "'session': 'resum' is not a known session policy"),
+        ("network_hosts = [\"@all\"]", "'network_hosts': '@all' is no ready list: there are @models and @registries"),
+        (
+            "network_hosts = [\"a b\"]",
+            "'network_hosts': 'a b' is no host: write example.org, example.org:8443, *.example.org or an address",
+        ),
         ("network = \"none\"", "'network': 'none' is not a known network access"),
         ("sandbox_writable = [\"relative\"]", "'sandbox_writable': 'relative' is not a place of this machine"),
         ("sandbox = \"docker\"", "'sandbox': 'docker' is not a known sandbox"),

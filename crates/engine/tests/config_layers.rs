@@ -140,6 +140,7 @@ fn defaults_are_those_of_the_contract() {
         ("env_pass", "[]"),
         ("sandbox", "\"auto\""),
         ("network", "\"allow\""),
+        ("network_hosts", "[\"@models\",\"@registries\"]"),
         ("sandbox_readable", "(none)"),
         ("sandbox_writable", "(none)"),
         ("sandbox_denied", "(none)"),

@@ -7,6 +7,8 @@
 //! * The exit record is written after the tree is gone and its output is in the files.
 //! * The end of descriptor 0 is the end of the engine, and so of the tree.
 
+#[cfg(target_os = "linux")]
+mod bridge;
 mod exec;
 mod input;
 #[cfg(target_os = "linux")]

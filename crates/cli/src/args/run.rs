@@ -7,11 +7,11 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
-    BranchTemplate, Gates, Globs, Iterations, Millis, Names, Options, Promise, Sandbox, Tokens, Usd, Wishes,
+    BranchTemplate, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Promise, Sandbox, Tokens, Usd, Wishes,
 };
 
 use super::goal::GoalSource;
-use super::values::{gate, glob, loop_name, not_blank, setting, variable, word};
+use super::values::{gate, glob, host, loop_name, not_blank, setting, variable, word};
 
 /// Start a loop and follow it
 ///
@@ -80,9 +80,13 @@ pub struct RunArgs {
         help_heading = "Agent"
     )]
     sandbox: Option<Sandbox>,
-    /// Whether they reach the network; deny needs a sandbox [default: allow]
-    #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny"]), help_heading = "Agent")]
+    /// Whether they reach the network; deny and list, which is --network-host alone, need a sandbox [default: allow]
+    #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny", "list"]), help_heading = "Agent")]
     network: Option<NetworkAccess>,
+    /// A host that is reached with --network list: example.org, *.example.org, a.org:8443, @models or @registries. Can be
+    /// given many times [default: both lists]
+    #[arg(long = "network-host", value_name = "HOST", value_parser = host, help_heading = "Agent")]
+    network_hosts: Vec<String>,
 
     /// Who takes over when the agent or its model fails for good: an agent, or agent:model. Can be given many times
     #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent")]
@@ -267,6 +271,9 @@ impl RunArgs {
             in_place: self.in_place.then_some(true),
             sandbox: self.sandbox,
             network: self.network,
+            network_hosts: (!self.network_hosts.is_empty())
+                .then(|| self.network_hosts.clone())
+                .and_then(|hosts| Hosts::new(hosts).ok()),
             ..Options::default()
         }
     }

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{Gates, Globs, Names, UsageError, Value, ValueError};
+use windlass_engine::config::{Gates, Globs, Hosts, Names, UsageError, Value, ValueError};
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
@@ -28,6 +28,11 @@ pub(super) fn glob(text: &str) -> Result<String, ValueError> {
 /// The name of an environment variable, or the beginning of one with a `*`.
 pub(super) fn variable(text: &str) -> Result<String, ValueError> {
     Names::new(vec![text.to_owned()]).map(|_| text.to_owned())
+}
+
+/// A host that may be reached, or a ready list of them.
+pub(super) fn host(text: &str) -> Result<String, ValueError> {
+    Hosts::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
 pub(super) fn not_blank(text: &str) -> Result<String, ValueError> {

@@ -231,7 +231,11 @@ impl Renderer {
             Event::AgentChanged { role, from, to, why, .. } => {
                 style.warn(&format!("  {to} takes over from {from} as {role}: {}", one_line(why, 200)))
             }
-            Event::SessionFound { .. }
+            Event::NetworkDenied { host, why, count: 1 } => {
+                style.warn(&format!("  network: {} is denied: {why}", one_line(host, 200)))
+            }
+            Event::NetworkDenied { .. }
+            | Event::SessionFound { .. }
             | Event::WorkspaceSetUp
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }

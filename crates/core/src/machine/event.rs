@@ -135,6 +135,12 @@ pub enum Event {
         head_commit: Option<String>,
         usage: Usage,
     },
+    /// A host was asked for that is not on the loop's list: the first time, the tenth, the hundredth …
+    NetworkDenied {
+        host: String,
+        why: String,
+        count: u64,
+    },
     /// What is left of a loop that rests. It follows the end that it is about, and is no item of the feed.
     ResidueChecked {
         left: Vec<Leftover>,
@@ -247,6 +253,7 @@ impl Event {
             Event::SteeringQueued { .. } => "steering_queued",
             Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
+            Event::NetworkDenied { .. } => "network_denied",
             Event::ResidueChecked { .. } => "residue_checked",
         }
     }

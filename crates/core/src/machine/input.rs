@@ -97,6 +97,12 @@ pub enum Input {
     Reject {
         reason: String,
     },
+    /// A process of the loop asked for a host that is not on its list, so many times by now.
+    NetworkDenied {
+        host: String,
+        why: String,
+        count: u64,
+    },
     /// What is left of the loop on the machine, looked for when it rests.
     ResidueChecked {
         left: Vec<Leftover>,

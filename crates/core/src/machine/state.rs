@@ -151,6 +151,8 @@ pub struct LoopState {
     pub usage: UsageLedger,
     pub claims: Claims,
     pub steering: Vec<Steering>,
+    /// Hosts that were asked for and are not on the loop's list, and how often at least.
+    pub denied_hosts: BTreeMap<String, u64>,
     /// What was left when the loop last came to rest; unknown while it is under way.
     pub residue: Option<Certificate>,
     pub wish: Option<Wish>,

@@ -153,6 +153,9 @@ impl Dice {
             (1, _) if driven.state.review.is_some() => Some(self.ruling()),
             (1..=3, _) => Some(self.command()),
             (_, "awaiting_review") => Some(self.ruling()),
+            (19, "running") => {
+                Some(Input::NetworkDenied { host: "a.org:443".into(), why: "not listed".into(), count: 1 })
+            }
             (_, "running" | "waiting") => self.answer(driven),
             (4, _) => Some(Input::ResidueChecked { left: Vec::new() }),
             _ => Some(self.open()),

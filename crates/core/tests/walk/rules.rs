@@ -195,6 +195,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::AmendMilestone { .. }
         | Input::Reject { .. }
         | Input::ResidueChecked { .. }
+        | Input::NetworkDenied { .. }
         | Input::RolledBack { .. }
         | Input::Steer { .. } => return None,
     })

@@ -11,7 +11,7 @@ use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
 use super::gates::Gates;
-use super::lists::{Commands, Files, Folders, Globs, Locations, Names, Occasions, Wishes};
+use super::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
 use super::value::{Promise, Value, ValueError};
@@ -294,7 +294,12 @@ settings! {
     }
     network: NetworkAccess {
         env: "WINDLASS_NETWORK", flag: Some("--network"), default: "allow",
-        doc: "Whether agents and gates in the sandbox reach the network: allow or deny",
+        doc: "Whether agents and gates in the sandbox reach the network: allow, deny, or list, which is network_hosts alone",
+    }
+    network_hosts: Hosts {
+        env: "WINDLASS_NETWORK_HOSTS", flag: Some("--network-host"), default: "@models and @registries",
+        doc: "Hosts that are reached with network = \"list\": example.org, example.org:8443, *.example.org, an address, or \
+              the ready lists @models and @registries",
     }
     sandbox_readable: Locations {
         env: "WINDLASS_SANDBOX_READABLE", flag: None, default: "none",

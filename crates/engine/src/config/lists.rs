@@ -103,6 +103,27 @@ list!(
 );
 
 list!(
+    /// Hosts, and the names of ready lists.
+    Hosts,
+    check_host,
+    "a list of hosts",
+    "[\"@models\", \"*.example.org\"]"
+);
+
+impl Hosts {
+    /// Every ready list.
+    pub(super) fn ready() -> Self {
+        Self(windlass_core::network::READY.iter().map(|(name, _)| (*name).to_owned()).collect())
+    }
+}
+
+fn check_host(text: &str) -> Result<(), ValueError> {
+    windlass_core::network::HostList::new([text]).map(drop).map_err(|error| {
+        ValueError::new(error.to_string(), "for example: network_hosts = [\"@models\", \"*.example.org\"]")
+    })
+}
+
+list!(
     /// What people want to be notified of.
     Occasions,
     check_occasion,

@@ -44,7 +44,7 @@ pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
 pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, Options, Settings};
-pub use lists::{Commands, Files, Folders, Globs, Locations, Names, Occasions, Wishes};
+pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 pub use nearest::nearest;
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
@@ -123,6 +123,7 @@ fn defaults(recipe: &str) -> Options {
         in_place: Some(false),
         sandbox: Some(Sandbox::Auto),
         network: Some(NetworkAccess::default()),
+        network_hosts: Some(Hosts::ready()),
         language: Some("en".to_owned()),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),

@@ -43,6 +43,10 @@ pub(super) fn sandbox(
                 level,
                 backend: Some(backend.clone()),
                 network,
+                hosts: match network {
+                    NetworkAccess::List => settings.network_hosts.value.clone().unwrap_or_default().get().to_vec(),
+                    NetworkAccess::Allow | NetworkAccess::Deny => Vec::new(),
+                },
                 readable: list(&settings.sandbox_readable.value),
                 writable: list(&settings.sandbox_writable.value),
                 denied: list(&settings.sandbox_denied.value),

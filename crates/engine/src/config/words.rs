@@ -65,9 +65,10 @@ words!(Sandbox, "auto, off, workspace or read-only", "\"workspace\"", "sandbox",
     "workspace" => Sandbox::Workspace,
     "read-only" => Sandbox::ReadOnly,
 ]);
-words!(NetworkAccess, "allow or deny", "\"deny\"", "network access", [
+words!(NetworkAccess, "allow, deny or list", "\"deny\"", "network access", [
     "allow" => NetworkAccess::Allow,
     "deny" => NetworkAccess::Deny,
+    "list" => NetworkAccess::List,
 ]);
 
 words!(SummariserKind, "deterministic, agent or endpoint", "\"deterministic\"", "summariser", [

@@ -21,6 +21,8 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
+use windlass_core::network::HostList;
+use windlass_core::sandbox::NetworkAccess;
 use windlass_core::stop::Status;
 
 use crate::command::{Answer, Command};
@@ -31,6 +33,7 @@ use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::loop_log;
 use crate::notify::Notifier;
+use crate::proxy::{Denied, Proxy};
 use crate::socket::Line;
 use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
@@ -120,8 +123,15 @@ impl Driver {
         if self.engine.ports.claim(&self.state.id.0).is_none() {
             tracing::warn!(loop_id = %self.state.id, "no range of ports is free");
         }
-        let result = self.drive().await;
-        self.performing.end_all().await;
+        let result = match self.open_proxy() {
+            Ok(proxy) => {
+                let result = self.drive().await;
+                self.performing.end_all().await;
+                drop(proxy);
+                result
+            }
+            Err(error) => Err(error),
+        };
         if self.state.status.is_ended() {
             remove_temp(&self.engine.data, &self.state);
         }
@@ -135,6 +145,26 @@ impl Driver {
                 .await?;
         }
         result
+    }
+
+    /// The way out for a loop whose network is a list.
+    fn open_proxy(&self) -> Result<Option<Proxy>, DriveError> {
+        let spec = &self.state.spec.sandbox;
+        if spec.network != NetworkAccess::List || !self.under_way() {
+            return Ok(None);
+        }
+        let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("the proxy cannot be opened: {error}"));
+        let list = HostList::new(spec.hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
+        let (tell, mut denied) = mpsc::unbounded_channel();
+        let path = self.engine.data.proxy_socket(&self.state.id);
+        let proxy = Proxy::listen(&path, list, tell).map_err(|error| lost(&error))?;
+        let reports = self.performing.reports();
+        tokio::spawn(async move {
+            while let Some(Denied { host, why, count }) = denied.recv().await {
+                let _ = reports.send(Report::News(Input::NetworkDenied { host, why, count }));
+            }
+        });
+        Ok(Some(proxy))
     }
 
     /// Looks for what is left of a loop that has come to rest.

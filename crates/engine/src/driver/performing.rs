@@ -94,6 +94,11 @@ impl Performing {
         Self { engine, reports, line, live: LiveAgents::default(), tasks: Vec::new() }
     }
 
+    /// Where news of the loop are told.
+    pub(super) fn reports(&self) -> mpsc::UnboundedSender<Report> {
+        self.reports.clone()
+    }
+
     pub(super) fn forget(&mut self, key: &Key) {
         self.tasks.retain(|task| task.key != *key);
     }

@@ -11,16 +11,32 @@ use std::path::{Path, PathBuf};
 
 use windlass_agents::{OwnPlace, PlaceKind};
 use windlass_core::command::CommandSpec;
+use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
+use windlass_core::network::HostList;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
 use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
+use crate::proxy::PORT_INSIDE;
 use crate::workspace::Workspace;
 use denied::{CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
 use places::Places;
+
+/// By which programs are told of a proxy.
+const PROXY_VARIABLES: [&str; 9] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "npm_config_proxy",
+    "npm_config_https_proxy",
+    "CARGO_HTTP_PROXY",
+];
 
 /// Why a process was not started.
 #[derive(Debug, thiserror::Error)]
@@ -118,8 +134,31 @@ impl<'a> Ground<'a> {
         let network = match self.spec.network {
             NetworkAccess::Allow => Network::Allow,
             NetworkAccess::Deny => Network::Deny,
+            NetworkAccess::List => self.listed(&backend, &mut command.env)?,
         };
         Ok(Some(SandboxPolicy { backend, network, places: places.list() }))
+    }
+
+    /// The hosts of the list, through the proxy of the loop's driver.
+    fn listed(&self, backend: &Backend, env: &mut BTreeMap<String, String>) -> Result<Network, SandboxError> {
+        if let Backend::Seatbelt = backend {
+            let reason = "a list of hosts needs a network namespace, which only Linux has".to_owned();
+            return Err(SandboxError::Unavailable { reason, fix: "use --network allow or deny".to_owned() });
+        }
+        let list = HostList::new(self.spec.hosts.iter().map(String::as_str)).map_err(|error| {
+            SandboxError::Unavailable { reason: error.to_string(), fix: "correct network_hosts".to_owned() }
+        })?;
+        let proxy = format!("http://127.0.0.1:{PORT_INSIDE}");
+        for name in PROXY_VARIABLES {
+            env.insert((*name).to_owned(), proxy.clone());
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            env.insert(name.to_owned(), "localhost,127.0.0.1,::1".to_owned());
+        }
+        // Node's own fetch looks at the variables only if it is told to.
+        env.insert("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned());
+        let socket = self.data.proxy_socket(&LoopId(self.loop_id.to_owned()));
+        Ok(Network::List { socket, proxy_port: PORT_INSIDE, local_ports: list.local_ports() })
     }
 
     /// What all users of the machine write to: sockets of its services, temporary files.

@@ -49,7 +49,7 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
             Access::Writable => all.add(["--bind".as_ref(), source(place), path]),
         }
     }
-    if let Network::List { socket } = &policy.network {
+    if let Network::List { socket, .. } = &policy.network {
         all.add(["--bind".as_ref(), socket.as_os_str(), socket.as_os_str()]);
     }
     // Last, because places below them had to be made in them.
@@ -144,7 +144,10 @@ mod tests {
 
     #[test]
     fn a_proxy_is_reached_through_its_socket_alone() {
-        let said = text(&policy(&[], Network::List { socket: "/s/proxy".into() }), false);
+        let said = text(
+            &policy(&[], Network::List { socket: "/s/proxy".into(), proxy_port: 1, local_ports: Vec::new() }),
+            false,
+        );
         assert!(said.contains("--unshare-net") && said.contains("--bind /s/proxy /s/proxy"), "{said}");
     }
 }

@@ -60,7 +60,13 @@ pub enum Network {
     /// None at all, not even that of this machine.
     Deny,
     /// None but a proxy behind this Unix socket.
-    List { socket: PathBuf },
+    List {
+        socket: PathBuf,
+        /// Where it is found inside, on the sandbox's own loopback.
+        proxy_port: u16,
+        /// Ports of this machine's own address that are listed; they are found inside at the same place.
+        local_ports: Vec<u16>,
+    },
 }
 
 /// One exception from "read all, write nothing".

@@ -27,8 +27,14 @@ pub(crate) fn profile(policy: &SandboxPolicy) -> String {
     match &policy.network {
         Network::Allow => {}
         Network::Deny => text.push_str("(deny network*)\n"),
-        Network::List { socket } => {
-            let _ = writeln!(text, "(deny network*)\n(allow network-outbound (remote unix-socket {}))", filter(socket));
+        // There is no loopback of its own, so the bridge is on the machine's.
+        Network::List { socket, proxy_port, .. } => {
+            let _ = writeln!(
+                text,
+                "(deny network*)\n(allow network-outbound (remote unix-socket {}))\n\
+                 (allow network-outbound (remote ip \"localhost:{proxy_port}\"))",
+                filter(socket)
+            );
         }
     }
     text

@@ -21,6 +21,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 use windlass_core::command::CommandSpec;
 
+use super::bridge::Bridge;
 use super::exec::Prepared;
 use super::reaper::Reaper;
 use crate::sandbox::{Backend, SandboxPolicy, bwrap_arguments, restrict};
@@ -37,6 +38,8 @@ struct Inside {
     stdio: [RawFd; 3],
     report: RawFd,
     socket: RawFd,
+    #[serde(default)]
+    bridge: Option<Bridge>,
 }
 
 /// Bubblewrap, started.
@@ -68,7 +71,13 @@ pub(super) fn start(
     socket: BorrowedFd<'_>,
 ) -> io::Result<Wrapped> {
     let Backend::Bubblewrap { program } = &policy.backend else { return Err(io::ErrorKind::Unsupported.into()) };
-    let inside = Inside { command: command.clone(), stdio, report: report.as_raw_fd(), socket: socket.as_raw_fd() };
+    let inside = Inside {
+        command: command.clone(),
+        stdio,
+        report: report.as_raw_fd(),
+        socket: socket.as_raw_fd(),
+        bridge: Bridge::of(&policy.network),
+    };
     let mut orders = memory("windlass-orders")?;
     orders.write_all(&serde_json::to_vec(&inside)?)?;
     orders.rewind()?;
@@ -139,9 +148,10 @@ pub(super) fn orders() -> Option<RawFd> {
 /// The reaper inside. What goes wrong before it can speak is said on standard error, which the shim reads.
 pub(super) fn main(orders: RawFd) -> ! {
     let error = match settle(orders) {
-        Ok((inside, prepared)) => Reaper {
+        Ok((inside, prepared, bridge)) => Reaper {
             containment: Containment::PidNamespace,
             inside: true,
+            bridge,
             command: &prepared,
             socket: sys::borrowed(inside.socket),
             stdio: inside.stdio,
@@ -155,7 +165,7 @@ pub(super) fn main(orders: RawFd) -> ! {
     sys::exit_now(1)
 }
 
-fn settle(orders: RawFd) -> io::Result<(Inside, Prepared)> {
+fn settle(orders: RawFd) -> io::Result<(Inside, Prepared, Option<i32>)> {
     let _ = rustix::thread::set_name(c"windlass-reaper");
     let mut text = Vec::new();
     let orders: OwnedFd = sys::borrowed(orders).try_clone_to_owned()?;
@@ -165,5 +175,6 @@ fn settle(orders: RawFd) -> io::Result<(Inside, Prepared)> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     restrict()?;
     let prepared = Prepared::new(&inside.command).map_err(io::Error::other)?;
-    Ok((inside, prepared))
+    let bridge = inside.bridge.as_ref().map(Bridge::start).transpose()?;
+    Ok((inside, prepared, bridge))
 }

@@ -72,6 +72,8 @@ pub(super) struct Reaper<'a> {
     pub(super) containment: Containment,
     /// Process 1 of a sandbox already, which is its place.
     pub(super) inside: bool,
+    /// A child of its own beside the agent, which lives as long as anything else does.
+    pub(super) bridge: Option<i32>,
     pub(super) command: &'a Prepared,
     pub(super) socket: BorrowedFd<'a>,
     pub(super) stdio: [RawFd; 3],
@@ -234,7 +236,7 @@ impl Watch<'_> {
                     status_of_main = Some(status);
                 }
                 Waited::Ended { .. } => {}
-                Waited::Running => break false,
+                Waited::Running => break self.only_the_bridge_is_left(),
                 Waited::NoChildren => break self.group_is_empty(),
             }
         };
@@ -243,6 +245,11 @@ impl Watch<'_> {
             self.reaper.say(Message::MainEnded { status, left });
         }
         nothing_left
+    }
+
+    /// Every process that ends wakes this one, so it is seen when the last of them has.
+    fn only_the_bridge_is_left(&self) -> bool {
+        self.main_ended && self.reaper.bridge.is_some() && self.count() == 0
     }
 
     fn group_is_empty(&self) -> bool {
@@ -328,7 +335,11 @@ impl Watch<'_> {
         }
     }
 
-    /// How many processes are left beside this one.
+    fn bridge_lives(&self) -> bool {
+        self.reaper.bridge.is_some_and(|pid| sys::kill(pid, 0).is_ok())
+    }
+
+    /// How many processes are left beside this one and its own.
     fn count(&self) -> u32 {
         match self.reaper.containment {
             // The `/proc` of this namespace shows exactly them and this process.
@@ -336,7 +347,8 @@ impl Watch<'_> {
                 let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
                 let numbers =
                     entries.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
-                u32::try_from(numbers.count()).unwrap_or(u32::MAX).saturating_sub(1)
+                let own = 1 + u32::from(self.bridge_lives());
+                u32::try_from(numbers.count()).unwrap_or(u32::MAX).saturating_sub(own)
             }
             #[cfg(target_os = "linux")]
             Containment::Subreaper => crate::descendants::signal_all(None).signalled,

@@ -100,6 +100,7 @@ impl Tree {
             Forked::Child => Reaper {
                 containment,
                 inside: false,
+                bridge: None,
                 command,
                 socket: theirs.as_fd(),
                 stdio,

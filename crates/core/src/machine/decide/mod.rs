@@ -85,6 +85,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Stop => batch.stop()?,
         Input::Pause { now } => batch.pause(*now)?,
         Input::Steer { id, text } => batch.steer(id, text)?,
+        Input::NetworkDenied { host, why, count } => batch.network_denied(host, why, *count)?,
         Input::ResidueChecked { left } => batch.residue_checked(left)?,
         Input::RolledBack { to_iteration, commit, tree, saved } => {
             batch.rolled_back(*to_iteration, commit, tree, saved.as_deref())?;

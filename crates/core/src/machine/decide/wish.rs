@@ -42,6 +42,16 @@ impl Batch {
         Ok(())
     }
 
+    pub(super) fn network_denied(&mut self, host: &str, why: &str, count: u64) -> Result<(), Refusal> {
+        self.expect_under_way()?;
+        // A new driver counts from one again.
+        if self.state.denied_hosts.get(host).is_some_and(|known| *known >= count) {
+            return Err(Refusal::Stale);
+        }
+        self.push(Event::NetworkDenied { host: host.to_owned(), why: why.to_owned(), count });
+        Ok(())
+    }
+
     pub(super) fn residue_checked(&mut self, left: &[Leftover]) -> Result<(), Refusal> {
         match self.state.status {
             Status::Ended { .. } | Status::Paused { .. } => {}

@@ -69,6 +69,7 @@ impl LoopState {
             usage: UsageLedger::default(),
             claims: Claims::default(),
             steering: Vec::new(),
+            denied_hosts: BTreeMap::new(),
             residue: None,
             wish: None,
             counters: Counters::default(),
@@ -160,6 +161,9 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.steering.push(Steering { id: id.clone(), text: text.clone(), delivered: None });
         }
         Event::RolledBack { to_iteration, commit, tree, .. } => rolled_back(state, *to_iteration, commit, tree),
+        Event::NetworkDenied { host, count, .. } => {
+            state.denied_hosts.insert(host.clone(), *count);
+        }
         Event::ResidueChecked { left } => {
             state.residue = Some(Certificate { checked_at: at, left: left.clone() });
         }

@@ -1,0 +1,261 @@
+//! The way out of a sandbox whose network is a list: an HTTP proxy behind a Unix socket.
+//!
+//! It belongs to the loop's driver and dies with it. Names are resolved here, outside; what is connected to is an address
+//! that was looked at, so that a name cannot lead elsewhere in between. Invariant: nothing is connected to that the
+//! loop's list does not allow, whatever the client says.
+
+mod request;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use windlass_core::network::HostList;
+
+use crate::socket::owners_dir;
+use request::{Asked, LONGEST_HEAD};
+
+/// The port on a sandbox's own loopback behind which the proxy is found.
+pub const PORT_INSIDE: u16 = 43_128;
+/// More at once wait for each other.
+const MOST_CONNECTIONS: usize = 256;
+/// A client that says nothing, a server that does not answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// An agent that tries every host there is fills neither memory nor journal.
+const MOST_HOSTS: usize = 200;
+
+/// A host that was asked for and is not on the list, so many times by now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denied {
+    pub host: String,
+    pub why: String,
+    pub count: u64,
+}
+
+/// The proxy of one loop; whoever drops this ends it, with its connections.
+#[derive(Debug)]
+pub struct Proxy {
+    dir: PathBuf,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Proxy {
+    /// Listens at `path`, the only thing in its directory. Every new host that is denied is told, and then its tenth time,
+    /// its hundredth …
+    pub fn listen(path: &Path, list: HostList, denied: mpsc::UnboundedSender<Denied>) -> io::Result<Self> {
+        let dir = path.parent().map(Path::to_owned).unwrap_or_default();
+        // A driver that was killed left it behind.
+        match std::fs::remove_dir_all(&dir) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        owners_dir(&dir)?;
+        let listener = UnixListener::bind(path)?;
+        let gate = Arc::new(Gate { list, denied, seen: Mutex::default() });
+        let server = tokio::spawn(async move {
+            let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+            let mut connections = JoinSet::new();
+            loop {
+                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                let Ok((client, _)) = listener.accept().await else { continue };
+                let gate = Arc::clone(&gate);
+                connections.spawn(async move {
+                    if let Err(error) = gate.serve(client).await {
+                        tracing::debug!(%error, "a connection through the proxy ended");
+                    }
+                    drop(place);
+                });
+                while connections.try_join_next().is_some() {}
+            }
+        });
+        Ok(Self { dir, server })
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.server.abort();
+        let _ = std::fs::remove_dir_all(&self.dir);
+        if let Some(of_loop) = self.dir.parent() {
+            let _ = std::fs::remove_dir(of_loop);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Gate {
+    list: HostList,
+    denied: mpsc::UnboundedSender<Denied>,
+    seen: Mutex<HashMap<String, u64>>,
+}
+
+impl Gate {
+    async fn serve(&self, mut client: UnixStream) -> io::Result<()> {
+        let head = match tokio::time::timeout(PATIENCE, read_head(&mut client)).await {
+            Ok(head) => head?,
+            Err(_) => return refuse(&mut client, "408 Request Timeout", "the request did not come").await,
+        };
+        let asked = match Asked::read(&head) {
+            Ok(asked) => asked,
+            Err(why) => return refuse(&mut client, "400 Bad Request", why).await,
+        };
+        let mut server = match tokio::time::timeout(PATIENCE, self.connect(asked.host(), asked.port())).await {
+            Ok(Ok(server)) => server,
+            Ok(Err(Unreached::Denied(why))) => {
+                self.tell(&asked, why);
+                let text = format!("windlass: {}:{} is denied: {why}", asked.host(), asked.port());
+                return refuse(&mut client, "403 Forbidden", &text).await;
+            }
+            Ok(Err(Unreached::Failed(error))) => {
+                return refuse(&mut client, "502 Bad Gateway", &error.to_string()).await;
+            }
+            Err(_) => return refuse(&mut client, "504 Gateway Timeout", "the host does not answer").await,
+        };
+        match &asked {
+            Asked::Tunnel { .. } => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+            Asked::Plain { head, .. } => server.write_all(head).await?,
+        }
+        server.write_all(asked.rest()).await?;
+        copy_bidirectional(&mut client, &mut server).await.map(drop)
+    }
+
+    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, Unreached> {
+        if !self.list.allows(host, port) {
+            return Err(Unreached::Denied("it is not on the list"));
+        }
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((bare, port)).await.map_err(Unreached::Failed)?.collect();
+        let open: Vec<_> = found.iter().filter(|address| self.list.reaches(address.ip(), port)).copied().collect();
+        if open.is_empty() && !found.is_empty() {
+            return Err(Unreached::Denied("it leads to a private address that is not on the list"));
+        }
+        TcpStream::connect(open.as_slice()).await.map_err(Unreached::Failed)
+    }
+
+    fn tell(&self, asked: &Asked<'_>, why: &str) {
+        let host = format!("{}:{}", asked.host(), asked.port());
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= MOST_HOSTS && !seen.contains_key(&host) {
+            return;
+        }
+        let count = seen.entry(host.clone()).or_default();
+        *count += 1;
+        if is_power_of_ten(*count) {
+            // The driver is gone only when the process is on its way out.
+            let _ = self.denied.send(Denied { host, why: why.to_owned(), count: *count });
+        }
+    }
+}
+
+enum Unreached {
+    Denied(&'static str),
+    Failed(io::Error),
+}
+
+fn is_power_of_ten(count: u64) -> bool {
+    count.checked_ilog10().is_some_and(|power| 10_u64.pow(power) == count)
+}
+
+/// Everything up to the empty line, and what came behind it.
+async fn read_head(client: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut piece = [0; 4096];
+    while request::end_of_head(&head).is_none() {
+        if head.len() > LONGEST_HEAD {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the request is too long"));
+        }
+        match client.read(&mut piece).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            length => head.extend_from_slice(&piece[..length]),
+        }
+    }
+    Ok(head)
+}
+
+async fn refuse(client: &mut UnixStream, status: &str, text: &str) -> io::Result<()> {
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
+        text.len() + 1
+    );
+    client.write_all(answer.as_bytes()).await?;
+    client.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that says one line to whoever connects, and the proxy in front of it.
+    async fn world(entries: &[&str]) -> (u16, PathBuf, Proxy, mpsc::UnboundedReceiver<Denied>, tempfile::TempDir) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut head = [0; 1024];
+                let length = client.read(&mut head).await.unwrap_or(0);
+                let said = String::from_utf8_lossy(&head[..length]).lines().next().unwrap_or_default().to_owned();
+                let _ = client
+                    .write_all(format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nheard {said}").as_bytes())
+                    .await;
+            }
+        });
+        let entries: Vec<String> = entries.iter().map(|entry| entry.replace("PORT", &port.to_string())).collect();
+        let list = HostList::new(entries.iter().map(String::as_str)).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("net/proxy");
+        let (tell, denied) = mpsc::unbounded_channel();
+        let proxy = Proxy::listen(&path, list, tell).unwrap();
+        (port, path, proxy, denied, home)
+    }
+
+    async fn say(path: &Path, words: &str) -> String {
+        let mut stream = UnixStream::connect(path).await.unwrap();
+        stream.write_all(words.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[tokio::test]
+    async fn listed_hosts_are_reached_by_tunnel_and_by_plain_requests() {
+        let (port, path, _proxy, _denied, _home) = world(&["127.0.0.1:PORT"]).await;
+        let tunnel = say(&path, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello\n")).await;
+        assert!(tunnel.starts_with("HTTP/1.1 200") && tunnel.ends_with("heard hello"), "{tunnel}");
+        let plain = say(&path, &format!("GET http://127.0.0.1:{port}/a?b HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+        assert!(plain.ends_with("heard GET /a?b HTTP/1.1"), "{plain}");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_listed_is_denied_and_told_with_its_count() {
+        let (port, path, proxy, mut denied, home) = world(&["localhost:1", "rebound.test"]).await;
+        for _ in 0..10 {
+            let answer = say(&path, &format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n")).await;
+            assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("not on the list"), "{answer}");
+        }
+        let told = [denied.recv().await.unwrap(), denied.recv().await.unwrap()];
+        assert_eq!(told.map(|one| (one.host, one.count)), [1, 10].map(|count| (format!("127.0.0.1:{port}"), count)));
+        assert!(say(&path, "garbage\r\n\r\n").await.starts_with("HTTP/1.1 400"));
+        drop(proxy);
+        assert!(!home.path().join("net").exists());
+    }
+
+    #[tokio::test]
+    async fn a_listed_name_that_leads_to_a_private_address_is_denied() {
+        // `localhost` is a name that leads to this machine; listed at another port it opens nothing here.
+        let (port, path, _proxy, mut denied, _home) = world(&["localhost:1", "*.localhost:PORT"]).await;
+        let answer = say(&path, &format!("CONNECT a.localhost:{port} HTTP/1.1\r\n\r\n")).await;
+        // Some resolvers do not know such names, which reaches nothing either.
+        if answer.starts_with("HTTP/1.1 403") {
+            assert!(denied.recv().await.unwrap().why.contains("private"));
+        } else {
+            assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+        }
+    }
+}
