@@ -1,6 +1,7 @@
 // The page's figures: from an agent's line to the DOM, beside a bare SSE client of the same run; memory of the page over
 // an hour's worth of output. `npm run figures`
 
+import { readFileSync, writeFileSync } from "node:fs";
 import { World } from "./world.mjs";
 
 const LINES = 1_000;
@@ -16,9 +17,7 @@ world.agent("writer", `
   }
   await say("the last of them"); await say(DONE);
 `);
-const { appendFileSync, readFileSync, writeFileSync } = await import("node:fs");
 writeFileSync(world.config, `max_running = 200\nmax_iterations = 1\n${readFileSync(world.config, "utf8")}`);
-appendFileSync(world.config, "");
 await world.serve();
 
 const at = (part, sorted) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
@@ -87,9 +86,12 @@ async function memory() {
 }
 
 const only = process.argv[2];
-if (!only || only === "latency") {
-  await latency(0);
-  await latency(100);
+try {
+  if (!only || only === "latency") {
+    await latency(0);
+    await latency(100);
+  }
+  if (!only || only === "memory") await memory();
+} finally {
+  await world.end();
 }
-if (!only || only === "memory") await memory();
-await world.end();

@@ -83,12 +83,13 @@ test("a transcript of 200 MB opens at its end at once, and can be paged to its b
   await log.getByText("the very last line").waitFor();
   const rows = () => page.evaluate(() => document.querySelectorAll("[role=log] [data-index]").length);
   assert.ok((await rows()) < 200, "only what is seen is in the page");
-  const first = () => log.evaluate((element) => Number(/^\d{8}/.exec([...element.querySelectorAll("[data-index]")].map((row) => row.textContent).find((text) => /^\d{8}/.test(text)) ?? "")?.[0] ?? -1));
+  // The number of the oldest line that is in the page, once there is one.
+  const first = async () => Number(await (await page.waitForFunction(() => [...document.querySelectorAll("[role=log] [data-index]")].map((row) => row.textContent).filter((text) => /^\d{8} /.test(text)).map((text) => text.slice(0, 8)).sort()[0])).jsonValue());
   const before = await first();
   for (let step = 0; step < 3; step += 1) {
     const at = await first();
     await log.evaluate((element) => element.scrollTo(0, 0));
-    await page.waitForFunction((was) => { const text = [...document.querySelectorAll("[role=log] [data-index]")].map((row) => row.textContent).find((line) => /^\d{8}/.test(line)); return text && Number(text.slice(0, 8)) < was; }, at);
+    await page.waitForFunction((was) => [...document.querySelectorAll("[role=log] [data-index]")].some((row) => /^\d{8} /.test(row.textContent) && Number(row.textContent.slice(0, 8)) < was), at);
   }
   assert.ok((await first()) < before - 100, "older lines came in front");
   await page.getByRole("button", { name: /To the live end/ }).click();

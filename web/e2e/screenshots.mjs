@@ -52,45 +52,48 @@ const shop = world.repository("web-shop", { "src/search.js": "export function wo
 const notes = world.repository("notes", { "README.md": "notes\n" });
 const at = (project, goal, name, settings) => world.api("POST", "/api/loops", { project, goal, name, settings });
 
-await world.serve();
-const done = await at(notes, "The changelog names every release since 1.0", "changelog", { agent: "quick", gates: ["test -f CHANGES.md"], budget_usd: 1 });
-await world.stopped(done.id);
-const tired = await at(notes, "All links in the handbook answer", "handbook-links", { agent: "lost", gates: ["test -f links.ok"], max_iterations: 2 });
-await world.stopped(tired.id);
-const asks = await at(shop, "Prices are shown with tax in every country", "prices-with-tax", { agent: "quick", reviewer: "content", recipe: "audited", human_review: true, gates: ["test -f CHANGES.md"] });
-await world.until(asks.id, (item) => item.type === "loop_paused");
-const waits = await at(notes, "Port the importer to the new API", "importer", { agent: "limited", budget_usd: 10 });
-await world.until(waits.id, (item) => item.type === "wait_started");
-const works = await at(shop, "Search finds every word of a note, whatever is between the words", "search-words", { agent: "coder", reviewer: "auditor", recipe: "audited", gates: ["node --check src/search.js", "test -f src/search.js"], budget_usd: 5, max_iterations: 15 });
-const second = await at(shop, "The export has a column for each currency", "export-columns", { agent: "coder", gates: ["test -f fixed"], budget_usd: 3 });
-for (const loop of [works, second]) await world.until(loop.id, (item) => item.type === "text" && item.turn.iteration === 2 && /case 14/.test(item.text));
-await world.api("POST", "/api/milestones", { project: shop, id: "search", title: "Search", goal: "Find notes by text", features: ["F1: a search box (acceptance: it has the focus)", "F2: results while typing"], criteria: ["all tests pass"] });
-await world.api("POST", "/api/milestones", { project: shop, id: "export", title: "Export", goal: "Take the data along", features: ["F1: CSV (acceptance: opens in a spreadsheet)"], criteria: ["all tests pass"], human_review: true });
+try {
+  await world.serve();
+  const done = await at(notes, "The changelog names every release since 1.0", "changelog", { agent: "quick", gates: ["test -f CHANGES.md"], budget_usd: 1 });
+  await world.stopped(done.id);
+  const tired = await at(notes, "All links in the handbook answer", "handbook-links", { agent: "lost", gates: ["test -f links.ok"], max_iterations: 2 });
+  await world.stopped(tired.id);
+  const asks = await at(shop, "Prices are shown with tax in every country", "prices-with-tax", { agent: "quick", reviewer: "content", recipe: "audited", human_review: true, gates: ["test -f CHANGES.md"] });
+  await world.until(asks.id, (item) => item.type === "loop_paused");
+  const waits = await at(notes, "Port the importer to the new API", "importer", { agent: "limited", budget_usd: 10 });
+  await world.until(waits.id, (item) => item.type === "wait_started");
+  const works = await at(shop, "Search finds every word of a note, whatever is between the words", "search-words", { agent: "coder", reviewer: "auditor", recipe: "audited", gates: ["node --check src/search.js", "test -f src/search.js"], budget_usd: 5, max_iterations: 15 });
+  const second = await at(shop, "The export has a column for each currency", "export-columns", { agent: "coder", gates: ["test -f fixed"], budget_usd: 3 });
+  for (const loop of [works, second]) await world.until(loop.id, (item) => item.type === "text" && item.turn.iteration === 2 && /case 14/.test(item.text));
+  await world.api("POST", "/api/milestones", { project: shop, id: "search", title: "Search", goal: "Find notes by text", features: ["F1: a search box (acceptance: it has the focus)", "F2: results while typing"], criteria: ["all tests pass"] });
+  await world.api("POST", "/api/milestones", { project: shop, id: "export", title: "Export", goal: "Take the data along", features: ["F1: CSV (acceptance: opens in a spreadsheet)"], criteria: ["all tests pass"], human_review: true });
 
-const PAGES = [
-  { name: "dashboard-loops", path: "/", width: 1280, height: 620, theme: "light" },
-  { name: "dashboard-monitor", path: `/loops/${works.id}`, width: 1280, height: 800, theme: "dark" },
-  { name: "dashboard-timeline", path: `/loops/${works.id}?tab=timeline`, width: 1280, height: 800, theme: "light" },
-  { name: "dashboard-new", path: "/new", width: 1280, height: 800, theme: "light", fill: true },
-  { name: "dashboard-phone", path: `/loops/${works.id}`, width: 390, height: 844, theme: "light" },
-];
-const EXTRA = [390, 1280, 1920].flatMap((width) => ["light", "dark"].flatMap((theme) => [["/", "loops"], ["/new", "new"], ["/milestones", "milestones"], ["/agents", "agents"], ["/settings", "settings"], ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => [`/loops/${works.id}?tab=${tab}`, tab])].map(([path, name]) => ({ name: `${name}-${width}-${theme}`, path, width, height: width < 500 ? 844 : 900, theme }))));
+  const PAGES = [
+    { name: "dashboard-loops", path: "/", width: 1280, height: 620, theme: "light" },
+    { name: "dashboard-monitor", path: `/loops/${works.id}`, width: 1280, height: 800, theme: "dark" },
+    { name: "dashboard-timeline", path: `/loops/${works.id}?tab=timeline`, width: 1280, height: 800, theme: "light" },
+    { name: "dashboard-new", path: "/new", width: 1280, height: 800, theme: "light", fill: true },
+    { name: "dashboard-phone", path: `/loops/${works.id}`, width: 390, height: 844, theme: "light" },
+  ];
+  const EXTRA = [390, 1280, 1920].flatMap((width) => ["light", "dark"].flatMap((theme) => [["/", "loops"], ["/new", "new"], ["/milestones", "milestones"], ["/agents", "agents"], ["/settings", "settings"], ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => [`/loops/${works.id}?tab=${tab}`, tab])].map(([path, name]) => ({ name: `${name}-${width}-${theme}`, path, width, height: width < 500 ? 844 : 900, theme }))));
 
-for (const shot of process.env.ALL ? EXTRA : PAGES) {
-  const page = await world.page({ viewport: { width: shot.width, height: shot.height }, colorScheme: shot.theme, reducedMotion: "reduce" });
-  await page.goto(world.origin + shot.path);
-  await page.waitForFunction(() => document.querySelector("main")?.textContent?.trim() && !document.querySelector("main [role=status]") && document.querySelector("[data-connection=open]"));
-  if (shot.fill) {
-    await page.getByLabel("Goal").fill("Every page of the shop loads in under a second");
-    await page.locator("select[name=project]").selectOption(shop);
-    await page.getByLabel("Agent", { exact: true }).selectOption("coder");
-    await page.getByLabel("Gates").fill("npm test\nnode bench/pages.js --max-ms 1000");
-    await page.getByRole("complementary").getByText("every-page-of-the-shop").first().waitFor();
+  for (const shot of process.env.ALL ? EXTRA : PAGES) {
+    const page = await world.page({ viewport: { width: shot.width, height: shot.height }, colorScheme: shot.theme, reducedMotion: "reduce" });
+    await page.goto(world.origin + shot.path);
+    await page.waitForFunction(() => document.querySelector("main")?.textContent?.trim() && !document.querySelector("main [role=status]") && document.querySelector("[data-connection=open]"));
+    if (shot.fill) {
+      await page.getByLabel("Goal").fill("Every page of the shop loads in under a second");
+      await page.locator("select[name=project]").selectOption(shop);
+      await page.getByLabel("Agent", { exact: true }).selectOption("coder");
+      await page.getByLabel("Gates").fill("npm test\nnode bench/pages.js --max-ms 1000");
+      await page.getByRole("complementary").getByText("every-page-of-the-shop").first().waitFor();
+    }
+    await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
+    const path = join(out, `${shot.name}.png`);
+    await page.screenshot({ path });
+    console.log(`${(statSync(path).size / 1000).toFixed(0).padStart(5)} KB  ${path}`);
+    await page.context().close();
   }
-  await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
-  const path = join(out, `${shot.name}.png`);
-  await page.screenshot({ path });
-  console.log(`${(statSync(path).size / 1000).toFixed(0).padStart(5)} KB  ${path}`);
-  await page.context().close();
+} finally {
+  await world.end();
 }
-await world.end();

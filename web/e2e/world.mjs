@@ -19,6 +19,8 @@ const TYPES = { ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg
 function fromDist(url) {
   const path = new URL(url).pathname;
   const file = /\.\w+$/.test(path) ? join(DIST, path) : join(DIST, "index.html");
+  // The page of the binary asks for its own files until ours is loaded.
+  if (!existsSync(file)) return undefined;
   return { path: file, contentType: TYPES[/\.\w+$/.exec(file)[0]], headers: { "content-security-policy": POLICY } };
 }
 
@@ -144,7 +146,7 @@ export class World {
     this.chromium ??= await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"] });
     const context = await this.chromium.newContext({ viewport: { width: 1280, height: 800 }, locale: "en", ...options });
     context.setDefaultTimeout(30_000);
-    if (DIST) await context.route((url) => url.origin === this.origin && !url.pathname.startsWith("/api") && !url.searchParams.has("token"), (route) => route.fulfill(fromDist(route.request().url())));
+    if (DIST) await context.route((url) => url.origin === this.origin && !url.pathname.startsWith("/api") && !url.searchParams.has("token"), (route) => { const answer = fromDist(route.request().url()); return answer ? route.fulfill(answer) : route.continue(); });
     return context;
   }
 

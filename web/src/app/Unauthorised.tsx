@@ -7,7 +7,7 @@ export function Unauthorised() {
   return (
     <Empty title={t("state.unauthorised")} icon={<span aria-hidden className="text-3xl">⚿</span>}>
       <p>{t("state.unauthorised_hint")}</p>
-      <pre className="mt-3 inline-block rounded bg-sunken px-3 py-2 text-ink">windlass serve --link</pre>
+      <pre className="mt-3 inline-block max-w-full rounded bg-sunken px-3 py-2 text-left break-all whitespace-pre-wrap text-ink">{`${location.origin}/?token=…`}</pre>
     </Empty>
   );
 }

@@ -17,6 +17,8 @@ interface Props {
 }
 
 const NEAR = 48;
+const NEAR_TOP = 600;
+const UNASKED = 6;
 
 export function FeedPane({ feed, side, title, active }: Props) {
   const { t } = useTranslation();
@@ -57,9 +59,18 @@ export function FeedPane({ feed, side, title, active }: Props) {
     const box = scroller.current;
     if (box && pane.following) box.scrollTop = box.scrollHeight;
   });
+  // What does not fill the pane, or is scrolled to its top, asks for more by itself; a side that has long been silent
+  // does not page through all that the other said: there is a button for that.
+  const unasked = useRef(0);
+  const start = pane.start;
   useEffect(() => {
-    if (window.ready && pane.start && scroller.current && total < scroller.current.clientHeight + 200) feed.older(side);
-  }, [window, window.version, pane, pane.start, total, feed, side]);
+    const box = scroller.current;
+    if (!window.ready || !start || !box || unasked.current >= UNASKED) return;
+    if (total < box.clientHeight + 200 || (!pane.following && box.scrollTop < NEAR_TOP)) {
+      unasked.current += 1;
+      feed.older(side);
+    }
+  }, [window, window.version, pane, start, total, feed, side]);
 
   const onScroll = useCallback(() => {
     const box = scroller.current;
@@ -68,7 +79,8 @@ export function FeedPane({ feed, side, title, active }: Props) {
     anchor.current = top ? { key: String(top.key), delta: box.scrollTop - top.start } : null;
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     if (!atEnd || pane.cut === 0) window.follow(side, atEnd);
-    if (box.scrollTop < 600 && pane.start) feed.older(side);
+    if (box.scrollTop < NEAR_TOP && pane.start) feed.older(side);
+    if (box.scrollTop >= NEAR_TOP) unasked.current = 0;
   }, [virtual, window, pane, side, feed]);
 
   const seek = (by: 1 | -1) => {
@@ -110,6 +122,7 @@ export function FeedPane({ feed, side, title, active }: Props) {
         </button>
       </header>
       <div ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label={t(`side.${side}`)} className="min-h-0 grow overflow-auto py-1 [overflow-anchor:none]">
+        {start ? <div className="flex h-9 items-center justify-center"><Button small tone="quiet" onClick={() => feed.older(side)}>↑ {t("feed.older")}</Button></div> : null}
         {rows.length === 0 ? <Empty title={window.ready ? t("feed.nothing") : t("state.loading")} /> : null}
         <div className="relative" style={{ height: total }}>
           {virtual.getVirtualItems().map((item) => {

@@ -92,7 +92,7 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
           window.prepend(end, entries, page.before);
         })
         .catch(() => {
-          // Scrolling up once more asks again.
+          // Scrolling up, or the button, asks again.
         })
         .finally(() => asking.delete(end));
     },
