@@ -99,6 +99,8 @@ export interface WindlassSettings {
   sandbox_readable?: Array<string>;
   /** Places that may be written to in the sandbox besides the workspace, the agent's own and tool caches. Default: none. */
   sandbox_writable?: Array<string>;
+  /** Paths of the repository that may hold what looks like a secret, such as tests/fixtures/*: changes there are committed all the same. Default: none. */
+  secrets_allow?: Array<string>;
   /** Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive). Default: by recipe. */
   session?: "resume" | "fresh" | "keep_alive";
   /** Commands that make a new workspace ready, run in it by your shell before anything else. Default: none. */

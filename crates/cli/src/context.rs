@@ -92,6 +92,9 @@ impl Context {
     /// The engine, able to write.
     pub async fn engine(&self) -> Result<Arc<Engine>, Failure> {
         let store = SqliteStore::open(self.data().database(), Access::ReadWrite)?;
+        if let Err(error) = self.data().close_to_others() {
+            eprintln!("warning: {} is open to other users, and cannot be closed: {error}", self.paths.data.display());
+        }
         self.engine_on(store)
     }
 

@@ -103,7 +103,14 @@ async fn git(context: &Context) -> Finding {
 async fn data(context: &Context) -> Finding {
     let path = context.data().database();
     match SqliteStore::open(&path, Access::ReadWrite) {
-        Ok(_) => ok("data", context.paths.data.display().to_string()),
+        Ok(_) => {
+            let place = context.paths.data.display();
+            match context.data().close_to_others() {
+                Ok(false) => ok("data", format!("{place}, closed to other users")),
+                Ok(true) => ok("data", format!("{place}, was open to other users and is closed now")),
+                Err(error) => warning("data", format!("{place} is open to other users: {error}"), "chmod 700 it"),
+            }
+        }
         Err(error @ (StoreError::ReadOnly { .. } | StoreError::Io { .. })) => {
             let fix = error.hint().or_else(|| Some("point WINDLASS_HOME to a directory you can write to".into()));
             problem("data", error.to_string(), fix)

@@ -168,6 +168,30 @@ fn variables_that_are_not_utf_8_reach_the_agent_or_are_said_to_be_left_out() {
 }
 
 #[test]
+fn what_is_kept_is_closed_to_other_users() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let mode = |path: std::path::PathBuf| std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    std::fs::set_permissions(world.data_dir(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    call(&world, &["doctor"]).assert_stdout_has("was open to other users and is closed now");
+    run_in(&world, world.repo().path(), &["--gate", "true"]).assert_code(0);
+    assert_eq!((mode(world.data_dir()), mode(world.data_dir().join("windlass.db"))), (0o700, 0o600));
+    let mut open = vec![world.data_dir().join("transcripts")];
+    let mut files = 0;
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap().flatten() {
+            if entry.path().is_dir() {
+                open.push(entry.path());
+            } else {
+                files += 1;
+                assert_eq!(mode(entry.path()) & 0o077, 0, "{}", entry.path().display());
+            }
+        }
+    }
+    assert!(files > 3);
+}
+
+#[test]
 fn gates_run_whatever_the_users_shell_is() {
     for shell in
         [None, Some(""), Some("relative/sh"), Some("/no/such/shell"), Some("/bin/false"), Some("/usr/bin/fish")]

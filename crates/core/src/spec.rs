@@ -35,6 +35,10 @@ pub struct LoopSpec {
     /// Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
     #[serde(default)]
     pub protect: Vec<String>,
+    /// Paths, as git pathspec globs, that may hold what looks like a secret.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub secrets_allow: Vec<String>,
     /// Variables of the engine's environment that agents and commands get besides the ordinary ones: names, or
     /// beginnings of names with a `*` behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

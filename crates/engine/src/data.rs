@@ -1,7 +1,7 @@
 //! Where Windlass keeps its things. Everything is readable by the owner only.
 
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use windlass_agents::PrivateFile;
@@ -22,6 +22,24 @@ impl DataDir {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Closes the directory and the database to everybody else where a lax umask, or somebody, left them open; whether
+    /// one was.
+    pub fn close_to_others(&self) -> io::Result<bool> {
+        let database = self.database();
+        let companion = |ending: &str| database.with_extension(format!("db{ending}"));
+        let mut was_open = false;
+        for (path, mode) in
+            [(self.root.clone(), 0o700), (companion(""), 0o600), (companion("-wal"), 0o600), (companion("-shm"), 0o600)]
+        {
+            let Ok(meta) = std::fs::metadata(&path) else { continue };
+            if meta.permissions().mode() & 0o077 != 0 {
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+                was_open = true;
+            }
+        }
+        Ok(was_open)
     }
 
     pub fn database(&self) -> PathBuf {

@@ -227,6 +227,7 @@ fn spec(registration: Registration) -> LoopSpec {
         },
         sandbox: windlass_core::sandbox::SandboxSpec::default(),
         protect: Vec::new(),
+        secrets_allow: Vec::new(),
         env_pass: Vec::new(),
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),

@@ -81,6 +81,7 @@ branch = \"work/{name}\"
 in_place = true
 setup = [\"npm ci\"]
 copy = [\".env\"]
+secrets_allow = [\"tests/fixtures/*\"]
 env_pass = [\"DATABASE_URL\", \"AWS_*\"]
 sandbox = \"workspace\"
 network = \"deny\"

@@ -137,6 +137,7 @@ fn defaults_are_those_of_the_contract() {
         ("in_place", "false"),
         ("setup", "[]"),
         ("copy", "[]"),
+        ("secrets_allow", "[]"),
         ("env_pass", "[]"),
         ("sandbox", "\"auto\""),
         ("network", "\"allow\""),

@@ -79,6 +79,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
                 baseline: true,
             },
             protect: vec![],
+            secrets_allow: vec![],
             env_pass: vec![],
             summariser: SummariserSettings::default(),
             sandbox: SandboxSpec::default(),

@@ -8,7 +8,8 @@ use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    CheckpointReport, Event, GateReport, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep, Verdict,
+    CheckpointReport, Event, GateReport, HELD_BACK, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep,
+    Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
@@ -192,6 +193,9 @@ impl Renderer {
                 format!("{again}{}{}", self.gate(report), self.hint(report))
             }
             Event::ClaimRefused { because, .. } => match because {
+                RefusedBecause::Gates { failing } if failing.iter().all(|what| what.starts_with(HELD_BACK)) => {
+                    style.warn("  claim refused: a part of the work is held back, because it holds a secret")
+                }
                 RefusedBecause::Gates { failing } => {
                     let gates = if failing.len() == 1 { "gate" } else { "gates" };
                     style.warn(&format!("  claim refused: {} {gates} failed", failing.len()))
@@ -289,6 +293,9 @@ impl Renderer {
             let files: Vec<&str> = checkpoint.restored.iter().take(5).map(|file| file.path.as_str()).collect();
             lines
                 .push_str(&style.warn(&format!("\n  protected files were changed and put back: {}", files.join(", "))));
+        }
+        for file in &checkpoint.held_back {
+            lines.push_str(&style.bad(&format!("\n  not committed, it holds a secret: {}", one_line(file, 200))));
         }
         for note in &checkpoint.notes {
             lines.push_str(&style.warn(&format!("\n  note: {}", one_line(note, 300))));

@@ -199,6 +199,10 @@ pub struct CheckpointReport {
     /// Protected paths that the agent changed; they were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<ChangedFile>,
+    /// Files whose changes hold a secret, each with what it is. They are in no commit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub held_back: Vec<String>,
     /// Commits that the agent made by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_commits: Vec<String>,

@@ -8,6 +8,7 @@ mod decide;
 mod effect;
 mod event;
 mod evolve;
+mod held_back;
 mod input;
 mod review;
 mod review_event;
@@ -17,6 +18,7 @@ pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
+pub use held_back::HELD_BACK;
 pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
     WorkspaceOpening,

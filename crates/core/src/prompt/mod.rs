@@ -22,6 +22,7 @@ const STEERING: &str = include_str!("texts/steering.md");
 const STEERING_PENDING: &str = include_str!("texts/steering_pending.md");
 const NUDGE: &str = include_str!("texts/nudge.md");
 const BASELINE: &str = include_str!("texts/baseline.md");
+const HELD_BACK: &str = include_str!("texts/held_back.md");
 const PROTECTED: &str = include_str!("texts/protected.md");
 
 const LONGEST_GATE_OUTPUT: usize = 4_000;
@@ -85,6 +86,7 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     parts.extend(baseline(state));
     parts.extend(recovery(state));
     parts.extend(protected(state));
+    parts.extend(held_back(state));
     parts.extend(refusal(state));
     parts.extend(nudge(state));
     parts.extend(steering(state));
@@ -121,6 +123,13 @@ fn protected(state: &LoopState) -> Option<String> {
     let restored = &state.iterations.last().filter(|last| !last.undone)?.checkpoint.restored;
     let files: Vec<String> = restored.iter().take(20).map(|file| file.path.clone()).collect();
     (!files.is_empty()).then(|| fill(PROTECTED, context! { files }))
+}
+
+/// What of the agent's work is in no commit.
+fn held_back(state: &LoopState) -> Option<String> {
+    let held = &state.iterations.last().filter(|last| !last.undone)?.checkpoint.held_back;
+    let files: Vec<String> = held.iter().take(20).cloned().collect();
+    (!files.is_empty()).then(|| fill(HELD_BACK, context! { files }))
 }
 
 fn recovery(state: &LoopState) -> Option<String> {

@@ -40,6 +40,7 @@ fn record(commit: Option<&str>, files: u64) -> IterationRecord {
             files_changed: files,
             created: true,
             restored: Vec::new(),
+            held_back: Vec::new(),
             agent_commits: vec![],
             notes: vec![],
         },

@@ -58,6 +58,7 @@ pub fn promise_loop() -> LoopSpec {
             baseline: false,
         },
         protect: Vec::new(),
+        secrets_allow: Vec::new(),
         env_pass: Vec::new(),
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
@@ -210,6 +211,7 @@ pub fn checkpoint_of(turn: TurnKey) -> CheckpointReport {
         files_changed: 1,
         created: true,
         restored: Vec::new(),
+        held_back: Vec::new(),
         agent_commits: Vec::new(),
         notes: Vec::new(),
     }

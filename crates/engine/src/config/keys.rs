@@ -282,6 +282,11 @@ settings! {
         env: "WINDLASS_COPY", flag: None, default: "none",
         doc: "Files of your checkout that git does not have and the work needs, such as .env; copied, never committed",
     }
+    secrets_allow: Globs {
+        env: "WINDLASS_SECRETS_ALLOW", flag: None, default: "none",
+        doc: "Paths of the repository that may hold what looks like a secret, such as tests/fixtures/*: changes there are \
+              committed all the same",
+    }
     env_pass: Names {
         env: "WINDLASS_ENV_PASS", flag: Some("--env-pass"), default: "none",
         doc: "Variables of your environment that agents, gates and other commands get beside the ordinary ones such as \

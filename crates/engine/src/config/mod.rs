@@ -129,6 +129,7 @@ fn defaults(recipe: &str) -> Options {
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),
         protect: Some(Globs::default()),
+        secrets_allow: Some(Globs::default()),
         env_pass: Some(Names::default()),
         setup: Some(Commands::default()),
         copy: Some(Files::default()),

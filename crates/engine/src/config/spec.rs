@@ -125,6 +125,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         },
         workspace: workspace(settings, run, &sandbox),
         sandbox,
+        secrets_allow: settings.secrets_allow.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
         env_pass: settings.env_pass.value.as_ref().map(|names| names.get().to_vec()).unwrap_or_default(),
         protect: settings.protect.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
         summing_up: review::summing_up(settings, run)?,

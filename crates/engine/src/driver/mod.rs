@@ -5,6 +5,7 @@
 
 mod follow;
 mod gate;
+mod hold_back;
 mod live;
 mod performing;
 mod reading;

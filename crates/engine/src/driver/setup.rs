@@ -45,7 +45,7 @@ async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), Driv
 }
 
 /// A name as a glob that means just this name.
-fn literal(name: &str) -> String {
+pub(super) fn literal(name: &str) -> String {
     name.chars().flat_map(|c| matches!(c, '*' | '?' | '[' | '\\').then_some('\\').into_iter().chain([c])).collect()
 }
 

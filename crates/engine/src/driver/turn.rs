@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_agents::{LaunchError, LaunchFacts, SessionFacts, TurnRequest};
+use windlass_agents::{LaunchError, LaunchFacts, PrivateFile, SessionFacts, TurnRequest};
 use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::command::CommandSpec;
 use windlass_core::ids::TurnKey;
@@ -17,7 +17,7 @@ use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
 use super::{DriveError, review, transcript_error};
-use crate::data::{TurnFiles, private_dir, private_files};
+use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::faults;
 use crate::sandbox::{Confined, Ground, SandboxError};
@@ -88,7 +88,7 @@ pub(super) struct Job<'a> {
 
 impl Job<'_> {
     async fn run(&self, context: &mut Context) -> Result<TurnReport, JobError> {
-        let written = private_dir(&self.files.dir).and_then(|()| std::fs::write(self.files.prompt(), &self.prompt));
+        let written = private_files(&[PrivateFile { path: self.files.prompt(), content: self.prompt.clone() }]);
         written.map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
         if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {

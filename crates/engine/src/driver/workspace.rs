@@ -149,10 +149,11 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
     };
     let restored =
         context.engine.workspaces.restore_protected(&workspace, &request.previous_head, &state.spec.protect).await?;
+    let held_back = super::hold_back::run(&context, state, &request.previous_head).await?;
     faults::point("checkpoint.before");
     let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");
-    Ok(Input::Checkpointed { turn, checkpoint: checkpoint_report(made, &restored) })
+    Ok(Input::Checkpointed { turn, checkpoint: CheckpointReport { held_back, ..checkpoint_report(made, &restored) } })
 }
 
 pub(super) fn mode(state: &LoopState) -> CommitMode {
@@ -172,6 +173,7 @@ pub(super) fn checkpoint_report(made: Checkpoint, restored: &[crate::git::Change
         commit: made.commit,
         tree: made.tree,
         created: made.created,
+        held_back: Vec::new(),
         agent_commits: made.agent_commits,
         notes: made.notes,
     }

@@ -261,13 +261,64 @@ impl Workspaces {
         let text = serde_json::to_vec(&all).unwrap_or_default();
         std::fs::write(&file, text).map_err(WorkspaceError::file("write", file))
     }
+
+    /// The same for what is held back until the next checkpoint: these, and no others any more.
+    pub fn hold_back(&self, workspace: &Workspace, patterns: &[String]) -> Result<(), WorkspaceError> {
+        let file = beside(&workspace.index, ".held_back");
+        let text = serde_json::to_vec(patterns).unwrap_or_default();
+        std::fs::write(&file, text).map_err(WorkspaceError::file("write", file))
+    }
+
+    /// Takes the branch back to a commit, and leaves all files as they are: commits that may not be kept.
+    pub async fn uncommit(&self, workspace: &Workspace, to: &str) -> Result<(), WorkspaceError> {
+        let git = self.git(workspace).await?;
+        let branch = workspace.branch_ref();
+        if git.read_ref(&branch).await?.as_deref() != Some(to) {
+            git.run(&["update-ref", &branch, to]).await?;
+        }
+        Ok(())
+    }
+
+    /// A file of the workspace as a commit has it.
+    pub async fn file_in(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        path: &str,
+    ) -> Result<Option<Vec<u8>>, WorkspaceError> {
+        let git = self.git(workspace).await?;
+        let name = format!("{commit}:{path}");
+        let output = git.call(&["cat-file", "blob", &name]).answers(&[128]).run().await?;
+        Ok((output.code == 0).then_some(output.stdout))
+    }
+
+    /// Which of these paths one of the globs means.
+    pub async fn meant_by(
+        &self,
+        workspace: &Workspace,
+        globs: &[String],
+        paths: &[String],
+    ) -> Result<Vec<String>, WorkspaceError> {
+        if globs.is_empty() || paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let git = self.git(workspace).await?;
+        let meant: Vec<String> = globs.iter().map(|glob| format!(":(top,glob){glob}")).collect();
+        let mut args = vec!["ls-files", "-z", "--cached", "--others", "--"];
+        args.extend(meant.iter().map(String::as_str));
+        let output = git.run(&args).await?;
+        let listed: Vec<String> =
+            output.split(|&byte| byte == 0).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        Ok(paths.iter().filter(|path| listed.contains(path)).cloned().collect())
+    }
 }
 
 fn noted_left_out(workspace: &Workspace) -> Vec<String> {
-    std::fs::read(beside(&workspace.index, ".left_out"))
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok())
-        .unwrap_or_default()
+    let note = |ending: &str| -> Vec<String> {
+        let text = std::fs::read(beside(&workspace.index, ending)).ok();
+        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    };
+    [note(".left_out"), note(".held_back")].concat()
 }
 
 /// Copies an index with its time: git takes a file that is not older than the index for possibly changed.

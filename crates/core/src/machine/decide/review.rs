@@ -380,6 +380,11 @@ impl Batch {
     /// The reviewer agrees to all of it.
     fn agreed(&mut self) {
         let iteration = self.state.iteration;
+        let failing = self.state.held_back();
+        if !failing.is_empty() {
+            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::Gates { failing } });
+            return self.next_iteration();
+        }
         if self.state.undelivered_steering().next().is_some() {
             self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
             return self.next_iteration();

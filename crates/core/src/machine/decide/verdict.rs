@@ -57,7 +57,8 @@ impl Batch {
     }
 
     /// Whether the loop is over by this claim.
-    pub(super) fn accept_claim(&mut self, failing: Vec<String>) -> bool {
+    pub(super) fn accept_claim(&mut self, mut failing: Vec<String>) -> bool {
+        failing.extend(self.state.held_back());
         let iteration = self.state.iteration;
         let target = match self.state.spec.done {
             Done::Count { .. } | Done::Duration { .. } => true,
