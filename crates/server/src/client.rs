@@ -13,7 +13,6 @@ use windlass_core::ids::LoopId;
 use windlass_engine::view::LoopView;
 
 use crate::problem::ErrorBody;
-use crate::requests::OpenLoop;
 use crate::secret::Secret;
 
 /// An answer is no longer than that.
@@ -46,9 +45,9 @@ impl Client {
         Some(Self { url: url.to_owned(), host: url.strip_prefix("http://")?.to_owned(), secret })
     }
 
-    /// Lets the server go on with a loop that nobody drives.
-    pub async fn resume(&self, id: &LoopId, request: &OpenLoop) -> Result<LoopView, ClientError> {
-        self.post(&format!("/api/loops/{id}/resume"), request).await
+    /// Lets the server go on with a loop that nobody drives, with its limits as they are.
+    pub async fn resume(&self, id: &LoopId) -> Result<LoopView, ClientError> {
+        self.post(&format!("/api/loops/{id}/resume"), &serde_json::json!({})).await
     }
 
     async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ClientError> {

@@ -92,13 +92,13 @@ pub struct PauseLoop {
 }
 
 /// Limits raised by so much when a loop goes on.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenLoop {
     pub raise: RaiseLimits,
 }
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RaiseLimits {
     pub max_iterations: u32,

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
-use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, OpenLoop, Secret, Tls, server_file};
+use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, Secret, Tls, server_file};
 use windlass_supervise::ProcessIdentity;
 
 use super::host::Commands;
@@ -56,7 +56,7 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
         return false;
     }
     let Some(client) = Client::new(&running.url, secret) else { return false };
-    match client.resume(id, &OpenLoop::default()).await {
+    match client.resume(id).await {
         Ok(_) => true,
         Err(error) => {
             tracing::info!(%error, "the server does not take the loop");
