@@ -802,6 +802,15 @@ export interface components {
             question: string;
             turn: components["schemas"]["TurnKey"];
         };
+        DeniedHost: {
+            /**
+             * Format: uint64
+             * @description At least so often: 1, 10, 100 …
+             */
+            count: number;
+            /** @description With its port. */
+            host: string;
+        };
         DiffQuery: {
             /**
              * Format: uint32
@@ -1029,6 +1038,13 @@ export interface components {
             type: "loop_stopped";
             usage: components["schemas"]["Usage"];
             verified: boolean;
+        } | {
+            /** Format: uint64 */
+            count: number;
+            host: string;
+            /** @constant */
+            type: "network_denied";
+            why: string;
         } | {
             left: components["schemas"]["Leftover"][];
             /** @constant */
@@ -1650,6 +1666,11 @@ export interface components {
             claims: components["schemas"]["Claims"];
             /** Format: date-time */
             created_at: string;
+            /**
+             * @description Hosts that were asked for and are not on the loop's list.
+             * @default []
+             */
+            denied_hosts: components["schemas"]["DeniedHost"][];
             /** @description Whether somebody drives it now. */
             driven: boolean;
             /** Format: uint64 */
@@ -1679,7 +1700,8 @@ export interface components {
              * @default {
              *       "backend": null,
              *       "level": "off",
-             *       "network": "allow"
+             *       "network": "allow",
+             *       "network_hosts": []
              *     }
              */
             sandbox: components["schemas"]["SandboxView"];
@@ -1710,6 +1732,11 @@ export interface components {
             claims: components["schemas"]["Claims"];
             /** Format: date-time */
             created_at: string;
+            /**
+             * @description Hosts that were asked for and are not on the loop's list.
+             * @default []
+             */
+            denied_hosts: components["schemas"]["DeniedHost"][];
             /** Format: uint64 */
             elapsed_ms: number;
             gates: components["schemas"]["GateView"][];
@@ -1735,7 +1762,8 @@ export interface components {
              * @default {
              *       "backend": null,
              *       "level": "off",
-             *       "network": "allow"
+             *       "network": "allow",
+             *       "network_hosts": []
              *     }
              */
             sandbox: components["schemas"]["SandboxView"];
@@ -1871,8 +1899,7 @@ export interface components {
              */
             reasoning_tokens: number;
         };
-        /** @enum {string} */
-        NetworkAccess: "allow" | "deny";
+        NetworkAccess: ("allow" | "deny") | "list";
         /** @description A milestone to be made. */
         NewMilestone: {
             /** @default  */
@@ -2397,6 +2424,8 @@ export interface components {
             backend?: string | null;
             /** @description Places that are denied besides those of the level. */
             denied?: string[];
+            /** @description Hosts that may be reached, where the network is a list. */
+            hosts?: string[];
             level: components["schemas"]["SandboxLevel"];
             /** @default allow */
             network: components["schemas"]["NetworkAccess"];
@@ -2410,6 +2439,8 @@ export interface components {
             backend: string | null;
             level: components["schemas"]["SandboxLevel"];
             network: components["schemas"]["NetworkAccess"];
+            /** @default [] */
+            network_hosts: string[];
         };
         Section: {
             body: string;
