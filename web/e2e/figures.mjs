@@ -89,7 +89,7 @@ const only = process.argv[2];
 try {
   if (!only || only === "latency") {
     await latency(0);
-    await latency(100);
+    await latency(Number(process.env.NEIGHBOURS ?? 100));
   }
   if (!only || only === "memory") await memory();
 } finally {
