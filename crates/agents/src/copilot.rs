@@ -12,7 +12,7 @@ use crate::jsonl::{Dialect, Turn, count, status, text, time};
 use crate::meter::minus;
 use crate::prices::Prices;
 use crate::words::{Words, session_id};
-use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest, usage_file_beside};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest, USAGE_FILE};
 
 pub(crate) fn launch(
     request: &TurnRequest<'_>,
@@ -34,8 +34,8 @@ pub(crate) fn launch(
         words.add(["--deny-tool=shell(git push)", "--disable-builtin-mcps"]);
     }
     inject(&mut words, injected);
-    let usage = usage_file_beside(&request.prompt_file);
-    words.add(["--usage-output-file", &usage.to_string_lossy()]).extra().config_dir("COPILOT_HOME");
+    let usage = words.file(USAGE_FILE, String::new());
+    words.add(["--usage-output-file", &usage]).extra().config_dir("COPILOT_HOME");
     words.env("COPILOT_AUTO_UPDATE", "false");
     words.finish()
 }

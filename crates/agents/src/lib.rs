@@ -302,9 +302,12 @@ pub fn usage_file(profile: &AgentProfile, prompt_file: &Path) -> Option<PathBuf>
     }
 }
 
+/// In a directory of its own, which the agent may write to where it may not elsewhere.
 fn usage_file_beside(prompt_file: &Path) -> PathBuf {
-    prompt_file.with_file_name("agent_usage.json")
+    prompt_file.with_file_name(USAGE_FILE)
 }
+
+const USAGE_FILE: &str = "agent_usage/usage.json";
 
 /// A text without terminal escapes.
 pub fn plain_text(text: &str) -> String {

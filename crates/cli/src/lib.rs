@@ -7,6 +7,7 @@ pub mod args;
 mod context;
 mod control;
 mod demo;
+mod escape;
 mod exit;
 mod failure;
 mod follow;
@@ -138,6 +139,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
             run::print(&String::from_utf8_lossy(&script));
             Ok(Exit::Completed)
         }
+        Command::EscapeAttempts(args) => escape::make_attempts(&args.bait),
         Command::Drive(args) => run::drive(&context, &args.id).await,
         Command::DemoAgent => Ok(Exit::Completed),
     }

@@ -13,8 +13,9 @@ use windlass_engine::environment::withheld;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 
 use crate::agent_report;
-use crate::args::{AgentsArgs, ReportArgs, SchemaArgs, SchemaOf};
+use crate::args::{AgentsArgs, DoctorArgs, ReportArgs, SchemaArgs, SchemaOf};
 use crate::context::Context;
+use crate::escape;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
@@ -38,6 +39,7 @@ async fn looked_at(context: &Context, calls: Option<Duration>) -> Vec<Finding> {
     findings.extend(environment(context).await);
     findings.extend(containment());
     findings.extend(residue(context).await);
+    findings.push(sandbox(context));
     findings.extend(agents_found(context, calls).await);
     findings
 }
@@ -53,7 +55,11 @@ pub async fn doctor_json(context: &Context) -> serde_json::Value {
     json!({ "ok": !is_broken(&findings), "findings": findings })
 }
 
-pub async fn doctor(context: &Context, args: &AgentsArgs) -> Result<Exit, Failure> {
+pub async fn doctor(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
+    if let Some(level) = args.sandbox {
+        return escape::doctor(context, args, level).await;
+    }
+    let args = &args.agents;
     let findings = looked_at(context, args.calls()).await;
     let broken = is_broken(&findings);
     if args.json {
@@ -198,6 +204,15 @@ async fn residue(context: &Context) -> Vec<Finding> {
         warning("residue", format!("{}: {} {}", state.name, left.kind.name(), left.what), left.fix.clone())
     };
     found.iter().flat_map(|(state, left)| left.iter().map(|left| shown(state, left))).collect()
+}
+
+fn sandbox(context: &Context) -> Finding {
+    match windlass_supervise::probe_sandbox(&context.search_path()) {
+        Ok(backend) => ok("sandbox", format!("workspace ({}); `windlass doctor --sandbox` tries it", backend.name())),
+        Err(missing) => {
+            warning("sandbox", format!("off: {}; agents and gates run with your rights", missing.reason), missing.fix)
+        }
+    }
 }
 
 async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Finding> {

@@ -41,7 +41,7 @@ pub use records::{Leftover, Records, TurnId, TurnStart};
 pub use repo::{Commit, Repo};
 pub use running::{Running, Stream};
 pub use terminal::run_in_terminal;
-pub use world::{TAG, World};
+pub use world::{TAG, World, sandbox_works};
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -265,7 +265,22 @@ impl Drop for World {
 /// other binaries can be run once more in a sandbox, as modules of one that is called `sandboxed_…`.
 fn in_sandbox() -> bool {
     let own = std::env::current_exe().ok();
-    own.as_deref().and_then(Path::file_name).is_some_and(|name| name.to_string_lossy().starts_with("sandboxed_"))
+    let named = |name: &OsStr| name.to_string_lossy().starts_with("sandboxed_");
+    own.as_deref().and_then(Path::file_name).is_some_and(named) && sandbox_works()
+}
+
+/// Whether this machine has a sandbox; if not, that is said, once for each caller.
+pub fn sandbox_works() -> bool {
+    static TRIED: OnceLock<bool> = OnceLock::new();
+    let works = *TRIED.get_or_init(|| {
+        let words = ["--unshare-pid", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"];
+        let tried = Command::new("bwrap").args(words).stdin(Stdio::null()).stderr(Stdio::null()).status();
+        tried.is_ok_and(|status| status.success())
+    });
+    if !works {
+        eprintln!("SKIPPED: bubblewrap does not work here (apt install bubblewrap); nothing runs in a sandbox");
+    }
+    works
 }
 
 fn environment(root: &Path, tag: &str, sandboxed: bool) -> BTreeMap<OsString, OsString> {

@@ -31,8 +31,8 @@ pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
 pub use setup::{
-    AgentsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DriveArgs, ReportArgs, SchemaArgs, SchemaOf,
-    ServeArgs,
+    AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, ReportArgs,
+    SchemaArgs, SchemaOf, ServeArgs,
 };
 pub use trust::TrustArgs;
 pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
@@ -100,13 +100,17 @@ Examples:
 Examples:
   windlass doctor
   windlass doctor --call         also prove that each agent is logged in
-  windlass doctor --json")]
-    Doctor(AgentsArgs),
+  windlass doctor --sandbox      try to break out of the sandbox, and say what came of it
+  windlass doctor --sandbox=read-only --network deny --json")]
+    Doctor(DoctorArgs),
     Trust(TrustArgs),
     Serve(ServeArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
+    /// Try to break out of a sandbox
+    #[command(hide = true)]
+    EscapeAttempts(AttemptsArgs),
     /// Drive a loop in the background
     #[command(hide = true)]
     Drive(DriveArgs),

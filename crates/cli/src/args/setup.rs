@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use windlass_engine::config::Millis;
+use windlass_core::sandbox::NetworkAccess;
+use windlass_engine::config::{Millis, Sandbox};
 
-use super::values::setting;
+use super::values::{setting, word};
 
 /// Watch a complete loop on a throw-away repository; nothing to install, nothing spent
 #[derive(Debug, Clone, Args)]
@@ -47,6 +48,32 @@ impl AgentsArgs {
     pub fn calls(&self) -> Option<Duration> {
         self.call.then(|| Duration::from_millis(self.call_timeout.get()))
     }
+}
+
+/// What the doctor looks at.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub agents: AgentsArgs,
+    /// Try to break out of a sandbox of this level instead; exit 1 if something that should be denied is not
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = word::<Sandbox>(&["auto", "workspace", "read-only"]),
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto"
+    )]
+    pub sandbox: Option<Sandbox>,
+    /// With --sandbox: whether it reaches the network
+    #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny"]), requires = "sandbox")]
+    pub network: Option<NetworkAccess>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct AttemptsArgs {
+    /// What there is to try
+    pub bait: String,
 }
 
 /// Show the settings, where they come from, and what they can be

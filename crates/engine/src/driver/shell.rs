@@ -51,7 +51,7 @@ pub(super) async fn run(
         dir,
         files: &files.dir,
         shown: Vec::new(),
-        results: Vec::new(),
+        result: None,
         own_places: Vec::new(),
     };
     let sandbox = Ground::of(&engine, state).confine(&mut command, confined)?;

@@ -178,7 +178,7 @@ fn shim(
         dir: scratch,
         files: &files.dir,
         shown: Vec::new(),
-        results: windlass_agents::usage_file(&agent.profile, &files.prompt()).into_iter().collect(),
+        result: windlass_agents::usage_file(&agent.profile, &files.prompt()),
         own_places: windlass_agents::own_places(&agent.profile, &launch.command.env),
     };
     let ground = Ground::of(engine, state);

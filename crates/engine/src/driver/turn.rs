@@ -245,7 +245,7 @@ impl Job<'_> {
                 .map(Path::to_owned)
                 .into_iter()
                 .collect(),
-            results: windlass_agents::usage_file(profile, &self.files.prompt()).into_iter().collect(),
+            result: windlass_agents::usage_file(profile, &self.files.prompt()),
             own_places: windlass_agents::own_places(profile, &command.env),
         };
         ground.confine(command, confined)

@@ -5,6 +5,7 @@
 
 mod denied;
 mod places;
+pub mod trial;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,8 +62,8 @@ pub(crate) struct Confined<'a> {
     pub(crate) files: &'a Path,
     /// More to be read of what is hidden otherwise.
     pub(crate) shown: Vec<PathBuf>,
-    /// Files that it writes, made if they are not there.
-    pub(crate) results: Vec<PathBuf>,
+    /// A file that it leaves for the engine; what is beside it is its own too.
+    pub(crate) result: Option<PathBuf>,
     pub(crate) own_places: Vec<OwnPlace>,
 }
 
@@ -185,8 +186,9 @@ impl<'a> Ground<'a> {
         // What the command line names, a program or a file, is meant for the process.
         let words = std::iter::once(&command.program).chain(&command.args);
         needed.extend(words.filter(|word| word.starts_with('/') && word.len() < 4096).map(PathBuf::from));
-        for path in needed {
-            places.show_if_hidden(&path);
+        // What lies in our own data is shown by its own rule, or not at all.
+        for path in needed.iter().filter(|path| !path.starts_with(self.data.root())) {
+            places.show_if_hidden(path);
         }
     }
 
@@ -251,10 +253,8 @@ impl<'a> Ground<'a> {
         if what.dir.starts_with(what.files) {
             places.put(what.dir, access);
         }
-        for path in &what.results {
-            let made = std::fs::OpenOptions::new().append(true).create(true).open(path);
-            made.map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
-            places.put(path, Access::Writable);
+        if let Some(dir) = what.result.as_deref().and_then(Path::parent) {
+            places.put(dir, Access::Writable);
         }
         Ok(())
     }

@@ -32,25 +32,26 @@ impl Places {
     /// Shows what lies below something hidden or replaced.
     pub(super) fn show_if_hidden(&mut self, path: &Path) {
         let Ok(path) = path.canonicalize() else { return };
-        let hides = |place: &Place| match place.access {
+        if self.hides(&path) {
+            self.0.push(Place::new(path, Access::ReadOnly));
+        }
+    }
+
+    /// Whether something above this path hides or replaces it; the nearest rule decides.
+    fn hides(&self, path: &Path) -> bool {
+        let above = self.0.iter().filter(|place| path.starts_with(&place.path) && path != place.path);
+        above.max_by_key(|place| place.path.components().count()).is_some_and(|place| match place.access {
             Access::HiddenDir | Access::HiddenFile => true,
             Access::ReadOnly => false,
             Access::Writable => place.from.is_some(),
-        };
-        let above = self.0.iter().filter(|place| path.starts_with(&place.path) && path != place.path);
-        if above.max_by_key(|place| place.path.components().count()).is_some_and(hides) {
-            self.0.push(Place::new(path, Access::ReadOnly));
-        }
+        })
     }
 
     /// Sockets of services, wherever they are: a read-only directory does not keep anybody from using one.
     pub(super) fn hide_sockets(&mut self) {
         let Ok(table) = std::fs::read_to_string("/proc/net/unix") else { return };
         for path in listening(&table) {
-            let hidden = self.0.iter().any(|place| {
-                path.starts_with(&place.path) && (place.access == Access::HiddenDir || place.from.is_some())
-            });
-            if !hidden {
+            if !self.hides(&path) {
                 self.hide(&path);
             }
         }

@@ -119,6 +119,13 @@ impl super::Workspaces {
         Ok(())
     }
 
+    /// A repository without a checkout.
+    pub async fn make_bare(&self, dir: &Path) -> Result<(), WorkspaceError> {
+        std::fs::create_dir_all(dir).map_err(WorkspaceError::file("create", dir))?;
+        Git::discover(self.host.clone(), dir).run(&["init", "--quiet", "--bare"]).await?;
+        Ok(())
+    }
+
     pub async fn git_version(&self) -> Result<String, GitError> {
         Git::discover(self.host.clone(), Path::new("/")).version().await
     }
