@@ -16,6 +16,7 @@ mod memory;
 mod overhead;
 mod place;
 mod report;
+mod sandbox;
 mod served;
 mod startup;
 
@@ -36,8 +37,9 @@ impl Scale {
 /// A group's name, and what measures it.
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
-const GROUPS: [Group; 7] = [
+const GROUPS: [Group; 8] = [
     ("overhead", overhead::rows),
+    ("sandbox", sandbox::rows),
     ("flood", flood::rows),
     ("startup", startup::rows),
     ("list", history::rows),

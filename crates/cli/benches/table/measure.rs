@@ -24,6 +24,13 @@ impl Pairs {
         self.reference.iter().zip(&self.ours).map(|(reference, ours)| ours / reference).collect()
     }
 
+    /// How much ours takes more, in the middle of all pairs.
+    pub fn median_difference(&self) -> f64 {
+        let differences: Vec<f64> =
+            self.reference.iter().zip(&self.ours).map(|(reference, ours)| ours - reference).collect();
+        median(&differences)
+    }
+
     /// The other way around, for what is better when it is more.
     pub fn inverse_ratios(&self) -> Vec<f64> {
         self.ratios().into_iter().map(|ratio| 1.0 / ratio).collect()
