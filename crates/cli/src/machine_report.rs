@@ -13,7 +13,7 @@ use windlass_engine::environment::withheld;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 
 use crate::agent_report;
-use crate::args::{AgentsArgs, DoctorArgs, ReportArgs, SchemaArgs, SchemaOf};
+use crate::args::{DoctorArgs, ReportArgs, SchemaArgs, SchemaOf};
 use crate::context::Context;
 use crate::escape;
 use crate::exit::Exit;

@@ -1,6 +1,7 @@
 //! The real agent CLIs in the sandbox that users get by default: they find their logins and keep their sessions, use
 //! their shells, and are done. The name of this binary is what switches the sandbox on (see `World`).
 #![cfg(target_os = "linux")]
+#![allow(dead_code, reason = "a part of what the conformance tests have is used here")]
 
 #[path = "../support/clocked.rs"]
 mod clocked;

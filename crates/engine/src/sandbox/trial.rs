@@ -120,6 +120,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
         stderr: stderr.clone(),
         times: None,
         exit_record,
+        secrets: Vec::new(),
         cap_bytes: Some(1 << 20),
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
