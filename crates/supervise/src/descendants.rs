@@ -76,7 +76,7 @@ fn has_children_files() -> bool {
     fs::exists("/proc/thread-self/children").unwrap_or(false)
 }
 
-fn children_of(pid: u32) -> Vec<u32> {
+pub(crate) fn children_of(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     threads
         .flatten()

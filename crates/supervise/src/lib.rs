@@ -40,6 +40,8 @@ pub mod sweep;
 mod contain;
 #[cfg(target_os = "linux")]
 mod descendants;
+#[cfg(target_os = "linux")]
+mod process_cap;
 mod sys;
 mod wire;
 

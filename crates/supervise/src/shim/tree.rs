@@ -42,9 +42,26 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Starts a tree, and caps it where the system can: a tree that forks without end leaves room for others.
+    pub(super) fn start(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
+        let tree = Self::start_uncapped(spec, stdio, report)?;
+        #[cfg(target_os = "linux")]
+        if tree.containment == Containment::PidNamespace {
+            let outermost = tree.reaper.cast_unsigned();
+            let init = if tree.wrapped {
+                crate::descendants::children_of(outermost).first().copied()
+            } else {
+                Some(outermost)
+            };
+            // Where it cannot be had, `docs/limits.md` says so.
+            let _ = init.map(crate::process_cap::cap);
+        }
+        Ok(tree)
+    }
+
     /// Starts a reaper on the asked-for rung, which starts the command. How that went comes over the
     /// report pipe.
-    pub(super) fn start(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
+    fn start_uncapped(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
         #[cfg(target_os = "linux")]
         if let Some(policy) = &spec.sandbox {
             return Self::start_wrapped(policy, &spec.command, stdio, report).map_err(|why| {

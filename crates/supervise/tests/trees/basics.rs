@@ -28,6 +28,7 @@ crate::cases![
     no_descriptor_leaks_into_the_agent,
     signals_are_at_their_defaults,
     the_pid_told_is_the_one_the_engine_sees,
+    a_tree_has_a_cap_of_its_own_and_the_machine_keeps_its_own,
 ];
 
 fn an_exit_code_is_told_and_recorded() {
@@ -232,4 +233,22 @@ fn the_pid_told_is_the_one_the_engine_sees() {
         });
         world.assert_gone();
     });
+}
+
+/// Only where the kernel has the number for each namespace, since 6.14; elsewhere there is nothing to see.
+fn a_tree_has_a_cap_of_its_own_and_the_machine_keeps_its_own() {
+    let own = || std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
+    let before = own();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut parts = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    if (parts.next(), parts.next()) < (Some(6), Some(14)) {
+        eprintln!("SKIPPED: Linux {} has one number for the machine", release.trim());
+        return;
+    }
+    let world = World::new();
+    // The cap comes a moment after the program begins.
+    let script = "until [ $(cat /proc/sys/kernel/pid_max) -le 16384 ]; do :; done";
+    let (_, record) = run(&world.command("/bin/sh", &["-c", script]));
+    assert_eq!(record.ended, Ended::Exited { code: 0 });
+    assert_eq!(own(), before);
 }

@@ -1,0 +1,89 @@
+//! A cap on how many processes and threads a tree can have, so that one that forks without end leaves room for others.
+//!
+//! It is the highest process number of the tree's own PID namespace, which Linux has for each since 6.14. Invariant: on an
+//! older kernel that number is the whole machine's, so there it is never touched.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::sys::{self, Forked, Waited};
+
+/// More than the largest builds take.
+const MOST: u32 = 16_384;
+/// The kernel keeps so many numbers for itself.
+const LEAST: u32 = 301;
+
+const PID_MAX: &str = "/proc/sys/kernel/pid_max";
+
+/// Caps the PID namespace whose first process is `init`.
+pub(crate) fn cap(init: u32) -> io::Result<()> {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    if !has_own_numbers(&release) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let open = |kind: &str| File::open(format!("/proc/{init}/ns/{kind}"));
+    let (user, numbers) = (open("user")?, open("pid")?);
+    let is_own = |file: &File, kind: &str| -> io::Result<bool> {
+        Ok(file.metadata()?.ino() == std::fs::metadata(format!("/proc/self/ns/{kind}"))?.ino())
+    };
+    if is_own(&numbers, "pid")? {
+        return Err(io::Error::other("the tree has no PID namespace of its own"));
+    }
+    let user = if is_own(&user, "user")? { None } else { Some(user) };
+    let text = limit(std::fs::read_to_string(PID_MAX)?.trim().parse().unwrap_or(MOST)).to_string();
+    // What a process enters is the namespace of its children, so it takes two.
+    in_child(|| {
+        if let Some(user) = &user {
+            move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
+        }
+        move_into_link_name_space(numbers.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
+        in_child(|| std::fs::write(PID_MAX, &text))
+    })
+}
+
+/// A quarter of what the machine has, at most.
+fn limit(of_machine: u32) -> u32 {
+    (of_machine / 4).clamp(LEAST, MOST)
+}
+
+fn in_child(act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    match sys::fork()? {
+        Forked::Child => sys::exit_now(i32::from(act().is_err())),
+        Forked::Parent { child } => match sys::wait_for(child) {
+            Waited::Ended { status: 0, .. } => Ok(()),
+            Waited::Ended { .. } | Waited::Running | Waited::NoChildren => Err(io::Error::other("refused")),
+        },
+    }
+}
+
+fn has_own_numbers(release: &str) -> bool {
+    let mut parts = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= (6, 14)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_told_apart() {
+        assert!(has_own_numbers("6.14.0-rc1") && has_own_numbers("6.18.44-fc-v445") && has_own_numbers("7.0"));
+        assert!(!has_own_numbers("6.8.0-45-generic") && !has_own_numbers("5.15.0") && !has_own_numbers("unknown"));
+    }
+
+    #[test]
+    fn a_tree_has_a_quarter_of_the_machine_at_most() {
+        assert_eq!([32_768, 4_194_304, 1_000].map(limit), [8_192, MOST, LEAST]);
+    }
+
+    #[test]
+    fn the_namespace_that_this_process_is_in_is_never_capped() {
+        let before = std::fs::read_to_string(PID_MAX).unwrap();
+        assert!(cap(std::process::id()).is_err());
+        assert_eq!(std::fs::read_to_string(PID_MAX).unwrap(), before);
+    }
+}
