@@ -147,12 +147,15 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         section: None,
         never_commit: state.spec.workspace.copy.clone(),
     };
+    let mut notes = context.engine.workspaces.mend(&workspace, &request.turn_id).await?;
     let restored =
         context.engine.workspaces.restore_protected(&workspace, &request.previous_head, &state.spec.protect).await?;
     let held_back = super::hold_back::run(&context, state, &request.previous_head).await?;
     faults::point("checkpoint.before");
-    let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
+    let mut made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");
+    notes.append(&mut made.notes);
+    made.notes = notes;
     Ok(Input::Checkpointed { turn, checkpoint: CheckpointReport { held_back, ..checkpoint_report(made, &restored) } })
 }
 

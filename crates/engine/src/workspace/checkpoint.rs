@@ -62,6 +62,13 @@ pub struct Checkpoint {
 }
 
 impl Workspaces {
+    /// Puts back what ties the workspace to its repository, if an agent broke it, before anybody looks at it; says what.
+    pub async fn mend(&self, workspace: &Workspace, turn_id: &str) -> Result<Vec<String>, WorkspaceError> {
+        let mut notes = Vec::new();
+        self.attach(workspace, turn_id, &mut notes).await?;
+        Ok(notes)
+    }
+
     /// Commits what is on disk, or finds the commit that an earlier call made for the same turn.
     pub async fn checkpoint(
         &self,
