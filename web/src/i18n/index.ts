@@ -53,7 +53,14 @@ export async function setLanguage(code: string) {
 export async function startI18n() {
   const stored = remembered("language");
   const code = choose(stored ? [stored] : navigator.languages, languages.map((language) => language.code));
-  await i18next.use(initReactI18next).init({ lng: code, fallbackLng: false, resources: {}, interpolation: { escapeValue: false } });
+  await i18next.use(initReactI18next).init({
+    lng: code,
+    fallbackLng: false,
+    resources: {},
+    interpolation: { escapeValue: false },
+    // Its advertisement has no place in the user's console.
+    showSupportNotice: false,
+  });
   await load(code);
   await i18next.changeLanguage(code);
   document.documentElement.lang = code;
