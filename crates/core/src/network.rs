@@ -4,7 +4,8 @@
 //! Without a port, 80 and 443 are meant. Invariant: an address is reached only if it is listed itself or is a public one
 //! that a listed name leads to, so that a name which leads into the private network opens nothing.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+// From `core`, where addresses are plain data: sockets are not to be had here.
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 

@@ -22,6 +22,8 @@ fn programs_see_only_the_worlds_environment() {
         "TMPDIR",
         "TZ",
         "WINDLASS_CONFIG",
+        // The tag of the world, by which what was left behind is found.
+        "WINDLASS_ENV_PASS",
         "WINDLASS_HOME",
         "WINDLASS_SANDBOX",
         "WINDLASS_TEST_WORLD",

@@ -1,3 +1,5 @@
+//! Secrets of every shape, in pieces of every size, and what only looks like one.
+
 use super::*;
 
 const ANTHROPIC: &str = "sk-ant-api03-aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z";

@@ -107,7 +107,7 @@ list!(
     Hosts,
     check_host,
     "a list of hosts",
-    "[\"@models\", \"*.example.org\"]"
+    "[\"@models\"]"
 );
 
 impl Hosts {
