@@ -142,7 +142,9 @@ fn who_does_not_read_holds_no_memory() {
     assert_eq!(said(&read).len(), 20_000_000);
     let peak = peak_memory_mb(server.running.pid());
     assert!(peak < 150, "{peak} MB for {MANY} who do not read");
-    assert_eq!(server.get("/api/server").ok()["subscribers"], MANY);
+    // The one that has read may not have been missed yet.
+    let subscribers = server.get("/api/server").ok()["subscribers"].as_u64().unwrap();
+    assert!(subscribers >= MANY as u64, "{subscribers}");
     drop(stalled);
 }
 
