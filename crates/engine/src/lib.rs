@@ -24,6 +24,7 @@ mod log_lines;
 pub mod loop_log;
 pub mod milestones;
 mod notify;
+mod own_socket;
 pub mod ports;
 pub mod proxy;
 pub mod residue;

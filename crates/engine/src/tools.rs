@@ -6,23 +6,18 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::UnixListener;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::LoopState;
 
 use crate::engine::{Engine, EngineError};
-use crate::socket::owners_dir;
+use crate::own_socket::OwnSocket;
 
 /// The variable that names the socket to `windlass mcp`.
 pub const SOCKET_VARIABLE: &str = "WINDLASS_MCP_SOCKET";
@@ -73,8 +68,7 @@ pub struct Connection {
 /// The socket; whoever drops this takes it away, and closes its connections.
 #[derive(Debug)]
 pub(crate) struct ToolSocket {
-    dir: PathBuf,
-    server: tokio::task::JoinHandle<()>,
+    _socket: OwnSocket,
 }
 
 impl ToolSocket {
@@ -86,51 +80,15 @@ impl ToolSocket {
     ) -> Result<Option<ToolSocket>, EngineError> {
         let Some(speaker) = engine.tool_server() else { return Ok(None) };
         let path = engine.data.tool_socket(loop_id, whose.role());
-        let dir = path.parent().map(Path::to_owned).unwrap_or_default();
-        let listener = listen(&dir, &path).map_err(EngineError::Socket)?;
         let (engine, loop_id) = (Arc::clone(engine), loop_id.clone());
-        let server = tokio::spawn(async move {
-            let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-            // Dropped with this task, and all connections with it.
-            let mut connections = JoinSet::new();
-            loop {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-                // An error to accept (too many files) passes; the client is still there then.
-                let Ok((client, _)) = listener.accept().await else { continue };
-                let (speaker, engine, loop_id) = (Arc::clone(&speaker), Arc::clone(&engine), loop_id.clone());
-                let (read, write) = client.into_split();
-                let connection = Connection { read: BoundedLines { inner: read, in_line: 0 }, write };
-                connections.spawn(async move {
-                    speaker.serve(engine, loop_id, whose, connection).await;
-                    drop(place);
-                });
-                while connections.try_join_next().is_some() {}
-            }
-        });
-        Ok(Some(ToolSocket { dir, server }))
-    }
-}
-
-fn listen(dir: &Path, path: &Path) -> io::Result<UnixListener> {
-    // A driver that was killed left it behind.
-    match std::fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    owners_dir(dir)?;
-    let listener = UnixListener::bind(path)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
-}
-
-impl Drop for ToolSocket {
-    fn drop(&mut self) {
-        self.server.abort();
-        let _ = std::fs::remove_dir_all(&self.dir);
-        // The loop's directory, once nothing else is in it.
-        if let Some(of_loop) = self.dir.parent() {
-            let _ = std::fs::remove_dir(of_loop);
-        }
+        let _socket = OwnSocket::serve(&path, MOST_CONNECTIONS, move |client| {
+            let (speaker, engine, loop_id) = (Arc::clone(&speaker), Arc::clone(&engine), loop_id.clone());
+            let (read, write) = client.into_split();
+            let connection = Connection { read: BoundedLines { inner: read, in_line: 0 }, write };
+            async move { speaker.serve(engine, loop_id, whose, connection).await }
+        })
+        .map_err(EngineError::Socket)?;
+        Ok(Some(ToolSocket { _socket }))
     }
 }
 

@@ -9,17 +9,16 @@ mod request;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use tokio::net::{TcpStream, UnixListener, UnixStream};
-use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc;
 use windlass_core::network::HostList;
 
-use crate::socket::owners_dir;
+use crate::own_socket::OwnSocket;
 use request::{Asked, LONGEST_HEAD};
 
 /// The port on a sandbox's own loopback behind which the proxy is found.
@@ -42,50 +41,23 @@ pub struct Denied {
 /// The proxy of one loop; whoever drops this ends it, with its connections.
 #[derive(Debug)]
 pub struct Proxy {
-    dir: PathBuf,
-    server: tokio::task::JoinHandle<()>,
+    _socket: OwnSocket,
 }
 
 impl Proxy {
     /// Listens at `path`, the only thing in its directory. Every new host that is denied is told, and then its tenth time,
     /// its hundredth …
     pub fn listen(path: &Path, list: HostList, denied: mpsc::UnboundedSender<Denied>) -> io::Result<Self> {
-        let dir = path.parent().map(Path::to_owned).unwrap_or_default();
-        // A driver that was killed left it behind.
-        match std::fs::remove_dir_all(&dir) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        owners_dir(&dir)?;
-        let listener = UnixListener::bind(path)?;
         let gate = Arc::new(Gate { list, denied, seen: Mutex::default() });
-        let server = tokio::spawn(async move {
-            let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-            let mut connections = JoinSet::new();
-            loop {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-                let Ok((client, _)) = listener.accept().await else { continue };
-                let gate = Arc::clone(&gate);
-                connections.spawn(async move {
-                    if let Err(error) = gate.serve(client).await {
-                        tracing::debug!(%error, "a connection through the proxy ended");
-                    }
-                    drop(place);
-                });
-                while connections.try_join_next().is_some() {}
+        let _socket = OwnSocket::serve(path, MOST_CONNECTIONS, move |client| {
+            let gate = Arc::clone(&gate);
+            async move {
+                if let Err(error) = gate.serve(client).await {
+                    tracing::debug!(%error, "a connection through the proxy ended");
+                }
             }
-        });
-        Ok(Self { dir, server })
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        self.server.abort();
-        let _ = std::fs::remove_dir_all(&self.dir);
-        if let Some(of_loop) = self.dir.parent() {
-            let _ = std::fs::remove_dir(of_loop);
-        }
+        })?;
+        Ok(Self { _socket })
     }
 }
 
@@ -190,6 +162,8 @@ async fn refuse(client: &mut UnixStream, status: &str, text: &str) -> io::Result
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     /// A server that says one line to whoever connects, and the proxy in front of it.
