@@ -19,7 +19,8 @@ pub async fn pause(context: &Context, args: &PauseArgs) -> Result<Exit, Failure>
 }
 
 pub async fn steer(context: &Context, args: &SteerArgs) -> Result<Exit, Failure> {
-    ask(context, &args.name, Command::Steer { text: args.message.clone() }, "the next turn gets the message").await
+    let done = if args.now { "the message is given at once" } else { "the next turn gets the message" };
+    ask(context, &args.name, Command::Steer { text: args.message.clone(), now: args.now }, done).await
 }
 
 async fn ask(context: &Context, name: &str, command: Command, done: &str) -> Result<Exit, Failure> {

@@ -164,6 +164,7 @@ fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static st
         | Refusal::AlreadyAsked
         | Refusal::NotYourRole { .. }
         | Refusal::Finding(_)
+        | Refusal::NoSession
         | Refusal::Plan(_) => None,
     }
 }

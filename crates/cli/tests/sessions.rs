@@ -4,7 +4,7 @@ mod support;
 
 use rustix::process::Signal;
 use support::*;
-use windlass_testkit::{ScriptedAgent, World};
+use windlass_testkit::{ScriptedAgent, Stream, World};
 
 /// Prints a session id of its own each time it is started.
 const PRINTS_ITS_SESSION: &str = r#"
@@ -116,4 +116,47 @@ fn a_session_that_was_told_before_kill_9_is_known_after_it() {
     running.wait_ended();
     call(&world, &["resume", "work"]).assert_code(0);
     assert_eq!(resumed(&agent), [None, some("abc-1")]);
+}
+
+#[test]
+fn a_message_that_cannot_wait_reaches_the_session_that_is_at_work() {
+    let world = World::new();
+    let agent = world.script(
+        r#"
+        [[turn]]
+        steps = [{ say = "session: abc" }, { append = { path = "log", content = "half\n" } }, { hang = { ignore_signals = true } }]
+        [[turn]]
+        steps = [{ append = { path = "log", content = "whole\n" } }, { say = "<promise>COMPLETE</promise>" }]
+    "#,
+    );
+    profile(&world, &agent);
+    let mut running =
+        world.start(windlass(&world, &["run", "do it", "--name", "work", "--agent", "scripted", "--json"]));
+    running.wait_line(Stream::Stdout, "session_found");
+    call(&world, &["steer", "work", "--now", "that is the wrong file"]).assert_code(0).assert_stdout_has("at once");
+    running.wait().assert_code(0);
+    assert_eq!(resumed(&agent), [None, some("abc")]);
+    assert!(agent.prompts()[1].contains("that is the wrong file"), "{}", agent.prompts()[1]);
+    assert_eq!(status(&world, "work")["iterations"], 1, "the same turn, tried again");
+    assert_eq!(file_at_branch(&world, "work", "log"), "half\nwhole\n", "what it had done stays");
+}
+
+#[test]
+fn an_agent_that_would_start_over_is_not_interrupted_for_a_message() {
+    let world = World::new();
+    let agent = world.script(
+        r#"
+        [[turn]]
+        steps = [{ touch = "at1" }, { wait_for = "go1" }, { say = "<promise>COMPLETE</promise>" }]
+    "#,
+    );
+    let running = start(&world, &agent, &[]);
+    agent.wait_touched("at1");
+    call(&world, &["steer", "work", "--now", "hello"])
+        .assert_code(2)
+        .assert_stderr_has("no session that could go on")
+        .assert_stderr_has("without --now");
+    agent.open_gate("go1");
+    running.wait().assert_code(0);
+    assert_eq!(status(&world, "work")["steering"], serde_json::json!([]));
 }

@@ -469,7 +469,7 @@ fn the_agent_can_write_the_plan_first() {
 fn steering_that_nobody_saw_keeps_a_clean_loop_open() {
     let mut driven = Driven::working(audited(None, review()));
     work(&mut driven);
-    driven.ok(Input::Steer { id: "m1".into(), text: "also the docs".into() });
+    driven.ok(Input::Steer { id: "m1".into(), text: "also the docs".into(), now: false });
     driven.end_turn(clean());
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
     assert_eq!(driven.state.claims.refused, 1);

@@ -198,7 +198,7 @@ fn what_the_old_agent_remembers_is_not_asked_of_the_new_one() {
 #[test]
 fn messages_of_a_person_reach_who_takes_over() {
     let mut driven = Driven::created(with(&["b"]));
-    driven.ok(Input::Steer { id: "m1".into(), text: "mind the docs".into() });
+    driven.ok(Input::Steer { id: "m1".into(), text: "mind the docs".into(), now: false });
     driven.start();
     driven.ok(workspace_opened());
     driven.end_turn(missing());

@@ -5,8 +5,8 @@ mod driven;
 use driven::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Raise, Refusal, RefusedBecause, SessionUse, TimerKind,
-    Verdict, WorkspaceFailure,
+    Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Raise, Refusal, RefusedBecause, Restore, SessionUse,
+    TimerKind, Verdict, WorkspaceFailure,
 };
 use windlass_core::spec::{Done, Limits, LoopSpec, WorkspaceKind};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
@@ -362,7 +362,7 @@ fn only_what_is_not_completed_and_not_under_way_can_be_opened() {
 }
 
 fn steer(id: &str) -> Input {
-    Input::Steer { id: id.into(), text: format!("{id}: use the other parser") }
+    Input::Steer { id: id.into(), text: format!("{id}: use the other parser"), now: false }
 }
 
 fn told(events: &[Event]) -> Vec<String> {
@@ -381,6 +381,38 @@ fn steering_is_told_to_the_next_turn_once() {
     driven.ok(steer("m2"));
     assert_eq!(told(&driven.end_turn_and_checkpoint(finished())), ["m1", "m2"]);
     assert_eq!(told(&driven.end_turn_and_checkpoint(finished())), Vec::<String>::new());
+}
+
+fn steer_now(id: &str) -> Input {
+    Input::Steer { id: id.into(), text: "at once".into(), now: true }
+}
+
+#[test]
+fn a_message_that_cannot_wait_interrupts_the_turn_which_goes_on_in_its_session_with_it() {
+    let mut driven = Driven::working(promise_loop());
+    let turn = driven.state.turn.as_ref().unwrap().key;
+    driven.ok(Input::SessionSeen { turn, session: "s1".into() });
+    let queued = Event::SteeringQueued { id: "m1".into(), text: "at once".into() };
+    assert_eq!(driven.ok(steer_now("m1")), [queued, Event::TurnInterrupted { turn, why: Interrupt::Steer }]);
+    // The turn ends already: another message waits for the next one, which is near.
+    assert_eq!(driven.ok(steer_now("m2")).len(), 1);
+    driven.end_turn(interrupted());
+    let events = driven.ok(workspace_opened());
+    assert_eq!(told(&events), ["m1", "m2"]);
+    let again = driven.state.turn.as_ref().unwrap();
+    assert_eq!((again.key.iteration, again.key.attempt), (1, 2));
+    assert_eq!(again.session, SessionUse::Resume { session: "s1".into() });
+    assert_eq!(driven.state.restore(), Restore::Keep);
+}
+
+#[test]
+fn an_agent_without_a_session_is_not_interrupted_for_a_message_since_it_would_start_over() {
+    let mut driven = Driven::working(promise_loop());
+    assert_eq!(driven.refused(steer_now("m1")), Refusal::NoSession);
+    driven.ok(steer("m1"));
+    // Between turns there is nobody to interrupt.
+    driven.end_turn(finished());
+    driven.ok(steer_now("m2"));
 }
 
 #[test]

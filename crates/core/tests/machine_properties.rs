@@ -262,7 +262,7 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
         // `Decide` is passed, never rested in.
         "prepare checkpoint gates work",
         "queued running waiting paused completed exhausted cancelled stalled errored",
-        "Stale Ended Completed UnderWay NotUnderWay LimitStands AlreadyAsked NoSuchLimit",
+        "Stale Ended Completed UnderWay NotUnderWay LimitStands AlreadyAsked NoSuchLimit NoSession",
         "completed max_iterations duration budget tokens gates_failed cancelled stall no_progress agent_failed",
         "agent_missing error_max_retries workspace_missing cut_off",
         "loop_created loop_opened driver_attached phase_entered workspace_opened iteration_started turn_started",

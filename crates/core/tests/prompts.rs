@@ -95,8 +95,12 @@ fn a_turn_that_goes_on_after_a_crash() {
 #[test]
 fn a_turn_with_messages_of_a_person() {
     let mut driven = Driven::working(promise_loop());
-    driven.ok(Input::Steer { id: "m1".into(), text: "Use the parser in src/parse.rs.\nNot the old one.\n".into() });
-    driven.ok(Input::Steer { id: "m2".into(), text: "And write it in French.".into() });
+    driven.ok(Input::Steer {
+        id: "m1".into(),
+        text: "Use the parser in src/parse.rs.\nNot the old one.\n".into(),
+        now: false,
+    });
+    driven.ok(Input::Steer { id: "m2".into(), text: "And write it in French.".into(), now: false });
     driven.end_turn_and_checkpoint(finished());
     insta::assert_snapshot!(prompt_of(&driven));
 }
@@ -104,7 +108,7 @@ fn a_turn_with_messages_of_a_person() {
 #[test]
 fn a_turn_after_a_claim_that_came_before_the_message_was_read() {
     let mut driven = Driven::working(promise_loop());
-    driven.ok(Input::Steer { id: "m1".into(), text: "Use the other parser.".into() });
+    driven.ok(Input::Steer { id: "m1".into(), text: "Use the other parser.".into(), now: false });
     driven.end_turn_and_checkpoint(claimed());
     insta::assert_snapshot!(prompt_of(&driven));
 }
@@ -173,7 +177,7 @@ fn s2_43_a_goal_that_looks_like_a_template_stays_as_it_was_written() {
     for session in [SessionPolicy::Fresh, SessionPolicy::Resume] {
         let mut driven = Driven::working(LoopSpec { goal: goal.into(), session, ..promise_loop() });
         assert!(prompt_of(&driven).contains(goal));
-        driven.ok(Input::Steer { id: "m1".into(), text: goal.into() });
+        driven.ok(Input::Steer { id: "m1".into(), text: goal.into(), now: false });
         driven.end_turn_and_checkpoint(said("{{ summary }} {% if %}"));
         let prompt = prompt_of(&driven);
         assert_eq!(prompt.matches(goal).count(), 2, "once as the goal, once as the message: {prompt}");

@@ -82,7 +82,7 @@ fn table() -> String {
         "\nA promise loop with one gate, five iterations, a budget and a duration limit; `on_failure = stop` and \
          `on_limit = stop` where nothing else is said. What a row does not name is refused and changes nothing. \
          A line in *italics* is a special case of the line above it and shows only what differs. Left out: {}, which \
-         are noted and move nothing.\n\n\
+         are noted and move nothing (`steer --now` also interrupts a coder's turn that has a session).\n\n\
          | in | on | becomes | events |\n|---|---|---|---|\n",
         QUIET.join(", ")
     );
@@ -279,7 +279,7 @@ fn places() -> Vec<Place> {
             name: "running · gates, claimed, steering is pending",
             reach: || {
                 let mut driven = in_gates(claimed());
-                driven.ok(Input::Steer { id: "m0".into(), text: "first".into() });
+                driven.ok(Input::Steer { id: "m0".into(), text: "first".into(), now: false });
                 driven
             },
         },
@@ -486,6 +486,6 @@ fn inputs() -> Vec<Case> {
             input: |_| Input::NetworkDenied { host: "a.org:443".into(), why: "not listed".into(), count: 1 },
         },
         Case { name: "residue checked", input: |_| Input::ResidueChecked { left: Vec::new() } },
-        Case { name: "steer", input: |_| Input::Steer { id: "m1".into(), text: String::new() } },
+        Case { name: "steer", input: |_| Input::Steer { id: "m1".into(), text: String::new(), now: false } },
     ]
 }

@@ -13,6 +13,8 @@ pub enum Command {
     },
     Steer {
         text: String,
+        #[serde(default)]
+        now: bool,
     },
     /// What an agent does through the engine in a turn of its own.
     Act {
@@ -35,7 +37,7 @@ impl Command {
         match self {
             Command::Stop => Input::Stop,
             Command::Pause { now } => Input::Pause { now },
-            Command::Steer { text } => Input::Steer { id: id.to_owned(), text },
+            Command::Steer { text, now } => Input::Steer { id: id.to_owned(), text, now },
             Command::Act { turn, act } => Input::Acted { turn, act },
             Command::Approve => Input::Approve,
             Command::Reject { reason } => Input::Reject { reason },

@@ -173,18 +173,7 @@ pub(crate) async fn steer(
             .field("message")
             .hint("say what the agent is to know"));
     }
-    let shown = ask(&app, &id, Command::Steer { text: request.message }).await?;
-    if !request.now {
-        return Ok(shown);
-    }
-    // The turn ends, and the one that goes on is given the message.
-    let id = app.loop_id(&id).await?;
-    let driven = app.find(&id.0).await?.holder.as_ref().is_some_and(is_alive);
-    if driven && shown.0.status == "running" {
-        let _ = ask(&app, &id.0, Command::Pause { now: true }).await?;
-        return Ok(Json(app.host.open(&id, again(Opener::Resume, OpenLoop::default())).await?));
-    }
-    Ok(shown)
+    ask(&app, &id, Command::Steer { text: request.message, now: request.now }).await
 }
 
 fn again(by: Opener, request: OpenLoop) -> Opening {

@@ -111,7 +111,7 @@ pub struct RaiseLimits {
 #[serde(deny_unknown_fields)]
 pub struct SteerLoop {
     pub message: String,
-    /// Interrupt the current turn, so that the message is read at once.
+    /// Interrupt the turn that is at work, and go on in its session with the message.
     #[serde(default)]
     pub now: bool,
 }

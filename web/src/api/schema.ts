@@ -1483,6 +1483,9 @@ export interface components {
             type: "stall";
         } | {
             /** @constant */
+            type: "steer";
+        } | {
+            /** @constant */
             type: "turn_timeout";
         } | {
             limit: components["schemas"]["StopReason"];
@@ -2592,7 +2595,7 @@ export interface components {
         SteerLoop: {
             message: string;
             /**
-             * @description Interrupt the current turn, so that the message is read at once.
+             * @description Interrupt the turn that is at work, and go on in its session with the message.
              * @default false
              */
             now: boolean;

@@ -137,11 +137,15 @@ pub struct RestartArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  windlass steer fix-login \"leave the database schema as it is\"")]
+  windlass steer fix-login \"leave the database schema as it is\"
+  windlass steer fix-login --now \"stop: that is the wrong file\"")]
 pub struct SteerArgs {
     /// The loop's name
     pub name: String,
     /// What the agent is told, in quotes
     #[arg(value_parser = not_blank)]
     pub message: String,
+    /// Interrupt the turn that is at work, and go on in its session with the message
+    #[arg(long)]
+    pub now: bool,
 }

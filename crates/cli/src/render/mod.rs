@@ -364,6 +364,7 @@ fn interrupt(why: &Interrupt) -> String {
         Interrupt::Pause => "pause".to_owned(),
         Interrupt::Shutdown => "Windlass was told to leave".to_owned(),
         Interrupt::Stall => "no output for too long".to_owned(),
+        Interrupt::Steer => "a message".to_owned(),
         Interrupt::TurnTimeout => "the turn ran too long".to_owned(),
         Interrupt::Limit { limit } => reason(limit),
     }

@@ -184,6 +184,8 @@ pub enum Interrupt {
     /// The driver was told to leave; the loop goes on when somebody resumes it.
     Shutdown,
     Stall,
+    /// A message is not to wait for the turn's end; the turn goes on in its session, with it.
+    Steer,
     TurnTimeout,
     Limit {
         limit: StopReason,

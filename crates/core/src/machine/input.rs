@@ -87,6 +87,8 @@ pub enum Input {
     Steer {
         id: String,
         text: String,
+        /// Whether the coder's turn is interrupted for it.
+        now: bool,
     },
     /// The milestone's file was edited; only a loop at rest takes it.
     AmendMilestone {

@@ -218,7 +218,10 @@ impl EndedTurn {
             },
             TurnOutcome::Interrupted => match self.interrupt {
                 Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => false,
-                Some(Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Stall) | None => true,
+                Some(
+                    Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Stall | Interrupt::Steer,
+                )
+                | None => true,
             },
         }
     }

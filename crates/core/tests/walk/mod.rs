@@ -309,7 +309,11 @@ impl Dice {
                     saved: None,
                 }
             }
-            _ => Input::Steer { id: format!("message-{}", self.throw(20)), text: "do it well".into() },
+            _ => Input::Steer {
+                id: format!("message-{}", self.throw(20)),
+                text: "do it well".into(),
+                now: self.throw(2) == 0,
+            },
         }
     }
 

@@ -40,6 +40,10 @@ pub enum Refusal {
     LimitStands { limit: StopReason },
     #[error("the loop is already asked to do that")]
     AlreadyAsked,
+    #[error(
+        "the agent has no session that could go on, so it cannot be told now: without --now its next turn gets the message"
+    )]
+    NoSession,
     #[error("the loop has no such limit to raise: {limit}")]
     NoSuchLimit { limit: &'static str },
     #[error("the loop waits for a verdict: approve or reject it")]
@@ -84,7 +88,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::TimerFired { timer } => batch.timer_fired(*timer)?,
         Input::Stop => batch.stop()?,
         Input::Pause { now } => batch.pause(*now)?,
-        Input::Steer { id, text } => batch.steer(id, text)?,
+        Input::Steer { id, text, now } => batch.steer(id, text, *now)?,
         Input::NetworkDenied { host, why, count } => batch.network_denied(host, why, *count)?,
         Input::ResidueChecked { left } => batch.residue_checked(left)?,
         Input::RolledBack { to_iteration, commit, tree, saved } => {

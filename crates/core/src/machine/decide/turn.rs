@@ -109,7 +109,7 @@ impl Batch {
             Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
                 self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
             }
-            Some(Interrupt::Stall | Interrupt::Shutdown) | None => self.pause_or(Self::prepare),
+            Some(Interrupt::Stall | Interrupt::Shutdown | Interrupt::Steer) | None => self.pause_or(Self::prepare),
             Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(),
         }
     }

@@ -1,6 +1,7 @@
 //! What people ask of a loop: stop, pause, steer, go back.
 
 use super::{Batch, Refusal};
+use crate::ids::Role;
 use crate::machine::event::{Event, Interrupt};
 use crate::machine::state::{Phase, Wish};
 use crate::residue::Leftover;
@@ -106,6 +107,14 @@ impl Batch {
         }
     }
 
+    /// Whether a turn of the coder runs that nothing ends yet.
+    fn coder_at_work(&self) -> bool {
+        self.state.status == Status::Running
+            && self.state.phase == Phase::Work
+            && !self.state.is_external()
+            && self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none())
+    }
+
     /// Nothing may be at work in the tree while it moves.
     pub(super) fn rolled_back(
         &mut self,
@@ -130,14 +139,22 @@ impl Batch {
         Ok(())
     }
 
-    pub(super) fn steer(&mut self, id: &str, text: &str) -> Result<(), Refusal> {
+    /// Without a coder at work the next turn is as soon as can be.
+    pub(super) fn steer(&mut self, id: &str, text: &str, at_once: bool) -> Result<(), Refusal> {
         if let Status::Ended { end } = self.state.status {
             return Err(Refusal::Ended { end });
         }
         if self.state.steering.iter().any(|message| message.id == id) {
             return Err(Refusal::AlreadyAsked);
         }
+        let interrupts = at_once && self.coder_at_work();
+        if interrupts && !self.state.sessions.contains_key(&Role::Coder) {
+            return Err(Refusal::NoSession);
+        }
         self.push(Event::SteeringQueued { id: id.to_owned(), text: text.to_owned() });
+        if interrupts {
+            self.interrupt_turn(Interrupt::Steer)?;
+        }
         Ok(())
     }
 }

@@ -317,7 +317,10 @@ fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Inte
         TurnOutcome::Interrupted => match interrupt {
             Some(Interrupt::Stall) => counters.stalls += 1,
             Some(Interrupt::TurnTimeout) => counters.failures += 1,
-            Some(Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Limit { .. }) | None => {}
+            Some(
+                Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Steer | Interrupt::Limit { .. },
+            )
+            | None => {}
         },
         TurnOutcome::Failed { kind, .. } => match kind {
             ErrorKind::RateLimit => counters.rate_limits += 1,
