@@ -62,6 +62,26 @@ fn one_that_writes_to_home_changes_nothing_there() {
 }
 
 #[test]
+fn one_that_fills_a_tools_cache_may_but_changes_nothing_that_the_tool_would_run() {
+    let Some(world) = sandboxed() else { return };
+    let home = world.home();
+    for dir in [".gradle", ".m2/repository", ".stack"] {
+        std::fs::create_dir_all(home.join(dir)).unwrap();
+    }
+    std::fs::write(home.join(".stack/config.yaml"), "mine\n").unwrap();
+    let fill = "cd; echo x > .gradle/caches/x; echo x > .m2/repository/x; echo x > .stack/x; mkdir .gradle/init.d; \
+                echo x > .gradle/init.gradle; echo x > .m2/settings.xml; echo evil >> .stack/config.yaml; \
+                rm .stack/config.yaml; mv .stack/config.yaml .stack/y; true";
+    hostile(&world, fill, &[]).assert_code(0);
+    assert_eq!(names(&home.join(".gradle/caches")), ["x"]);
+    assert_eq!(names(&home.join(".m2/repository")), ["x"]);
+    assert_eq!(names(&home.join(".stack")), ["config.yaml", "x"]);
+    assert!(!home.join(".gradle/init.d").exists() && !home.join(".gradle/init.gradle").exists());
+    assert_eq!(names(&home.join(".m2")), ["repository", "wrapper"]);
+    assert_eq!(std::fs::read_to_string(home.join(".stack/config.yaml")).unwrap(), "mine\n");
+}
+
+#[test]
 fn one_that_reads_keys_finds_none() {
     let Some(world) = sandboxed() else { return };
     for place in [".ssh/id_rsa", ".aws/credentials", ".gnupg/key", ".config/gh/hosts.yml", ".netrc", ".git-credentials"]

@@ -71,34 +71,53 @@ pub(super) const DENIED: &[&str] = &[
     ".bitcoin",
 ];
 
-/// Caches of build tools, which a gate such as `cargo test` has to fill. Only those that are there.
+/// Caches of build tools, which a gate such as `cargo test` has to fill: only where their tool has been used. Of a directory
+/// that also holds settings or programs, which the user's own builds would run later, only the caches are named.
 pub(super) const CACHES: &[&str] = &[
     ".cache",
     ".npm",
-    ".yarn",
+    ".yarn/berry",
+    ".yarn/cache",
     ".pnpm-store",
-    ".local/share/pnpm",
+    ".local/share/pnpm/store",
     ".bun/install/cache",
-    ".deno",
     ".cargo/registry",
     ".cargo/git",
-    ".gradle",
-    ".m2",
-    ".ivy2",
-    ".sbt",
-    ".nuget",
-    ".pub-cache",
+    ".gradle/caches",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/notifications",
+    ".gradle/workers",
+    ".gradle/wrapper",
+    ".gradle/.tmp",
+    ".m2/repository",
+    ".m2/wrapper",
+    ".ivy2/cache",
+    ".ivy2/local",
+    ".sbt/boot",
+    ".sbt/1.0/server",
+    ".sbt/1.0/zinc",
+    ".nuget/packages",
+    ".local/share/NuGet",
+    ".pub-cache/git",
+    ".pub-cache/hosted",
+    ".pub-cache/hosted-hashes",
+    ".pub-cache/_temp",
     ".composer/cache",
     ".bundle/cache",
     ".hex",
-    ".mix",
     ".stack",
     ".cabal/packages",
+    ".cabal/store",
     ".ccache",
-    ".conan2",
+    ".conan2/p",
     "go/pkg",
     "Library/Caches",
 ];
+
+/// Settings that lie beside such a cache, with nothing between them.
+pub(super) const CACHE_SETTINGS: &[&str] =
+    &[".hex/hex.config", ".stack/config.yaml", ".stack/global-project", ".ccache/ccache.conf"];
 
 /// Variables that put such a cache elsewhere, with what of it is the cache.
 pub(super) const CACHE_VARIABLES: &[(&str, &str)] = &[
@@ -114,7 +133,10 @@ pub(super) const CACHE_VARIABLES: &[(&str, &str)] = &[
     ("UV_CACHE_DIR", ""),
     ("GOCACHE", ""),
     ("GOMODCACHE", ""),
-    ("GRADLE_USER_HOME", ""),
+    ("GRADLE_USER_HOME", "caches"),
+    ("GRADLE_USER_HOME", "daemon"),
+    ("GRADLE_USER_HOME", "native"),
+    ("GRADLE_USER_HOME", "wrapper"),
     ("NUGET_PACKAGES", ""),
     ("PLAYWRIGHT_BROWSERS_PATH", ""),
 ];

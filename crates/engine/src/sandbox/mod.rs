@@ -23,7 +23,7 @@ use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
 use crate::workspace::Workspace;
-use denied::{CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
+use denied::{CACHE_SETTINGS, CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
 use places::Places;
 
 /// By which programs are told of a proxy.
@@ -285,7 +285,15 @@ fn caches(places: &mut Places, command: &mut CommandSpec, home: Option<&Path>) -
             command.env.entry("npm_config_cache".to_owned()).or_insert(moved);
         }
         for name in CACHES {
-            places.put(&home.join(name), Access::Writable);
+            let path = home.join(name);
+            // A tool that has been used, but not for this yet, could not make it inside. Without it the tool says so itself.
+            if name.split_once('/').is_some_and(|(tool, cache)| !cache.contains('/') && home.join(tool).is_dir()) {
+                let _ = private_dir(&path);
+            }
+            places.put(&path, Access::Writable);
+        }
+        for name in CACHE_SETTINGS {
+            places.put(&home.join(name), Access::ReadOnly);
         }
     }
     for (variable, below) in CACHE_VARIABLES {
