@@ -5,11 +5,13 @@ import { after, before, test } from "node:test";
 import { World } from "./world.mjs";
 
 const world = new World();
+/** Counts to 300, and is held at 100 and at 200. */
+const COUNTER = (first, second) => `
+  for (let number = 1; number <= 300; number += 1) { await say("count " + number); if (number === 100) await held("${first}"); if (number === 200) await held("${second}"); }
+  await say(DONE);
+`;
 before(async () => {
-  world.agent("counter", `
-    for (let number = 1; number <= 300; number += 1) { await say("count " + number); if (number === 100) await held("part2"); if (number === 200) await held("part3"); }
-    await say(DONE);
-  `);
+  world.agent("counter", COUNTER("part2", "part3"));
   world.agent("flood", `
     const line = "x".repeat(990) + "\\\\n";
     const chunk = (from) => { let text = ""; for (let number = 0; number < 200; number += 1) text += JSON.stringify({ type: "text", text: String(from + number).padStart(8, "0") + " " + line.slice(0, 980) + "\\n" }) + "\\n"; return text; };
@@ -54,23 +56,47 @@ test("the server is killed and comes back under an open page: no line is lost, n
   await page.getByRole("heading", { name: "counting" }).locator("..").getByText("completed").waitFor();
   assert.equal((await run.gone).code, 0);
   await log.getByText("count 300", { exact: true }).waitFor();
-  assert.deepEqual(await counts(page), Array.from({ length: 300 }, (_, index) => index + 1));
+  assert.deepEqual(await counts(page), upTo(300));
   await page.context().close();
 });
 
-test("two tabs see the same, and one in the background loses nothing", async () => {
+/** What a browser says to a tab that goes behind another. Headless ones never do it by themselves. */
+const hide = (page, hidden) => page.evaluate((now) => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => now });
+  document.dispatchEvent(new window.Event("visibilitychange"));
+}, hidden);
+const upTo = (number) => Array.from({ length: number }, (_, index) => index + 1);
+
+test("two tabs: the hidden one gives its connection back and then misses nothing; a slow one gets every line", async () => {
+  world.agent("again", COUNTER("four", "five"));
+  const loop = await world.loop("Count again", { agent: "again" }, { name: "again" });
   const one = await world.page();
   const other = await one.context().newPage();
-  await other.goto(`${world.origin}/`);
-  await other.getByRole("link", { name: /counting/ }).waitFor();
-  const loop = await world.loop("Count again", { agent: "counter" }, { name: "again" });
-  await one.getByRole("link", { name: /again/ }).click();
-  await other.getByRole("link", { name: /again/ }).click();
-  for (const page of [one, other]) {
+  const slow = await one.context().newPage();
+  const line = await one.context().newCDPSession(slow);
+  await line.send("Network.enable");
+  await line.send("Network.emulateNetworkConditions", { offline: false, latency: 300, downloadThroughput: 60_000, uploadThroughput: 60_000 });
+  for (const page of [one, other, slow]) {
+    await page.goto(`${world.origin}/loops/${loop.id}`);
+    await page.getByRole("log").getByText("count 100", { exact: true }).waitFor();
+  }
+  const subscribers = async () => (await world.api("GET", "/api/server")).subscribers;
+  assert.equal(await subscribers(), 3);
+  await hide(other, true);
+  await other.locator("[data-connection=hidden]").waitFor();
+  assert.equal(await subscribers(), 2, "who is not looked at holds no connection");
+  world.go("four");
+  await one.getByRole("log").getByText("count 200", { exact: true }).waitFor();
+  await slow.getByRole("log").getByText("count 200", { exact: true }).waitFor();
+  assert.equal(await other.getByRole("log").getByText("count 200", { exact: true }).count(), 0);
+  await hide(other, false);
+  await other.getByRole("log").getByText("count 200", { exact: true }).waitFor();
+  world.go("five");
+  for (const page of [one, other, slow]) {
     await page.getByRole("heading", { name: "again" }).locator("..").getByText("completed").waitFor();
     await page.getByRole("log").getByText("count 300", { exact: true }).waitFor();
+    assert.deepEqual(await counts(page), upTo(300));
   }
-  assert.equal(loop.name, "again");
   await one.context().close();
 });
 
@@ -92,6 +118,19 @@ test("a transcript of 200 MB opens at its end at once, and can be paged to its b
     await page.waitForFunction((was) => [...document.querySelectorAll("[role=log] [data-index]")].some((row) => /^\d{8} /.test(row.textContent) && Number(row.textContent.slice(0, 8)) < was), at);
   }
   assert.ok((await first()) < before - 100, "older lines came in front");
+  const keys = await log.evaluate((element) => [...element.querySelectorAll("[data-index]")].map((row) => row.textContent.slice(0, 8)));
+  assert.equal(new Set(keys).size, keys.length, "no line is there twice");
+  // A search goes back through all of it, says how far it is, and can be stopped.
+  await page.getByRole("button", { name: "Search the output" }).click();
+  const box = page.getByRole("searchbox", { name: "Search the output" });
+  await box.fill("no such words anywhere");
+  await box.press("Enter");
+  await page.locator("[data-searched]").getByText("Searched back to").waitFor();
+  await page.getByRole("button", { name: "Stop searching" }).click();
+  await page.getByRole("button", { name: "Stop searching" }).waitFor({ state: "detached" });
+  await box.fill("00190000 xxx");
+  await box.press("Enter");
+  await log.locator("mark").getByText("00190000 xxx").waitFor();
   await page.getByRole("button", { name: /To the live end/ }).click();
   await log.getByText("the very last line").waitFor();
   await page.getByRole("tab", { name: "Transcript" }).click();

@@ -19,6 +19,20 @@ before(async () => {
   world.agent("patient", `await say("I wait."); await held("never");`);
   world.agent("worker", `append("work.txt", "more\\\\n"); await say("I worked."); await say(DONE);`);
   world.agent("judge", `await say("I have read it all."); ${REVIEW({ verdict: "clean" })}`);
+  // Builds the feature once, and once more when a person asks for more.
+  world.agent("builder", `
+    import { execFileSync } from "node:child_process";
+    const git = (...words) => execFileSync("git", words, { encoding: "utf8" }).trim();
+    const wanted = prompt.includes("Also by author") ? "author" : "title";
+    if (existsSync(wanted)) await say("## ALL_FEATURES_COMPLETE\\n\\nAll is done.\\n\\n### Summary\\nAll of it.");
+    else {
+      await say("I build the box for " + wanted + ".");
+      if (wanted === "title") await held("board");
+      write(wanted, "yes\\n"); git("add", "-A"); git("commit", "-q", "-m", "feat: " + wanted);
+      await say("## Implementation Report — Round " + iteration + "\\n\\n**Feature**: F1: a box\\n**Commit**: " + git("rev-parse", "HEAD") + "\\n**Tests**: 1 passed, 0 failed\\n**Lint**: clean\\n\\n### Changes\\n- " + wanted + ": more");
+    }
+  `);
+  world.agent("acceptor", `await say("ACCEPTED");`);
   await world.serve();
 });
 after(() => world.end());
@@ -135,7 +149,8 @@ test("settings are saved with the file's own words kept, and the next loop uses 
   await page.context().close();
 });
 
-test("the board: a milestone is added, put in order, and started", async () => {
+test("the board: milestones are added and put in order; one is started, sent back with a reason, and approved", async () => {
+  await world.api("PUT", "/api/settings/user", { agent: "builder", reviewer: "acceptor" });
   const page = await world.page();
   await page.goto(`${world.origin}/milestones`);
   for (const [id, title] of [["search", "Search"], ["export", "Export"]]) {
@@ -146,15 +161,37 @@ test("the board: a milestone is added, put in order, and started", async () => {
     await dialog.getByLabel("Goal").fill("It works");
     await dialog.getByLabel("Features").fill("F1: a box (acceptance: it has the focus)");
     await dialog.getByLabel("Acceptance criteria").fill("tests pass");
+    await dialog.getByRole("switch", { name: "Ask me before it counts as completed" }).click();
     await dialog.getByRole("button", { name: "Add a milestone" }).click();
     await dialog.waitFor({ state: "detached" });
   }
-  const column = page.getByRole("region", { name: "To come" });
-  await column.getByRole("heading", { name: "Export" }).waitFor();
-  const titles = () => column.getByRole("heading", { level: 3 }).allTextContents();
+  const column = (name) => page.getByRole("region", { name });
+  await column("To come").getByRole("heading", { name: "Export" }).waitFor();
+  const titles = () => column("To come").getByRole("heading", { level: 3 }).allTextContents();
   const order = await titles();
-  await column.getByRole("button", { name: "Later" }).first().click();
+  await column("To come").getByRole("button", { name: "Later" }).first().click();
   await page.waitForFunction((first) => document.querySelector("section h3")?.textContent !== first, order[0]);
   assert.deepEqual(await titles(), [...order].reverse());
+
+  const card = (name) => column(name).getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Search" }) });
+  await card("To come").getByRole("button", { name: "Start" }).click();
+  await card("At work").getByText("running").waitFor();
+  world.go("board");
+  await card("Needs you").getByRole("button", { name: "Reject" }).click();
+  const dialog = page.getByRole("dialog");
+  assert.ok(await dialog.getByRole("button", { name: "Reject" }).isDisabled(), "no rejection without a reason");
+  await dialog.getByLabel("Reason").fill("Also by author");
+  await dialog.getByRole("button", { name: "Reject" }).click();
+  await dialog.waitFor({ state: "detached" });
+  const [milestone] = (await world.api("GET", `/api/milestones?project=${encodeURIComponent(world.repo)}`)).milestones.filter((each) => each.id === "search");
+  await world.until(milestone.loop.id, (item) => item.type === "person_ruled" && !item.approved && item.reason === "Also by author");
+  await world.until(milestone.loop.id, (item) => item.type === "text" && item.text.includes("I build the box for author."));
+  // It asks again once that is built; the page hears of it by itself.
+  await card("Needs you").getByRole("button", { name: "Approve" }).click();
+  await dialog.getByLabel("Reason").fill("Both are there");
+  await dialog.getByRole("button", { name: "Approve" }).click();
+  await card("Done").getByText("completed").waitFor();
+  assert.ok(await card("Done").getByText("✓").first().isVisible(), "its feature is ticked");
+  assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

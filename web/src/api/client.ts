@@ -1,5 +1,6 @@
 // One way to talk to the server. A refusal is a `Refusal` with the server's own words.
 
+import { clearly } from "../lib/clear";
 import type { Problem } from "./types";
 
 export class Refusal extends Error {
@@ -27,14 +28,20 @@ async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   if (response.ok) return response;
   let problem: Problem = { code: "failed", message: `${response.status} ${response.statusText}`, hint: null, field: null, causes: [], details: null };
   try {
-    problem = ((await response.json()) as { error: Problem }).error ?? problem;
+    problem = (JSON.parse(await response.text(), clearly) as { error: Problem }).error ?? problem;
   } catch {
     // Not the server's own answer; the status has to do.
   }
   throw new Refusal(response.status, problem);
 }
 
+/** What is got is shown: its texts are clear. */
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return JSON.parse(await (await ask(path, { signal: signal ?? null })).text(), clearly) as T;
+}
+
+/** What is got may be written back, or has escapes of its own to be read: its texts are as they are. */
+export async function getExact<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await ask(path, { signal: signal ?? null })).json() as Promise<T>;
 }
 
@@ -51,7 +58,7 @@ export async function getBytes(path: string, signal?: AbortSignal): Promise<{ by
 export async function send<T>(method: "POST" | "PUT", path: string, body: unknown = {}): Promise<T> {
   const response = await ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   const text = await response.text();
-  return (text ? JSON.parse(text) : undefined) as T;
+  return (text ? JSON.parse(text, clearly) : undefined) as T;
 }
 
 export function query(parts: Record<string, string | number | undefined | null>): string {

@@ -24,7 +24,7 @@ export type Preview = Schemas["Preview"];
 /** What may be left out may be left out. */
 export type StartLoop = Pick<Schemas["StartLoop"], "project" | "goal"> & Partial<Schemas["StartLoop"]>;
 export type MilestoneBoard = Schemas["MilestoneBoard"];
-export type FeedPage = Omit<Schemas["FeedPage"], "items"> & { items: (FeedItem & { id: string })[] };
+export type FeedPage = Omit<Schemas["FeedPage"], "items"> & { items: (FeedItem & { cursor: string })[] };
 
 type Entry = Schemas["FeedEntry"];
 /** The members that are told apart by a constant tag; the document has two more whose tag is a plain string. */

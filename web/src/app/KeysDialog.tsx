@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { setShortcuts, shortcutsOn } from "../lib/keys";
-import { Dialog, Switch } from "../ui/primitives";
+import { Dialog, Toggle } from "../ui/primitives";
 
 const GROUPS = [
   { title: "keys.everywhere", keys: [["?", "keys.help"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g s", "keys.go_settings"], ["/", "keys.search"]] },
@@ -29,9 +29,8 @@ export function KeysDialog({ open, onClose }: { open: boolean; onClose: () => vo
           </section>
         ))}
       </div>
-      <div className="mt-4 flex items-center justify-between gap-4 border-t border-line pt-3 text-sm">
-        <span>{t("keys.switch")}</span>
-        <Switch label={t("keys.switch")} checked={on} onChange={(next) => { setShortcuts(next); setOn(next); }} />
+      <div className="mt-4 border-t border-line pt-3">
+        <Toggle label={t("keys.switch")} checked={on} onChange={(next) => { setShortcuts(next); setOn(next); }} />
       </div>
     </Dialog>
   );

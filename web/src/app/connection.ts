@@ -4,7 +4,6 @@ import { useSyncExternalStore } from "react";
 import type { Connection } from "../api/sse";
 
 let state: Connection = "connecting";
-let since = Date.now();
 const listeners = new Set<() => void>();
 
 export function setConnection(next: Connection) {
@@ -12,11 +11,8 @@ export function setConnection(next: Connection) {
   // A short "connecting" between two losses would flicker.
   if (next === "connecting" && (state === "lost" || state === "denied")) return;
   state = next;
-  since = Date.now();
   for (const listener of listeners) listener();
 }
-
-export const lostSince = () => since;
 
 export function useConnection(): Connection {
   return useSyncExternalStore(

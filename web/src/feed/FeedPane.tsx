@@ -3,9 +3,9 @@ import clsx from "clsx";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { Feed } from "../loop/useFeed";
-import { Down, Search } from "../ui/icons";
-import { Button, Empty, IconButton } from "../ui/primitives";
-import { plain } from "./ansi";
+import { Down } from "../ui/icons";
+import { Button, Empty } from "../ui/primitives";
+import { PaneSearch } from "./PaneSearch";
 import type { Row, Side } from "./rows";
 import { RowView } from "./RowView";
 
@@ -27,11 +27,9 @@ export function FeedPane({ feed, side, title, active }: Props) {
   const pane = window.panes[side];
   const rows = pane.rows;
   const scroller = useRef<HTMLDivElement>(null);
-  const [words, setWords] = useState<string | null>(null);
-  const find = words && words.length > 1 ? words.toLowerCase() : undefined;
-  const [hit, setHit] = useState(-1);
+  const [find, setFind] = useState<string>();
+  const [hit, setHit] = useState<string | null>(null);
   const anchor = useRef<{ key: string; delta: number } | null>(null);
-  const searchBox = useRef<HTMLInputElement>(null);
 
   const virtual = useVirtualizer({
     count: rows.length,
@@ -54,6 +52,11 @@ export function FeedPane({ feed, side, title, active }: Props) {
     shownFirst.current = first;
   }, [first, rows, pane, virtual]);
 
+  useEffect(() => {
+    const index = hit === null ? -1 : pane.rows.findIndex((row) => row.key === hit);
+    if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
+  }, [hit, pane, virtual]);
+
   const total = virtual.getTotalSize();
   useLayoutEffect(() => {
     const box = scroller.current;
@@ -75,7 +78,8 @@ export function FeedPane({ feed, side, title, active }: Props) {
   const onScroll = useCallback(() => {
     const box = scroller.current;
     if (!box) return;
-    const top = virtual.getVirtualItems().find((item) => item.end > box.scrollTop);
+    // By its place: after a jump the rows that are rendered are not yet those that are seen.
+    const top = virtual.getVirtualItemForOffset(box.scrollTop);
     anchor.current = top ? { key: String(top.key), delta: box.scrollTop - top.start } : null;
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     if (!atEnd || pane.cut === 0) window.follow(side, atEnd);
@@ -83,19 +87,6 @@ export function FeedPane({ feed, side, title, active }: Props) {
     if (box.scrollTop >= NEAR_TOP) unasked.current = 0;
   }, [virtual, window, pane, side, feed]);
 
-  const seek = (by: 1 | -1) => {
-    if (!find) return;
-    for (let step = 1; step <= rows.length; step += 1) {
-      const index = (((hit < 0 && by < 0 ? rows.length : hit) + by * step) % rows.length + rows.length) % rows.length;
-      if (textOf(rows[index] as Row).includes(find)) {
-        setHit(index);
-        window.follow(side, false);
-        virtual.scrollToIndex(index, { align: "center" });
-        return;
-      }
-    }
-    setHit(-1);
-  };
   const live = () => {
     if (pane.cut > 0) feed.toLive();
     else {
@@ -108,15 +99,7 @@ export function FeedPane({ feed, side, title, active }: Props) {
     <section aria-label={t(`side.${side}`)} data-side={side} data-active={active} className={clsx("relative flex min-h-0 min-w-0 grow basis-0 flex-col overflow-hidden rounded-lg border bg-panel", active ? "border-run shadow-[0_0_0_1px_var(--run)]" : "border-line")}>
       <header className={clsx("flex min-h-9 items-center gap-2 border-b border-line px-3", active ? "bg-run-soft" : "bg-panel")}>
         <span className="min-w-0 grow truncate text-sm">{title}</span>
-        {words === null ? (
-          <IconButton label={t("feed.search")} onClick={() => { setWords(""); requestAnimationFrame(() => searchBox.current?.focus()); }} data-search={side}><Search className="size-3.5" /></IconButton>
-        ) : (
-          <form className="flex items-center gap-1" onSubmit={(event) => { event.preventDefault(); seek(-1); }}>
-            <input ref={searchBox} aria-label={t("feed.search")} placeholder={t("feed.search_loaded")} className="field w-36 py-0.5 text-xs" value={words} onChange={(event) => { setWords(event.target.value); setHit(-1); }} onKeyDown={(event) => { if (event.key === "Escape") setWords(null); }} />
-            <IconButton label={t("feed.previous")} className="size-6" onClick={() => seek(-1)}>↑</IconButton>
-            <IconButton label={t("feed.next")} className="size-6" onClick={() => seek(1)}>↓</IconButton>
-          </form>
-        )}
+        <PaneSearch feed={feed} side={side} hit={hit} onHit={setHit} onWords={setFind} />
         <button type="button" data-follow={side} aria-pressed={pane.following} onClick={() => (pane.following ? window.follow(side, false) : live())} className={clsx("flex min-h-7 items-center gap-1 rounded px-1.5 text-xs", pane.following ? "text-run" : "text-soft")}>
           <Down className="size-3.5" />{t("feed.follow")}
         </button>
@@ -128,7 +111,7 @@ export function FeedPane({ feed, side, title, active }: Props) {
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index] as Row;
             return (
-              <div key={item.key} ref={virtual.measureElement} data-index={item.index} className={clsx("absolute inset-x-0 top-0", item.index === hit && "bg-accent-soft")} style={{ transform: `translateY(${item.start}px)` }}>
+              <div key={item.key} ref={virtual.measureElement} data-index={item.index} className={clsx("absolute inset-x-0 top-0", row.key === hit && "bg-accent-soft")} style={{ transform: `translateY(${item.start}px)` }}>
                 <RowView row={row} find={find} output={row.kind === "tool" ? row.output : row.kind === "event" ? undefined : row.text} />
               </div>
             );
@@ -142,10 +125,4 @@ export function FeedPane({ feed, side, title, active }: Props) {
       ) : null}
     </section>
   );
-}
-
-function textOf(row: Row): string {
-  if (row.kind === "event") return JSON.stringify(row.item).toLowerCase();
-  if (row.kind === "tool") return `${row.name} ${row.input} ${row.output ?? ""}`.toLowerCase();
-  return plain(row.text).toLowerCase();
 }

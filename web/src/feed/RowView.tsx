@@ -28,6 +28,7 @@ export const RowView = memo(function RowView({ row, find, output }: { row: Row; 
 });
 
 const FOLDED = 40_000;
+const FIRST_LINE = 300;
 
 /** Folded: what was called and how it went in one line; opened: all of it, a patch as a patch. */
 function ToolCall({ row, find, output }: { row: ToolRow; find: string | undefined; output: string | undefined }) {
@@ -36,7 +37,7 @@ function ToolCall({ row, find, output }: { row: ToolRow; find: string | undefine
   const [opened, setOpened] = useState<boolean | null>(null);
   // A short patch says more than the name of the tool that made it.
   const isOpen = opened ?? (hit || isShortPatch(row.input));
-  const firstLine = plain(row.input.split("\n", 1)[0] ?? "");
+  const firstLine = plain(row.input.slice(0, FIRST_LINE).split("\n", 1)[0] ?? "");
   return (
     <div className="px-3 py-px">
       <button type="button" aria-expanded={isOpen} onClick={() => setOpened(!isOpen)} className="flex w-full items-center gap-1.5 rounded px-1 py-0.5 text-left font-mono text-xs text-soft hover:bg-sunken">

@@ -1,6 +1,8 @@
 // Terminal escapes become styled runs of text; whatever else an escape asks for (moving, clearing, titles, links,
 // clipboard) is dropped. Nothing here makes markup: callers put `text` into text nodes.
 
+import { ESCAPE, withoutInvisible } from "../lib/clear";
+
 export interface Style {
   /** 0–15 of the palette, or a colour as #rrggbb. */
   fg?: number | string;
@@ -24,15 +26,9 @@ export interface Parsed {
   style: Style;
 }
 
-const ESCAPE =
-  // CSI …, OSC … (to BEL or ST, or the end), DCS/SOS/PM/APC … ST, two-character escapes, C1 CSI
-  /\u001b\[[0-?]*[ -/]*[@-~]?|\u009b[0-?]*[ -/]*[@-~]?|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\|$)|\u001b[PX^_][^\u001b]*(?:\u001b\\|$)|\u001b[ -/]*[0-~]?/g;
-/** Controls that mean nothing in a page, bidirectional overrides that could make text lie. */
-const INVISIBLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
 export function parseLine(line: string, from: Style = {}): Parsed {
   if (!/[\u001b\u009b\r\b]/.test(line)) {
-    const text = clean(line);
+    const text = withoutInvisible(line);
     return { runs: text ? [{ text, style: from }] : [], style: from };
   }
   const runs: Run[] = [];
@@ -40,7 +36,7 @@ export function parseLine(line: string, from: Style = {}): Parsed {
   let at = 0;
   const text = afterReturns(line);
   const push = (piece: string) => {
-    const shown = clean(piece);
+    const shown = withoutInvisible(piece);
     if (!shown) return;
     const last = runs.at(-1);
     if (last && last.style === style) last.text += shown;
@@ -57,7 +53,7 @@ export function parseLine(line: string, from: Style = {}): Parsed {
 
 /** The line without any escape, for searching and copying. */
 export function plain(line: string): string {
-  return clean(afterReturns(line).replace(ESCAPE, ""));
+  return withoutInvisible(afterReturns(line).replace(ESCAPE, ""));
 }
 
 /** A progress bar writes over its line with carriage returns: what stands there last is shown. */
@@ -65,10 +61,6 @@ function afterReturns(line: string): string {
   const trimmed = line.endsWith("\r") ? line.slice(0, -1) : line;
   const at = trimmed.lastIndexOf("\r");
   return at < 0 ? trimmed : trimmed.slice(at + 1);
-}
-
-function clean(text: string): string {
-  return text.replace(INVISIBLE, "");
 }
 
 function next(style: Style, escape: string): Style {

@@ -1,8 +1,8 @@
 // From items of the feed to what a pane shows, line by line.
 
 import type { FeedItem, TurnKey } from "../api/types";
-import type { Style } from "./ansi";
-import { parseLine } from "./ansi";
+import { clearly } from "../lib/clear";
+import { parseLine, plain, type Style } from "./ansi";
 
 export type Side = "coder" | "reviewer";
 
@@ -99,7 +99,7 @@ export class RowMaker {
     }
     if (SILENT.has(item.type)) return [];
     this.end();
-    return [{ key: id, at, kind: "event", item }];
+    return [{ key: id, at, kind: "event", item: JSON.parse(JSON.stringify(item), clearly) as FeedItem }];
   }
 
   private end() {
@@ -146,4 +146,11 @@ export class RowMaker {
     }
     return rows;
   }
+}
+
+/** What a search looks through. */
+export function textOf(row: Row): string {
+  if (row.kind === "event") return JSON.stringify(row.item).toLowerCase();
+  if (row.kind === "tool") return `${row.name} ${row.input} ${row.output ?? ""}`.toLowerCase();
+  return plain(row.text).toLowerCase();
 }

@@ -90,4 +90,16 @@ describe("the window on a feed", () => {
     expect(shown(window)).toEqual(["old code", "code"]);
     expect(shown(window, "reviewer")).toEqual(["review"]);
   });
+  it("a jump holds one page, knows what it passed over, and pages on from there", () => {
+    const window = new FeedWindow(1);
+    window.begin("9");
+    window.append([text(10, "ten\n"), text(11, "eleven\n")]);
+    window.jump("coder", [text(3, "three\n"), text(4, "four\n")], "2", 7);
+    expect(shown(window)).toEqual(["three", "four"]);
+    expect([window.panes.coder.cut, window.panes.coder.start, window.panes.coder.following]).toEqual([7, "2", false]);
+    window.append([text(12, "twelve\n")]);
+    expect([shown(window).length, window.panes.coder.cut]).toEqual([2, 8]);
+    window.prepend("2", [text(1, "one\n"), text(2, "two\n")], null);
+    expect(shown(window)).toEqual(["one", "two", "three", "four"]);
+  });
 });

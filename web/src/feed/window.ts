@@ -57,6 +57,21 @@ export class Pane {
     if (this.following && (this.rows.length > this.limits.rows * 1.1 || this.size > this.limits.size * 1.1)) this.dropOldest();
   }
 
+  /** Holds these items and nothing else; so many newer ones are passed over. */
+  jump(entries: Entry[], newer: number) {
+    this.rows = [];
+    this.segments = [];
+    this.size = 0;
+    this.following = false;
+    this.cut = newer;
+    this.prepend(entries);
+  }
+
+  /** How many items it holds or has passed over. */
+  get items(): number {
+    return this.segments.length + this.cut;
+  }
+
   prepend(entries: Entry[]) {
     const maker = new RowMaker();
     const segments: Segment[] = [];
@@ -141,10 +156,22 @@ export class FeedWindow {
     for (const side of SIDES) {
       const pane = this.panes[side];
       if (pane.start !== end) continue;
-      pane.prepend(entries.filter((entry) => this.belongs(entry, side)));
+      pane.prepend(this.of(side, entries));
       pane.start = start;
     }
     this.changed();
+  }
+
+  /** Only the side's items of this page are held from now on. */
+  jump(side: Side, entries: Entry[], start: string | null, newer: number) {
+    this.panes[side].jump(this.of(side, entries), newer);
+    this.panes[side].start = start;
+    this.changed();
+  }
+
+  /** Those that this side shows. */
+  of(side: Side, entries: Entry[]): Entry[] {
+    return entries.filter((entry) => this.belongs(entry, side));
   }
 
   follow(side: Side, following: boolean) {

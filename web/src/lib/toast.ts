@@ -1,5 +1,8 @@
 // Short words about what was done. Kept outside React so that anything can speak.
 
+import type { TFunction } from "i18next";
+import { Refusal } from "../api/client";
+
 export interface Toast {
   id: number;
   text: string;
@@ -21,6 +24,12 @@ export function say(text: string, options: { bad?: boolean; hint?: string | unde
   next += 1;
   set([...toasts, toast].slice(-4));
   setTimeout(() => dismiss(toast.id), toast.bad ? 12_000 : 4_000);
+}
+
+/** A refusal in the server's words, with its hint; anything else is a server that does not answer. */
+export function sayProblem(error: unknown, t: TFunction) {
+  if (error instanceof Refusal) say(error.problem.message, { bad: true, hint: error.problem.hint ?? undefined });
+  else say(t("state.unreachable"), { bad: true });
 }
 
 export function dismiss(id: number) {

@@ -3,9 +3,9 @@ import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopView } from "../api/types";
 import { useNow } from "../lib/clock";
-import { baseName, commit, duration } from "../lib/format";
+import { baseName, commit, duration, short } from "../lib/format";
 import type { Verb } from "../loops/actions";
-import { Cost, Gates, Iterations } from "../loops/parts";
+import { Cost, Gates, Iterations, tokensOf } from "../loops/parts";
 import { Branch, Message, Pause, Play, Stop } from "../ui/icons";
 import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
 import { StatusBadge, canResume, isOpen } from "../ui/status";
@@ -49,6 +49,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
         <Fact label={t("loop.claims")} className="max-sm:hidden"><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
         <Fact label={t("loop.cost")} className="sm:w-28"><Cost loop={loop} /></Fact>
+        {loop.limits.max_tokens ? <Fact label={t("loop.token_limit")}><span className="figures">{short(tokensOf(loop.usage))} <span className="text-soft">/ {short(loop.limits.max_tokens)}</span></span></Fact> : null}
         <Fact label={t("loop.time")} className={loop.review ? "max-sm:hidden" : ""}><Elapsed loop={loop} /></Fact>
         <Fact label={t("loop.agent")} className="max-sm:hidden">{loop.agent}{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
         <Fact label={t("loop.where")} className="max-sm:hidden"><span className="inline-flex max-w-full items-center gap-1"><Branch className="size-3.5 shrink-0 text-faint" /><span className="truncate font-mono text-xs" title={loop.worktree ?? ""}>{loop.branch ?? baseName(loop.project)}{loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}</span></span></Fact>

@@ -14,7 +14,10 @@ export default function PlanTab({ loop }: { loop: LoopView }) {
   const plan = useQuery({ queryKey: ["loop", loop.id, "plan"], queryFn: ({ signal }) => get<PlanView>(`/api/loops/${encodeURIComponent(loop.id)}/plan`, signal) });
   if (plan.error && !plan.data) return <Problem error={plan.error} onRetry={() => void plan.refetch()} />;
   if (!plan.data) return <Loading />;
-  const { sections, text } = plan.data;
+  const { text } = plan.data;
+  // While the whole is worked at, what is not done yet is under way and not to come.
+  const whole = loop.review?.aim.type === "whole";
+  const sections = plan.data.sections.map((section) => (whole && section.status === "open" ? { ...section, status: "current" } : section));
   const bodies = new Map((plan.data.plan?.sections ?? []).map((section) => [section.number, section.body]));
   if (sections.length === 0 && !text) return <Empty icon={<List />} title={t("plan.none")}>{t("plan.none_hint")}</Empty>;
   return (

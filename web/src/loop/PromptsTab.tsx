@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { getText } from "../api/client";
 import type { LoopView } from "../api/types";
+import { clear } from "../lib/clear";
 import { bytes } from "../lib/format";
 import { say } from "../lib/toast";
 import { Message } from "../ui/icons";
@@ -9,7 +10,7 @@ import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
 import { TurnPicker, useTurns } from "./TurnPicker";
 
-/** Exactly what the agent was sent, byte for byte. */
+/** What the agent was sent; the button copies it byte for byte. */
 export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; turn: string | undefined; onShow: Show }) {
   const { t } = useTranslation();
   const turns = useTurns(loop);
@@ -32,7 +33,7 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
       </div>
       {prompt.isPending ? <Loading /> : null}
       {prompt.error ? <Problem error={prompt.error} onRetry={() => void prompt.refetch()} /> : null}
-      {prompt.data !== undefined ? <pre tabIndex={0} aria-label={t("tab.prompts")} className="output card px-3 py-2">{prompt.data}</pre> : null}
+      {prompt.data !== undefined ? <pre tabIndex={0} aria-label={t("tab.prompts")} className="output card px-3 py-2">{clear(prompt.data)}</pre> : null}
     </div>
   );
 }

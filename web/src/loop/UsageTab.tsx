@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { LoopView, TurnView, Usage } from "../api/types";
 import { money, short } from "../lib/format";
+import { tokensOf } from "../loops/parts";
 import { Wave } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 import { useTurns } from "./TurnPicker";
@@ -15,20 +16,16 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
   const turns = useTurns(loop);
   if (turns.error && !turns.data) return <Problem error={turns.error} onRetry={() => void turns.refetch()} />;
   if (!turns.data) return <Loading />;
-  const used = turns.data.filter((turn) => turn.usage && sum(turn.usage) + (turn.usage.cost_usd ?? 0) > 0);
+  const used = turns.data.filter((turn) => turn.usage && tokensOf(turn.usage) + (turn.usage.cost_usd ?? 0) > 0);
   if (used.length === 0) return <Empty icon={<Wave />} title={t("usage.none")}>{t("usage.none_hint")}</Empty>;
   return (
     <div className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
       <Chart title={t("usage.cost_over_turns")} turns={used} of={(usage) => usage.cost_usd ?? 0} show={money} />
-      <Chart title={t("usage.tokens_over_turns")} turns={used} of={sum} show={short} />
+      <Chart title={t("usage.tokens_over_turns")} turns={used} of={tokensOf} show={short} />
       <Table title={t("usage.by_role")} rows={loop.usage.by_role.map((row) => ({ name: t(`role.${row.role}`), usage: row }))} />
       <Table title={t("usage.by_model")} rows={loop.usage.by_model.map((row) => ({ name: row.model || t("usage.unknown_model"), usage: row }))} />
     </div>
   );
-}
-
-function sum(usage: Usage): number {
-  return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
 }
 
 /** What each role has used up to each turn. */

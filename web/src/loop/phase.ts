@@ -10,23 +10,44 @@ export function activeSide(loop: LoopView): Side | null {
   return ["work", "plan", "post_action", "summarise"].includes(loop.phase ?? "") ? "coder" : null;
 }
 
-export function reasonWords(loop: LoopView, t: TFunction): string {
+function reasonWords(loop: Doing, t: TFunction): string {
   const reason = loop.stop_reason;
   if (!reason) return "";
   const message = "message" in reason && typeof reason.message === "string" ? reason.message : "";
   return message ? `${t(`reason.${reason.type}`)}: ${message}` : t(`reason.${reason.type}`);
 }
 
-export function phaseWords(loop: LoopView, t: TFunction): string {
+/** How the engine begins its reasons to wait, and our words for them; what follows is the agent's or the provider's own. */
+const WAITS = [
+  ["rate limit: ", "wait.rate_limit"],
+  ["the provider does not answer: ", "wait.provider"],
+  ["the agent failed: ", "wait.agent_failed"],
+  ["a person asked for a pause", "wait.person"],
+  ["a limit was reached: ", "wait.limit"],
+  ["the agent is not logged in: ", "wait.auth"],
+  ["a person has to say how to go on", "wait.rejections"],
+] as const;
+
+function waitWords(why: string, t: TFunction, other: "phase.waiting" | "phase.paused"): string {
+  const known = WAITS.find(([begin]) => why.startsWith(begin));
+  if (!known) return t(other, { why });
+  const [begin, key] = known;
+  const more = begin.endsWith(": ") ? why.slice(begin.length).trim() : "";
+  return more ? `${t(key)} (${more})` : t(key);
+}
+
+type Doing = Pick<LoopView, "status" | "phase" | "review" | "recipe" | "agent" | "gates" | "stop_reason" | "waiting_for">;
+
+export function phaseWords(loop: Doing, t: TFunction): string {
   switch (loop.status) {
     case "running":
       break;
     case "waiting":
-      return t("phase.waiting", { why: loop.waiting_for ?? "" });
+      return waitWords(loop.waiting_for ?? "", t, "phase.waiting");
     case "awaiting_review":
       return t("phase.awaiting_review");
     case "paused":
-      return t("phase.paused", { why: loop.waiting_for ?? "" });
+      return waitWords(loop.waiting_for ?? "", t, "phase.paused");
     case "queued":
       return t("phase.queued");
     case "interrupted":

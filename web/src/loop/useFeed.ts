@@ -1,15 +1,17 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { get, query } from "../api/client";
+import { getExact, query } from "../api/client";
 import { openStream } from "../api/sse";
 import type { FeedItem, FeedPage } from "../api/types";
 import { setConnection } from "../app/connection";
 import { FeedWindow, type Entry } from "../feed/window";
-import type { Side } from "../feed/rows";
+import { RowMaker, textOf, type Side } from "../feed/rows";
 
 /** So much of the end is loaded at once, in KiB of output. */
 const TAIL = 128;
 const PAGE = 128;
+/** What is only searched may come in larger pieces. */
+const HUNT = 512;
 /** What comes from the agent itself; everything else is the loop's journal and may change how it stands. */
 const LIVE = new Set(["text", "thinking", "tool_use", "tool_result", "session", "usage", "result", "raw", "stderr", "output_skipped"]);
 
@@ -18,6 +20,8 @@ export interface Feed {
   older: (side: Side) => void;
   /** Throws the window away and begins at the end. */
   toLive: () => void;
+  /** Looks through what is older than the window, back to the beginning; where it finds something the window goes there. */
+  hunt: (side: Side, find: string, signal: AbortSignal, onPage: (at: string) => void) => Promise<boolean>;
 }
 
 /** A loop's feed, live, in a window of bounded size. */
@@ -81,16 +85,8 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
       const end = window.panes[side].start;
       if (!end || asking.has(end)) return;
       asking.add(end);
-      get<FeedPage>(`/api/loops/${encodeURIComponent(id)}/feed${query({ before: end, limit: PAGE })}`)
-        .then((page) => {
-          let from = page.before;
-          const entries = page.items.map((entry) => {
-            const made = { id: entry.id, from, item: entry as FeedItem };
-            from = entry.id;
-            return made;
-          });
-          window.prepend(end, entries, page.before);
-        })
+      pageBefore(id, end, PAGE)
+        .then(({ entries, start }) => window.prepend(end, entries, start))
         .catch(() => {
           // Scrolling up, or the button, asks again.
         })
@@ -98,6 +94,39 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
     },
     [id, window, asking],
   );
+  const hunt = useCallback(
+    async (side: Side, find: string, signal: AbortSignal, onPage: (at: string) => void) => {
+      let end = window.panes[side].start;
+      let newer = window.panes[side].items;
+      while (end) {
+        const { entries, start } = await pageBefore(id, end, HUNT, signal);
+        const here = window.of(side, entries);
+        const maker = new RowMaker();
+        const rows = here.flatMap((entry) => maker.make(entry.id, entry.item));
+        if (rows.some((row) => textOf(row).includes(find))) {
+          window.jump(side, entries, start, newer);
+          return true;
+        }
+        newer += here.length;
+        end = start;
+        const oldest = entries[0]?.item.at;
+        if (oldest) onPage(oldest);
+      }
+      return false;
+    },
+    [id, window],
+  );
   const toLive = useCallback(() => setRound((now) => now + 1), []);
-  return useMemo(() => ({ window, older, toLive }), [window, older, toLive]);
+  return useMemo(() => ({ window, older, toLive, hunt }), [window, older, toLive, hunt]);
+}
+
+async function pageBefore(id: string, end: string, limit: number, signal?: AbortSignal): Promise<{ entries: Entry[]; start: string | null }> {
+  const page = await getExact<FeedPage>(`/api/loops/${encodeURIComponent(id)}/feed${query({ before: end, limit })}`, signal);
+  let from = page.before;
+  const entries = page.items.map((item) => {
+    const entry = { id: item.cursor, from, item };
+    from = item.cursor;
+    return entry;
+  });
+  return { entries, start: page.before };
 }

@@ -13,7 +13,7 @@ import { STATUSES, canResume, isOpen } from "../ui/status";
 import { Unauthorised } from "../app/Unauthorised";
 import { ActionDialog, useAct, type Target, type Verb } from "./actions";
 import { arrange, type Shown } from "./arrange";
-import { LoopRow } from "./LoopRow";
+import { LoopRow, LoopRowHead } from "./LoopRow";
 import { useLoops } from "./useLoops";
 
 export function LoopsPage() {
@@ -90,6 +90,7 @@ export function LoopsPage() {
       {loops.data?.length === 0 ? <NoLoops /> : null}
       {loops.data && loops.data.length > 0 && rows.length === 0 ? <Empty icon={<Search />} title={t("loops.none_match")} /> : null}
       <div ref={scroller} className="min-h-0 grow overflow-auto px-2 pb-4 sm:px-4">
+        {rows.length > 0 ? <LoopRowHead /> : null}
         <div role="list" aria-label={t("nav.loops")} className="relative" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map((item) => {
             const row = shown[item.index] as Shown;

@@ -3,10 +3,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Refusal, send } from "../api/client";
+import { send } from "../api/client";
 import type { LoopView } from "../api/types";
-import { say } from "../lib/toast";
-import { Button, Dialog, Field, Problem, Switch } from "../ui/primitives";
+import { say, sayProblem } from "../lib/toast";
+import { Button, Dialog, Field, Problem, Toggle } from "../ui/primitives";
 import { LOOPS } from "./useLoops";
 
 export type Verb = "stop" | "pause" | "resume" | "restart" | "steer" | "approve" | "reject" | "merge" | "rollback";
@@ -23,10 +23,7 @@ export function useAct() {
       void queries.invalidateQueries({ queryKey: LOOPS });
       void queries.invalidateQueries({ queryKey: ["loop", loop.id] });
     },
-    onError: (error) => {
-      if (error instanceof Refusal) say(error.problem.message, { bad: true, hint: error.problem.hint ?? undefined });
-      else say(t("state.unreachable"), { bad: true });
-    },
+    onError: (error) => sayProblem(error, t),
   });
 }
 
@@ -98,14 +95,5 @@ function Asking({ verb, loop, onClose }: { verb: Verb; loop: Target; onClose: ()
       </form>
       {act.error ? <Problem error={act.error} /> : null}
     </Dialog>
-  );
-}
-
-function Toggle({ label, checked, onChange }: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
-  return (
-    <div className="flex items-center justify-between gap-3 text-sm">
-      <span>{label}</span>
-      <Switch label={label} checked={checked} onChange={onChange} />
-    </div>
   );
 }

@@ -2,7 +2,7 @@
 
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
-import type { GateView, LoopView } from "../api/types";
+import type { GateView, LoopView, Usage } from "../api/types";
 import { countdown, money, short } from "../lib/format";
 import { useNow } from "../lib/clock";
 
@@ -44,11 +44,15 @@ export function Gates({ gates }: { gates: readonly GateView[] }) {
   );
 }
 
+export function tokensOf(usage: Usage): number {
+  return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+}
+
 export function Cost({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
   const spent = loop.usage.cost_usd;
   const budget = loop.limits.budget_usd;
-  const tokens = loop.usage.input_tokens + loop.usage.output_tokens + loop.usage.cache_read_tokens + loop.usage.cache_write_tokens;
+  const tokens = tokensOf(loop.usage);
   return (
     <span className="figures block">
       <span className="text-sm">

@@ -4,6 +4,7 @@ import { get, query } from "../api/client";
 import { openStream } from "../api/sse";
 import type { LoopList, LoopSummary } from "../api/types";
 import { setConnection } from "../app/connection";
+import { clearly } from "../lib/clear";
 
 export const LOOPS = ["loops"] as const;
 
@@ -33,6 +34,8 @@ export function useLiveLoops(wanted: boolean) {
     const flush = () => {
       frame = undefined;
       merge(queries, waiting);
+      // A milestone stands as its loop does.
+      if ([...waiting.values()].some((loop) => loop.review?.milestone)) void queries.invalidateQueries({ queryKey: ["milestones"] });
       waiting = new Map();
     };
     const close = openStream({
@@ -44,7 +47,7 @@ export function useLiveLoops(wanted: boolean) {
       },
       onEvents: (events) => {
         for (const { data } of events) {
-          const loop = JSON.parse(data) as LoopSummary;
+          const loop = JSON.parse(data, clearly) as LoopSummary;
           if (typeof loop.id === "string") waiting.set(loop.id, loop);
         }
         frame ??= setTimeout(flush, 50);

@@ -2,11 +2,11 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Refusal, get, isUnauthorised, query, send } from "../api/client";
+import { get, isUnauthorised, query, send } from "../api/client";
 import type { MilestoneReport } from "../api/reports";
 import type { LoopView, MilestoneBoard } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
-import { say } from "../lib/toast";
+import { sayProblem } from "../lib/toast";
 import { ActionDialog, type Target, type Verb } from "../loops/actions";
 import { Flag, Plus } from "../ui/icons";
 import { Button, Empty, IconButton, Loading, Problem } from "../ui/primitives";
@@ -31,8 +31,8 @@ export function MilestonesPage() {
   const [adding, add] = useState(false);
   const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
   const key = ["milestones", place.project];
-  const board = useQuery({ queryKey: key, enabled: place.project !== "", queryFn: ({ signal }) => get<MilestoneBoard>(`/api/milestones${query({ project: place.project })}`, signal), refetchInterval: (now) => (((now.state.data?.milestones ?? []) as unknown as MilestoneReport[]).some((each) => isOpen(each.status)) ? 5_000 : false) });
-  const fail = (error: unknown) => say(error instanceof Refusal ? error.problem.message : t("state.unreachable"), { bad: true, hint: error instanceof Refusal ? (error.problem.hint ?? undefined) : undefined });
+  const board = useQuery({ queryKey: key, enabled: place.project !== "", queryFn: ({ signal }) => get<MilestoneBoard>(`/api/milestones${query({ project: place.project })}`, signal) });
+  const fail = (error: unknown) => sayProblem(error, t);
   const order = useMutation({ mutationFn: (ids: string[]) => send<MilestoneBoard>("PUT", "/api/milestones/order", { project: place.project, ids }), onSuccess: (now) => queries.setQueryData(key, now), onError: fail });
   const start = useMutation({ mutationFn: (id: string) => send<LoopView>("POST", `/api/milestones/${encodeURIComponent(id)}/start`, { project: place.project }), onSuccess: () => void queries.invalidateQueries({ queryKey: key }), onError: fail });
   if (isUnauthorised(place.error ?? board.error)) return <Unauthorised />;
@@ -55,7 +55,7 @@ export function MilestonesPage() {
         <Button small className="ml-auto" disabled={!place.project} onClick={() => add(true)}><Plus className="size-3.5" />{t("milestones.add")}</Button>
       </div>
       {place.ready && !place.project ? <Empty icon={<Flag />} title={t("milestones.no_project")}>{t("milestones.no_project_hint")}</Empty> : null}
-      {board.isPending && place.project ? <Loading /> : null}
+      {!place.ready || (board.isPending && place.project) ? <Loading /> : null}
       {board.error ? <Problem error={board.error} onRetry={() => void board.refetch()} /> : null}
       {(board.data?.broken ?? []).map((text, index) => <Problem key={index} error={new Error(text)} />)}
       {board.data && all.length === 0 ? <Empty icon={<Flag />} title={t("milestones.none")}>{t("milestones.none_hint")}</Empty> : null}

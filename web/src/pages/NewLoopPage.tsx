@@ -7,7 +7,7 @@ import type { AgentReport } from "../api/reports";
 import type { LoopView, Preview, StartLoop } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { Play } from "../ui/icons";
-import { Button, Field, Problem, Slider, Switch } from "../ui/primitives";
+import { Button, Field, Problem, Slider, Switch, Toggle } from "../ui/primitives";
 import { PreviewCard } from "./PreviewCard";
 import { useProject } from "./useProjects";
 import { emptyForm, requestOf, type LoopForm } from "./newLoop";
@@ -122,10 +122,6 @@ export function NewLoopPage() {
 async function previewOf(request: StartLoop, signal: AbortSignal): Promise<Preview> {
   signal.throwIfAborted();
   return send<Preview>("POST", "/api/loops/preview", request);
-}
-
-function Toggle({ label, checked, onChange }: { label: string; checked: boolean; onChange: (on: boolean) => void }) {
-  return <div className="flex items-center justify-between gap-3 text-sm"><span>{label}</span><Switch label={label} checked={checked} onChange={onChange} /></div>;
 }
 
 /** The value, once it has not changed for a while: typing asks nothing. */

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, send } from "../api/client";
 import type { MilestoneBoard } from "../api/types";
-import { Button, Dialog, Field, Problem, Switch } from "../ui/primitives";
+import { Button, Dialog, Field, Problem, Toggle } from "../ui/primitives";
 import { linesOf } from "./newLoop";
 
 export function NewMilestoneDialog({ open, project, onClose, onMade }: { open: boolean; project: string; onClose: () => void; onMade: (board: MilestoneBoard) => void }) {
@@ -24,7 +24,7 @@ export function NewMilestoneDialog({ open, project, onClose, onMade }: { open: b
         <div className="sm:col-span-2"><Field label={t("new.goal")}><textarea rows={2} className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} /></Field></div>
         <Field label={t("milestones.features")} hint={t("milestones.features_hint")}><textarea rows={4} className="field" value={form.features} onChange={(event) => set({ features: event.target.value })} /></Field>
         <Field label={t("milestones.criteria")} hint={t("milestones.criteria_hint")}><textarea rows={4} className="field" value={form.criteria} onChange={(event) => set({ criteria: event.target.value })} /></Field>
-        <div className="flex items-center justify-between gap-3 text-sm sm:col-span-2"><span>{t("new.human_review")}</span><Switch label={t("new.human_review")} checked={form.human} onChange={(human) => set({ human })} /></div>
+        <div className="sm:col-span-2"><Toggle label={t("new.human_review")} checked={form.human} onChange={(human) => set({ human })} /></div>
       </div>
       {make.error ? <Problem error={make.error} /> : null}
     </Dialog>

@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import type { Preview } from "../api/types";
-import { Problem, Switch } from "../ui/primitives";
+import { Problem, Toggle } from "../ui/primitives";
 
 /** What will happen, before it does. */
 export function PreviewCard({ preview, error, busy, trusted, onTrust }: { preview: Preview | undefined; error: unknown; busy: boolean; trusted: boolean; onTrust: (on: boolean) => void }) {
@@ -32,7 +32,7 @@ export function PreviewCard({ preview, error, busy, trusted, onTrust }: { previe
             <div className="border-t border-ask bg-ask-soft px-4 py-3 text-sm">
               <p className="font-medium text-ask">{t("new.trust_title")}</p>
               <pre tabIndex={0} aria-label={t("new.trust_title")} className="output my-2 max-h-48 overflow-auto rounded bg-panel p-2">{typeof preview.trust === "string" ? preview.trust : JSON.stringify(preview.trust, null, 2)}</pre>
-              <div className="flex items-center justify-between gap-3"><span>{t("new.trust")}</span><Switch label={t("new.trust")} checked={trusted} onChange={onTrust} /></div>
+              <Toggle label={t("new.trust")} checked={trusted} onChange={onTrust} />
             </div>
           ) : null}
         </div>

@@ -2,12 +2,12 @@ import type { RJSFSchema } from "@rjsf/utils";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Refusal, get, isUnauthorised, query, send } from "../api/client";
+import { get, getExact, isUnauthorised, query, send } from "../api/client";
 import type { AgentReport } from "../api/reports";
 import type { SettingsView } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { LoopSettingsCard, type LoopSettings } from "../forms/LoopSettingsCard";
-import { say } from "../lib/toast";
+import { say, sayProblem } from "../lib/toast";
 import { Loading, Problem } from "../ui/primitives";
 import { ProjectPicker } from "./ProjectPicker";
 import { useProject } from "./useProjects";
@@ -21,8 +21,8 @@ export function SettingsPage() {
   const [layer, setLayer] = useState<"user" | "project">("user");
   const [search, setSearch] = useState("");
   const key = ["settings", place.project];
-  const settings = useQuery({ queryKey: key, enabled: place.ready, queryFn: ({ signal }) => get<SettingsView>(`/api/settings${query({ project: place.project })}`, signal) });
-  const schema = useQuery({ queryKey: ["settings-schema"], queryFn: ({ signal }) => get<RJSFSchema>("/api/settings/schema", signal), staleTime: Infinity });
+  const settings = useQuery({ queryKey: key, enabled: place.ready, queryFn: ({ signal }) => getExact<SettingsView>(`/api/settings${query({ project: place.project })}`, signal) });
+  const schema = useQuery({ queryKey: ["settings-schema"], queryFn: ({ signal }) => getExact<RJSFSchema>("/api/settings/schema", signal), staleTime: Infinity });
   const agents = useQuery({ queryKey: ["agents", place.project], queryFn: ({ signal }) => get<AgentReport[]>(`/api/agents${query({ project: place.project })}`, signal), staleTime: 60_000 });
   const save = useMutation({
     mutationFn: (changes: Record<string, unknown>) => send<SettingsView>("PUT", `/api/settings/${layer}${query({ project: layer === "project" ? place.project : undefined })}`, changes),
@@ -30,7 +30,7 @@ export function SettingsPage() {
       say(t("settings.saved"));
       void queries.invalidateQueries({ queryKey: ["settings"] });
     },
-    onError: (error) => say(error instanceof Refusal ? error.problem.message : t("state.unreachable"), { bad: true, hint: error instanceof Refusal ? (error.problem.hint ?? undefined) : undefined }),
+    onError: (error) => sayProblem(error, t),
   });
   const form = useMemo(() => (schema.data ? withoutAgents(schema.data) : undefined), [schema.data]);
   const rows = useMemo(() => settings.data?.settings ?? [], [settings.data]);

@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { get } from "../api/client";
+import { getExact } from "../api/client";
 import type { ProjectView, ServerView } from "../api/types";
 import { remember, remembered } from "../lib/storage";
 
 /** The projects that the server knows, and the one that this page is about. */
 export function useProject() {
-  const projects = useQuery({ queryKey: ["projects"], queryFn: ({ signal }) => get<ProjectView[]>("/api/projects", signal) });
-  const server = useQuery({ queryKey: ["server"], queryFn: ({ signal }) => get<ServerView>("/api/server", signal) });
+  const projects = useQuery({ queryKey: ["projects"], queryFn: ({ signal }) => getExact<ProjectView[]>("/api/projects", signal) });
+  const server = useQuery({ queryKey: ["server"], queryFn: ({ signal }) => getExact<ServerView>("/api/server", signal) });
   const [chosen, choose] = useState<string | null>(() => remembered("project"));
   const paths = projects.data?.map((project) => project.path) ?? [];
   const known = chosen !== null && (paths.includes(chosen) || chosen === "");

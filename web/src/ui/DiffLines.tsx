@@ -1,6 +1,7 @@
 import clsx from "clsx";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { clear } from "../lib/clear";
 import { parsePatch, type DiffKind } from "../lib/diff";
 import { Button } from "./primitives";
 
@@ -9,6 +10,8 @@ const LOOK: Record<DiffKind, string> = {
 };
 const SIGN: Record<DiffKind, string> = { hunk: " ", add: "+", remove: "−", same: " ", note: " " };
 const AT_ONCE = 600;
+/** A minified file is one line; no browser lays out a megabyte in one. */
+const LONGEST = 2_000;
 
 /** A patch, line by line, as text. The sign is there for those who do not see the colour. */
 export function DiffLines({ patch }: { patch: string }) {
@@ -24,7 +27,7 @@ export function DiffLines({ patch }: { patch: string }) {
               <td className="w-10 px-1 text-right align-top text-[11px] opacity-80 select-none max-sm:hidden">{line.before}</td>
               <td className="w-10 px-1 text-right align-top text-[11px] opacity-80 select-none">{line.after}</td>
               <td className="w-4 text-center align-top select-none">{SIGN[line.kind]}</td>
-              <td className={clsx("pr-2", line.kind === "hunk" && "py-0.5")}>{line.text || " "}</td>
+              <td className={clsx("pr-2", line.kind === "hunk" && "py-0.5")}>{clear(line.text.length > LONGEST ? `${line.text.slice(0, LONGEST)}…` : line.text) || " "}</td>
             </tr>
           ))}
         </tbody>

@@ -63,6 +63,11 @@ export function Switch({ checked, onChange, label, id }: { checked: boolean; onC
   );
 }
 
+/** A switch with its words in front. */
+export function Toggle({ label, checked, onChange }: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
+  return <div className="flex items-center justify-between gap-3 text-sm"><span>{label}</span><Switch label={label} checked={checked} onChange={onChange} /></div>;
+}
+
 export function Slider({ value, min, max, label, onChange }: { value: number; min: number; max: number; label: string; onChange: (value: number) => void }) {
   return (
     <RadixSlider.Root value={[value]} min={min} max={max} step={1} onValueChange={([next]) => next !== undefined && onChange(next)} className="relative flex h-6 w-full touch-none items-center select-none">
