@@ -9,9 +9,10 @@ use serde_json::json;
 use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
 use windlass_core::duration::human;
 use windlass_core::spec::AgentChoice;
-use windlass_engine::call::{self, Answer, Call, Called};
+use windlass_engine::call::{self, Answer, Call};
 use windlass_engine::config::Options;
 use windlass_engine::environment::for_agent;
+use windlass_server::{AgentReport, KnownGood};
 use windlass_supervise::Launcher;
 
 use crate::args::AgentsArgs;
@@ -20,33 +21,6 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::style::{Style, one_line};
-
-/// An agent as this machine has it.
-#[derive(Debug, serde::Serialize)]
-pub struct AgentReport {
-    pub name: String,
-    pub display_name: String,
-    pub program: String,
-    pub installed: bool,
-    /// Part of this program: it costs nothing and needs no login.
-    pub built_in: bool,
-    pub path: Option<PathBuf>,
-    pub version: Option<String>,
-    /// The versions it was tried with.
-    pub known_good: Option<KnownGood>,
-    /// What logs it in.
-    pub login: Option<&'static str>,
-    pub problem: Option<String>,
-    /// What became of the call, if one was asked for.
-    pub call: Option<Called>,
-}
-
-/// From the one version on, and below the other.
-#[derive(Debug, serde::Serialize)]
-pub struct KnownGood {
-    from: &'static str,
-    below: &'static str,
-}
 
 /// The outcome of a call in words, with what to do unless all is well.
 #[derive(Debug)]
@@ -72,7 +46,7 @@ pub async fn agents(context: &Context, args: &AgentsArgs) -> Result<Exit, Failur
             (None, None) => "installed".to_owned(),
         };
         let _ = writeln!(text, "{mark} {:<12} {}  {detail}", agent.name, style.dim(&agent.program));
-        if let Some(answer) = agent.answer() {
+        if let Some(answer) = answer(agent) {
             write_answer(&mut text, agent, &answer, style);
         }
     }
@@ -98,42 +72,40 @@ fn write_answer(text: &mut String, agent: &AgentReport, answer: &AnswerText, sty
     }
 }
 
-impl AgentReport {
-    pub fn answers(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| call.answer == Answer::Ok)
-    }
+pub fn answers(agent: &AgentReport) -> bool {
+    agent.call.as_ref().is_some_and(|call| call.answer == Answer::Ok)
+}
 
-    /// What became of the call, if there was one.
-    pub fn answer(&self) -> Option<AnswerText> {
-        let call = self.call.as_ref()?;
-        let login = self.login.map_or("log it in".to_owned(), |login| format!("log in with `{login}`"));
-        let (text, fix) = match &call.answer {
-            Answer::Ok => (format!("answers ({})", human(call.took_ms)), None),
-            Answer::NotLoggedIn { message } => (format!("is not logged in: {}", one_line(message, 200)), Some(login)),
-            Answer::RateLimited { until, message } => {
-                let until = until.map_or(String::new(), |until| format!(" until {until}"));
-                let text = format!("is logged in, but limited{until}: {}", one_line(message, 200));
-                (text, Some("wait: a loop waits by itself".to_owned()))
-            }
-            Answer::ModelNotFound { message } => {
-                let fix = format!("name a model it has: `model` in [agents.{}], or --model", self.name);
-                (format!("does not know the model: {}", one_line(message, 200)), Some(fix))
-            }
-            Answer::TimedOut { after_ms } => {
-                let fix = format!("give it longer with --call-timeout, or see what `{}` does by itself", self.program);
-                (format!("did not answer within {}", human(*after_ms)), Some(fix))
-            }
-            Answer::NotStarted { message } => {
-                let fix = format!("correct `command` in [agents.{}]", self.name);
-                (format!("cannot be started: {}", one_line(message, 200)), Some(fix))
-            }
-            Answer::Failed { message } => {
-                let fix = format!("see what `{}` says by itself; {login} if that is it", self.program);
-                (format!("failed: {}", one_line(message, 200)), Some(fix))
-            }
-        };
-        Some(AnswerText { text, fix })
-    }
+/// What became of the call, if there was one.
+pub fn answer(agent: &AgentReport) -> Option<AnswerText> {
+    let call = agent.call.as_ref()?;
+    let login = agent.login.as_ref().map_or("log it in".to_owned(), |login| format!("log in with `{login}`"));
+    let (text, fix) = match &call.answer {
+        Answer::Ok => (format!("answers ({})", human(call.took_ms)), None),
+        Answer::NotLoggedIn { message } => (format!("is not logged in: {}", one_line(message, 200)), Some(login)),
+        Answer::RateLimited { until, message } => {
+            let until = until.map_or(String::new(), |until| format!(" until {until}"));
+            let text = format!("is logged in, but limited{until}: {}", one_line(message, 200));
+            (text, Some("wait: a loop waits by itself".to_owned()))
+        }
+        Answer::ModelNotFound { message } => {
+            let fix = format!("name a model it has: `model` in [agents.{}], or --model", agent.name);
+            (format!("does not know the model: {}", one_line(message, 200)), Some(fix))
+        }
+        Answer::TimedOut { after_ms } => {
+            let fix = format!("give it longer with --call-timeout, or see what `{}` does by itself", agent.program);
+            (format!("did not answer within {}", human(*after_ms)), Some(fix))
+        }
+        Answer::NotStarted { message } => {
+            let fix = format!("correct `command` in [agents.{}]", agent.name);
+            (format!("cannot be started: {}", one_line(message, 200)), Some(fix))
+        }
+        Answer::Failed { message } => {
+            let fix = format!("see what `{}` says by itself; {login} if that is it", agent.program);
+            (format!("failed: {}", one_line(message, 200)), Some(fix))
+        }
+    };
+    Some(AnswerText { text, fix })
 }
 
 /// Every agent that has a profile; each installed one is called if a time for that is given.
@@ -193,8 +165,9 @@ async fn report(
         built_in: false,
         path: None,
         version: None,
-        known_good: known.map(|known| KnownGood { from: known.known_good.0, below: known.known_good.1 }),
-        login: known.map(|known| known.login),
+        known_good: known
+            .map(|known| KnownGood { from: known.known_good.0.to_owned(), below: known.known_good.1.to_owned() }),
+        login: known.map(|known| known.login.to_owned()),
         problem: None,
         call: None,
     };

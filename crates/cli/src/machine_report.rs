@@ -11,6 +11,7 @@ use windlass_core::residue::Leftover;
 use windlass_engine::config::Options;
 use windlass_engine::environment::withheld;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
+use windlass_server::{Condition, Diagnosis, DoctorReport};
 
 use crate::agent_report;
 use crate::args::{DoctorArgs, ReportArgs, SchemaArgs, SchemaOf};
@@ -21,18 +22,8 @@ use crate::failure::Failure;
 use crate::run::print;
 use crate::style::Style;
 
-/// One thing that was looked at.
-#[derive(Debug, serde::Serialize)]
-struct Finding {
-    what: &'static str,
-    /// `ok`, `warning` or `problem`.
-    state: &'static str,
-    detail: String,
-    fix: Option<String>,
-}
-
 /// Everything that a loop needs on this machine, looked at.
-async fn looked_at(context: &Context, calls: Option<Duration>) -> Vec<Finding> {
+pub async fn look(context: &Context, calls: Option<Duration>) -> DoctorReport {
     let mut findings = vec![git(context).await, data(context).await];
     findings.push(project(context).await);
     findings.push(settings(context).await);
@@ -41,18 +32,8 @@ async fn looked_at(context: &Context, calls: Option<Duration>) -> Vec<Finding> {
     findings.extend(residue(context).await);
     findings.push(sandbox(context));
     findings.extend(agents_found(context, calls).await);
-    findings
-}
-
-fn is_broken(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.state == "problem")
-}
-
-/// As `doctor --json` prints it.
-pub async fn doctor_json(context: &Context) -> serde_json::Value {
-    // No calls: they may cost something.
-    let findings = looked_at(context, None).await;
-    json!({ "ok": !is_broken(&findings), "findings": findings })
+    let broken = findings.iter().any(|finding| finding.state == Condition::Problem);
+    DoctorReport { ok: !broken, findings }
 }
 
 pub async fn doctor(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
@@ -60,43 +41,46 @@ pub async fn doctor(context: &Context, args: &DoctorArgs) -> Result<Exit, Failur
         return escape::doctor(context, args, level).await;
     }
     let args = &args.agents;
-    let findings = looked_at(context, args.calls()).await;
-    let broken = is_broken(&findings);
+    let report = look(context, args.calls()).await;
     if args.json {
-        print(&format!("{}\n", json!({ "ok": !broken, "findings": findings })));
+        print(&format!("{}\n", json!(report)));
     } else {
         let style = Style::for_stdout();
         let mut text = String::new();
-        for finding in &findings {
+        for finding in &report.findings {
             let mark = match finding.state {
-                "ok" => style.good("✓"),
-                "warning" => style.warn("!"),
-                _ => style.bad("✗"),
+                Condition::Ok => style.good("✓"),
+                Condition::Warning => style.warn("!"),
+                Condition::Problem => style.bad("✗"),
             };
             let _ = writeln!(text, "{mark} {:<12} {}", finding.what, finding.detail);
             if let Some(fix) = &finding.fix {
                 let _ = writeln!(text, "  {:<12} {}", "", style.dim(&format!("fix: {fix}")));
             }
         }
-        text.push_str(if broken { "a loop cannot run here yet\n" } else { "ready\n" });
+        text.push_str(if report.ok { "ready\n" } else { "a loop cannot run here yet\n" });
         print(&text);
     }
-    Ok(if broken { Exit::Failed } else { Exit::Completed })
+    Ok(if report.ok { Exit::Completed } else { Exit::Failed })
 }
 
-fn ok(what: &'static str, detail: impl Into<String>) -> Finding {
-    Finding { what, state: "ok", detail: detail.into(), fix: None }
+fn diagnosis(what: &str, state: Condition, detail: impl Into<String>, fix: Option<String>) -> Diagnosis {
+    Diagnosis { what: what.to_owned(), state, detail: detail.into(), fix }
 }
 
-fn problem(what: &'static str, detail: impl Into<String>, fix: Option<String>) -> Finding {
-    Finding { what, state: "problem", detail: detail.into(), fix }
+fn ok(what: &str, detail: impl Into<String>) -> Diagnosis {
+    diagnosis(what, Condition::Ok, detail, None)
 }
 
-fn warning(what: &'static str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { what, state: "warning", detail: detail.into(), fix: Some(fix.into()) }
+fn problem(what: &str, detail: impl Into<String>, fix: Option<String>) -> Diagnosis {
+    diagnosis(what, Condition::Problem, detail, fix)
 }
 
-async fn git(context: &Context) -> Finding {
+fn warning(what: &str, detail: impl Into<String>, fix: impl Into<String>) -> Diagnosis {
+    diagnosis(what, Condition::Warning, detail, Some(fix.into()))
+}
+
+async fn git(context: &Context) -> Diagnosis {
     match context.workspaces() {
         Ok(workspaces) => match workspaces.git_version().await {
             Ok(version) => ok("git", version),
@@ -106,7 +90,7 @@ async fn git(context: &Context) -> Finding {
     }
 }
 
-async fn data(context: &Context) -> Finding {
+async fn data(context: &Context) -> Diagnosis {
     let path = context.data().database();
     match SqliteStore::open(&path, Access::ReadWrite) {
         Ok(_) => {
@@ -125,7 +109,7 @@ async fn data(context: &Context) -> Finding {
     }
 }
 
-async fn project(context: &Context) -> Finding {
+async fn project(context: &Context) -> Diagnosis {
     match context.project().await {
         Ok(root) => {
             let gate = crate::suggest::gate(&root).map(|gate| format!(", gate to try: {gate}")).unwrap_or_default();
@@ -143,7 +127,7 @@ async fn project(context: &Context) -> Finding {
     }
 }
 
-async fn settings(context: &Context) -> Finding {
+async fn settings(context: &Context) -> Diagnosis {
     let root = context.project_if_any().await;
     match context.settings(root.as_deref(), Options::default()) {
         Ok(settings) if settings.warnings.is_empty() => ok("settings", context.paths.user_config.display().to_string()),
@@ -153,7 +137,7 @@ async fn settings(context: &Context) -> Finding {
 }
 
 /// What of this environment agents and gates do not get.
-async fn environment(context: &Context) -> Option<Finding> {
+async fn environment(context: &Context) -> Option<Diagnosis> {
     const NAMED: usize = 12;
     let root = context.project_if_any().await;
     let settings = context.settings(root.as_deref(), Options::default()).ok()?;
@@ -168,11 +152,11 @@ async fn environment(context: &Context) -> Option<Finding> {
     let detail =
         format!("{} of {} variables are withheld from gates: {}{more}", withheld.len(), all.len(), shown.join(", "));
     let fix = "nothing, unless one is needed: env_pass = [\"NAME\"] in the settings, or --env-pass NAME";
-    Some(Finding { what: "environment", state: "ok", detail, fix: Some(fix.into()) })
+    Some(diagnosis("environment", Condition::Ok, detail, Some(fix.into())))
 }
 
 /// The ladder of ways to end an agent whole; the first that works is used.
-fn containment() -> Vec<Finding> {
+fn containment() -> Vec<Diagnosis> {
     let rungs = windlass_supervise::probe();
     let used = rungs.iter().position(|rung| rung.available);
     rungs
@@ -191,7 +175,7 @@ fn containment() -> Vec<Finding> {
 }
 
 /// What loops that nobody drives left behind.
-async fn residue(context: &Context) -> Vec<Finding> {
+async fn residue(context: &Context) -> Vec<Diagnosis> {
     let Ok(Some(engine)) = context.reader().await else { return Vec::new() };
     let found = match engine.all_residue().await {
         Ok(found) => found,
@@ -206,7 +190,7 @@ async fn residue(context: &Context) -> Vec<Finding> {
     found.iter().flat_map(|(state, left)| left.iter().map(|left| shown(state, left))).collect()
 }
 
-fn sandbox(context: &Context) -> Finding {
+fn sandbox(context: &Context) -> Diagnosis {
     match windlass_supervise::probe_sandbox(&context.search_path()) {
         Ok(backend) => ok("sandbox", format!("workspace ({}); `windlass doctor --sandbox` tries it", backend.name())),
         Err(missing) => {
@@ -215,7 +199,7 @@ fn sandbox(context: &Context) -> Finding {
     }
 }
 
-async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Finding> {
+async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Diagnosis> {
     let reports = match agent_report::look(context, calls).await {
         Ok(reports) => reports,
         Err(failure) => return vec![problem("agents", failure.message, failure.hint)],
@@ -236,14 +220,14 @@ async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Finding
             let fix = "nothing, if it works; else install a version that was tried";
             findings.push(warning("agents", format!("{}: {problem}", agent.name), fix));
         }
-        if let Some(answer) = agent.answer() {
+        if let Some(answer) = agent_report::answer(agent) {
             findings.push(match answer.fix {
                 None => ok("call", format!("{}: {}", agent.name, answer.text)),
                 Some(fix) => warning("call", format!("{}: {}", agent.name, answer.text), fix),
             });
         }
     }
-    if calls.is_some() && !others.iter().any(|agent| agent.answers()) {
+    if calls.is_some() && !others.iter().any(|agent| agent_report::answers(agent)) {
         findings.push(problem("agents", "no agent answers", Some("see the fixes above".into())));
     }
     findings

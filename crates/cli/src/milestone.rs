@@ -10,6 +10,7 @@ use windlass_engine::config::{Iterations, Options, RunOptions, Settings, resolve
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones::{self, Found, MilestonesError};
 use windlass_engine::store::Listed;
+use windlass_server::MilestoneReport;
 
 use crate::args::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 use crate::context::Context;
@@ -80,22 +81,22 @@ impl Standing {
         self.listed.as_ref().map_or("pending", |listed| loops::word(listed))
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub fn report(&self) -> MilestoneReport {
+        let milestone = &self.found.milestone;
         let summary = self.listed.as_ref().map(crate::list::summary_json);
-        let view: serde_json::Value = summary.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        json!({
-            "id": self.found.milestone.id,
-            "title": self.found.milestone.title,
-            "file": self.found.path,
-            "status": self.status(),
-            "requires_human_review": self.found.milestone.front_matter.requires_human_review.unwrap_or(false),
-            "order": self.found.milestone.front_matter.order,
-            "created_at": self.found.created_at,
-            "features": self.found.milestone.features,
-            "acceptance_criteria": self.found.milestone.acceptance_criteria,
-            "branch": milestones::branch(&self.found.milestone.id),
-            "loop": view,
-        })
+        MilestoneReport {
+            id: milestone.id.clone(),
+            title: milestone.title.clone(),
+            file: self.found.path.clone(),
+            status: self.status().to_owned(),
+            requires_human_review: milestone.front_matter.requires_human_review.unwrap_or(false),
+            order: milestone.front_matter.order,
+            created_at: self.found.created_at,
+            features: milestone.features.clone(),
+            acceptance_criteria: milestone.acceptance_criteria.clone(),
+            branch: milestones::branch(&milestone.id),
+            r#loop: summary.and_then(|text| serde_json::from_str(&text).ok()),
+        }
     }
 }
 
@@ -114,8 +115,8 @@ async fn list(context: &Context, as_json: bool) -> Result<Exit, Failure> {
         eprintln!("warning: {error}{}", error.hint().map_or(String::new(), |hint| format!(" ({hint})")));
     }
     if as_json {
-        let rows: Vec<_> = rows.iter().map(Standing::json).collect();
-        print(&format!("{}\n", serde_json::Value::Array(rows)));
+        let rows: Vec<_> = rows.iter().map(Standing::report).collect();
+        print(&format!("{}\n", json!(rows)));
         return Ok(Exit::Completed);
     }
     let style = Style::for_stdout();
@@ -149,7 +150,7 @@ async fn show(context: &Context, id: &str, as_json: bool) -> Result<Exit, Failur
     let started_with = state.as_ref().and_then(|state| state.spec.review.as_ref()?.milestone.clone());
     let edited = started_with.is_some_and(|started| started != standing.found.milestone);
     if as_json {
-        let mut view = standing.json();
+        let mut view = json!(standing.report());
         view["edited"] = json!(edited);
         print(&format!("{view}\n"));
         return Ok(Exit::Completed);

@@ -20,7 +20,7 @@ use crate::style::{Style, one_line};
 use crate::{follow, loops};
 
 pub async fn approve(context: &Context, args: &ApproveArgs) -> Result<Exit, Failure> {
-    rule(context, &args.name, Input::Approve, args.watching()).await
+    rule(context, &args.name, Input::Approve { reason: args.reason.clone() }, args.watching()).await
 }
 
 pub async fn reject(context: &Context, args: &RejectArgs) -> Result<Exit, Failure> {

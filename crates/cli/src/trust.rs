@@ -8,6 +8,7 @@ use serde_json::json;
 use windlass_core::spec::LoopSpec;
 use windlass_engine::config::{Options, Settings};
 use windlass_engine::trust::{self, Consent, Demand, Demands, TrustError};
+use windlass_server::TrustReport;
 
 use crate::args::TrustArgs;
 use crate::context::Context;
@@ -42,12 +43,13 @@ pub async fn trust(context: &Context, args: &TrustArgs) -> Result<Exit, Failure>
         }
     }
     if args.json {
-        print(&format!(
-            "{}\n",
-            json!({ "project": project, "trusted": demands.granted().is_some(), "files": demands.list })
-        ));
+        print(&format!("{}\n", json!(report(&demands))));
     }
     Ok(if demands.granted().is_some() { Exit::Completed } else { Exit::NeedsPerson })
+}
+
+pub fn report(demands: &Demands) -> TrustReport {
+    TrustReport { project: demands.project.clone(), trusted: demands.granted().is_some(), files: demands.list.clone() }
 }
 
 /// An agent cannot agree to what it wrote itself.

@@ -300,7 +300,7 @@ fn s4_31_a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another()
             driven.ok(driven::workspace_opened());
         }
     }
-    driven.ok(Input::Approve);
+    driven.ok(Input::Approve { reason: None });
     assert_eq!(driven.state.review.as_ref().unwrap().post_action.as_ref().unwrap().summary, "second");
 }
 
@@ -407,9 +407,9 @@ fn a_person_has_the_last_word_where_that_is_asked_for() {
     assert_eq!(driven.state.review.as_ref().unwrap().direction.as_deref(), Some("the empty case"));
     work(&mut driven);
     driven.end_turn(clean());
-    driven.ok(Input::Approve);
+    driven.ok(Input::Approve { reason: None });
     assert_eq!(ended(&driven).1, StopReason::Completed);
-    assert_eq!(driven.refused(Input::Approve), Refusal::Ended { end: End::Completed });
+    assert_eq!(driven.refused(Input::Approve { reason: None }), Refusal::Ended { end: End::Completed });
 }
 
 #[test]

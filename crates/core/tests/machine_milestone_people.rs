@@ -8,20 +8,23 @@ use driven::reviewed::{
 };
 use driven::{Driven, cut_off, interrupted, open, workspace_opened};
 use windlass_core::ids::{Role, TurnKey};
-use windlass_core::machine::{Input, Opener, Refusal};
+use windlass_core::machine::{Event, Input, Opener, Refusal, ReviewEvent};
 use windlass_core::spec::ReviewSpec;
 use windlass_core::stop::{PauseReason, Status, StopReason};
 
 #[test]
 fn a_person_who_approves_overrules_the_last_rejection() {
     let mut driven = reject_three_times();
-    driven.ok(Input::Approve);
+    let events = driven.ok(Input::Approve { reason: Some("good enough".into()) });
+    let ruled = ReviewEvent::PersonRuled { approved: true, reason: Some("good enough".into()) };
+    assert_eq!(events[0], Event::Review(ruled));
     driven.ok(workspace_opened());
     assert_eq!(driven.turn(), TurnKey::first(4, Role::Coder));
     assert_eq!(review(&driven).rejections, 0);
     assert_eq!(review(&driven).accepted[0].id.as_deref(), Some("F1"));
     let prompt = prompt_of(&driven);
     assert!(!prompt.contains("three") && !prompt.contains("not accepted"), "{prompt}");
+    assert!(!prompt.contains("good enough"), "why somebody agreed is nothing to work at: {prompt}");
 }
 
 #[test]
@@ -57,12 +60,12 @@ fn a_person_who_only_resumes_lets_it_try_three_more_times() {
 #[test]
 fn there_is_nothing_to_approve_or_reject_unless_the_loop_asks() {
     let mut driven = Driven::created(milestone());
-    assert_eq!(driven.refused(Input::Approve), Refusal::NothingToRule);
+    assert_eq!(driven.refused(Input::Approve { reason: None }), Refusal::NothingToRule);
     let mut driven = Driven::working(milestone());
     assert_eq!(driven.refused(Input::Reject { reason: "no".into() }), Refusal::NothingToRule);
     driven.ok(Input::Pause { now: true });
     driven.end_turn(interrupted());
-    assert_eq!(driven.refused(Input::Approve), Refusal::NothingToRule);
+    assert_eq!(driven.refused(Input::Approve { reason: None }), Refusal::NothingToRule);
 }
 
 fn awaiting_review() -> Driven {
@@ -81,7 +84,7 @@ fn s3_10_a_milestone_that_needs_a_person_awaits_one() {
     driven.ok(workspace_opened());
     assert!(prompt_of(&driven).contains("the help text"));
     round(&mut driven, all_features(), accepted());
-    driven.ok(Input::Approve);
+    driven.ok(Input::Approve { reason: None });
     assert_eq!(ended(&driven).1, StopReason::Completed);
     assert_eq!(review(&driven).accepted.len(), 1, "approving the whole is no feature");
 }
@@ -92,7 +95,7 @@ fn what_a_person_took_back_cannot_be_approved() {
         let back = Input::RolledBack { to_iteration: 0, commit: "base".into(), tree: "tree-base".into(), saved: None };
         driven.ok(back);
         assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Person });
-        assert_eq!(driven.refused(Input::Approve), Refusal::NothingToRule);
+        assert_eq!(driven.refused(Input::Approve { reason: None }), Refusal::NothingToRule);
         driven.ok(open(Opener::Resume));
         driven.ok(workspace_opened());
         assert_eq!(driven.turn().role, Role::Coder);

@@ -21,7 +21,10 @@ pub enum Command {
         turn: TurnKey,
         act: Act,
     },
-    Approve,
+    Approve {
+        #[serde(default)]
+        reason: Option<String>,
+    },
     Reject {
         reason: String,
     },
@@ -39,7 +42,7 @@ impl Command {
             Command::Pause { now } => Input::Pause { now },
             Command::Steer { text, now } => Input::Steer { id: id.to_owned(), text, now },
             Command::Act { turn, act } => Input::Acted { turn, act },
-            Command::Approve => Input::Approve,
+            Command::Approve { reason } => Input::Approve { reason },
             Command::Reject { reason } => Input::Reject { reason },
         }
     }

@@ -140,7 +140,8 @@ fn review_lines(event: &ReviewEvent) -> Vec<String> {
         }
         ReviewEvent::PersonRuled { approved, reason } => {
             let word = if *approved { "Approved" } else { "Rejected" };
-            vec![format!("{word} by a person: {}", one_line(reason.as_deref().unwrap_or_default()))]
+            let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {}", one_line(reason)));
+            vec![format!("{word} by a person{reason}")]
         }
         ReviewEvent::PostActionEnded { .. } => vec!["Post-action ended".to_owned()],
         ReviewEvent::PostActionRefused { failing } => {

@@ -15,11 +15,12 @@ use windlass_engine::view::{LoopView, UsageView};
 use crate::app::App;
 use crate::openapi::{Document, Route};
 use crate::problem::{Kind, Problem};
+use crate::reports::{AgentReport, CleanReport, DoctorReport, MergeReport, RollbackReport};
 use crate::requests::{
     CleanLoop, DiffQuery, DiffView, FeedPage, FeedQuery, FindingsView, Health, ListQuery, LoopList, LoopSummary,
     MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, OpenLoop, PageQuery, PauseLoop, PlanView, Preview,
-    ProjectQuery, ProjectView, RawQuery, RollbackLoop, RolledBack, RuleLoop, ServerView, SettingsChange, SettingsView,
-    StartLoop, StartMilestone, SteerLoop,
+    ProjectQuery, ProjectView, RawQuery, RollbackLoop, RuleLoop, ServerView, SettingsChange, SettingsView, StartLoop,
+    StartMilestone, SteerLoop,
 };
 use crate::timeline::Timeline;
 use crate::turns::TurnView;
@@ -94,13 +95,13 @@ fn of_this_machine(table: Table) -> Table {
         .add(
             Route::get("/api/agents", "Which agents are installed, as `agents --json`")
                 .query::<ProjectQuery>()
-                .answers::<serde_json::Value>(),
+                .answers::<Vec<AgentReport>>(),
             get(agents),
         )
         .add(
             Route::get("/api/doctor", "What a loop needs on this machine, as `doctor --json`")
                 .query::<ProjectQuery>()
-                .answers::<serde_json::Value>(),
+                .answers::<DoctorReport>(),
             get(doctor),
         )
         .add(
@@ -235,19 +236,19 @@ fn of_loops(table: Table) -> Table {
         .add(
             Route::post("/api/loops/{id}/rollback", "Go back to an iteration")
                 .takes::<RollbackLoop>()
-                .answers::<RolledBack>(),
+                .answers::<RollbackReport>(),
             post(loops::rollback),
         )
         .add(
             Route::post("/api/loops/{id}/merge", "Merge its branch, as `merge --json`")
                 .takes::<MergeLoop>()
-                .answers::<serde_json::Value>(),
+                .answers::<MergeReport>(),
             post(loops::merge),
         )
         .add(
             Route::post("/api/loops/{id}/clean", "Remove its workspace, as `clean --json`")
                 .takes::<CleanLoop>()
-                .answers::<serde_json::Value>(),
+                .answers::<CleanReport>(),
             post(loops::clean),
         )
 }
@@ -331,11 +332,11 @@ fn needed(query: &ProjectQuery) -> Result<std::path::PathBuf, Problem> {
     })
 }
 
-async fn agents(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<serde_json::Value>, Problem> {
+async fn agents(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<Vec<AgentReport>>, Problem> {
     Ok(Json(app.host.agents(project(&query)?.as_deref()).await?))
 }
 
-async fn doctor(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<serde_json::Value>, Problem> {
+async fn doctor(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<DoctorReport>, Problem> {
     Ok(Json(app.host.doctor(project(&query)?.as_deref()).await?))
 }
 

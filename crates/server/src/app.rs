@@ -14,6 +14,7 @@ use crate::board::Board;
 use crate::guard::Guard;
 use crate::host::Host;
 use crate::problem::Problem;
+use crate::reports::SandboxReport;
 use crate::wakes::Wakes;
 
 /// What the server knows of itself.
@@ -23,7 +24,7 @@ pub struct Facts {
     pub address: String,
     /// The project that `serve` was started in.
     pub project: Option<PathBuf>,
-    pub sandbox: serde_json::Value,
+    pub sandbox: Option<SandboxReport>,
     pub started_at: Timestamp,
 }
 

@@ -11,16 +11,17 @@ use windlass_core::machine::{Opener, Raise};
 use windlass_engine::view::LoopView;
 
 use crate::problem::Problem;
+use crate::reports::{AgentReport, CleanReport, DoctorReport, MergeReport, RollbackReport};
 use crate::requests::{
-    CleanLoop, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Preview, RolledBack, SettingsChange,
-    SettingsView, StartLoop, StartMilestone,
+    CleanLoop, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Preview, SettingsChange, SettingsView,
+    StartLoop, StartMilestone,
 };
 
 /// How a loop is to be opened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opening {
     Again { by: Opener, raise: Raise },
-    Approve,
+    Approve { reason: Option<String> },
     Reject { reason: String },
 }
 
@@ -35,13 +36,11 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// Opens a loop that nobody drives, and drives it where that means work.
     async fn open(&self, id: &LoopId, opening: Opening) -> Result<LoopView, Problem>;
 
-    async fn rollback(&self, id: &LoopId, to: u32) -> Result<RolledBack, Problem>;
+    async fn rollback(&self, id: &LoopId, to: u32) -> Result<RollbackReport, Problem>;
 
-    /// As `merge --json`.
-    async fn merge(&self, id: &LoopId, request: MergeLoop) -> Result<serde_json::Value, Problem>;
+    async fn merge(&self, id: &LoopId, request: MergeLoop) -> Result<MergeReport, Problem>;
 
-    /// As `clean --json`.
-    async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<serde_json::Value, Problem>;
+    async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<CleanReport, Problem>;
 
     async fn milestones(&self, project: &Path) -> Result<MilestoneBoard, Problem>;
 
@@ -51,11 +50,9 @@ pub trait Host: fmt::Debug + Send + Sync {
 
     async fn start_milestone(&self, id: &str, request: StartMilestone) -> Result<LoopView, Problem>;
 
-    /// As `agents --json`.
-    async fn agents(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem>;
+    async fn agents(&self, project: Option<&Path>) -> Result<Vec<AgentReport>, Problem>;
 
-    /// As `doctor --json`.
-    async fn doctor(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem>;
+    async fn doctor(&self, project: Option<&Path>) -> Result<DoctorReport, Problem>;
 
     async fn settings(&self, project: Option<&Path>) -> Result<SettingsView, Problem>;
 

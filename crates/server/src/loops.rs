@@ -18,9 +18,10 @@ use crate::api::Body;
 use crate::app::App;
 use crate::host::Opening;
 use crate::problem::{Kind, Problem};
+use crate::reports::{CleanReport, MergeReport, RollbackReport};
 use crate::requests::{
     CleanLoop, FindingsView, ListQuery, LoopList, LoopSummary, MergeLoop, OpenLoop, PauseLoop, PlanView, Preview,
-    ProjectView, RollbackLoop, RolledBack, RuleLoop, StartLoop, SteerLoop,
+    ProjectView, RollbackLoop, RuleLoop, StartLoop, SteerLoop,
 };
 
 /// A loop's `status --json`, with the word that readers put in.
@@ -210,10 +211,10 @@ pub(crate) async fn restart(
 pub(crate) async fn approve(
     State(app): State<App>,
     Path(id): Path<String>,
-    Body(_): Body<RuleLoop>,
+    Body(request): Body<RuleLoop>,
 ) -> Result<Json<LoopView>, Problem> {
     let id = app.loop_id(&id).await?;
-    Ok(Json(app.host.open(&id, Opening::Approve).await?))
+    Ok(Json(app.host.open(&id, Opening::Approve { reason: request.said() }).await?))
 }
 
 pub(crate) async fn reject(
@@ -221,7 +222,7 @@ pub(crate) async fn reject(
     Path(id): Path<String>,
     Body(request): Body<RuleLoop>,
 ) -> Result<Json<LoopView>, Problem> {
-    let reason = request.reason.filter(|reason| !reason.trim().is_empty()).ok_or_else(|| {
+    let reason = request.said().ok_or_else(|| {
         Problem::new(Kind::Invalid, "a rejection needs a reason")
             .field("reason")
             .hint("say what is to be done differently")
@@ -234,7 +235,7 @@ pub(crate) async fn rollback(
     State(app): State<App>,
     Path(id): Path<String>,
     Body(request): Body<RollbackLoop>,
-) -> Result<Json<RolledBack>, Problem> {
+) -> Result<Json<RollbackReport>, Problem> {
     let id = app.loop_id(&id).await?;
     Ok(Json(app.host.rollback(&id, request.to).await?))
 }
@@ -243,7 +244,7 @@ pub(crate) async fn merge(
     State(app): State<App>,
     Path(id): Path<String>,
     Body(request): Body<MergeLoop>,
-) -> Result<Json<serde_json::Value>, Problem> {
+) -> Result<Json<MergeReport>, Problem> {
     let id = app.loop_id(&id).await?;
     Ok(Json(app.host.merge(&id, request).await?))
 }
@@ -252,7 +253,7 @@ pub(crate) async fn clean(
     State(app): State<App>,
     Path(id): Path<String>,
     Body(request): Body<CleanLoop>,
-) -> Result<Json<serde_json::Value>, Problem> {
+) -> Result<Json<CleanReport>, Problem> {
     let id = app.loop_id(&id).await?;
     Ok(Json(app.host.clean(&id, request).await?))
 }

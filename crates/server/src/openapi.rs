@@ -117,6 +117,7 @@ impl Document {
         for (name, schema) in takes.take_definitions(true) {
             schemas.entry(name).or_insert(schema);
         }
+        schemas.values_mut().for_each(say_both);
         json!({
             "openapi": "3.1.0",
             "info": {
@@ -132,6 +133,26 @@ impl Document {
                 "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
             },
         })
+    }
+}
+
+/// Fields beside a choice, which is what a flattened enum is, said as "both": generators read fields and `anyOf` side by
+/// side as "one of them".
+fn say_both(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.values_mut().for_each(say_both);
+            if object.contains_key("properties")
+                && let Some(choice) = object.remove("anyOf")
+            {
+                let taken = ["type", "properties", "required", "additionalProperties"];
+                let fields: Map<String, Value> =
+                    taken.into_iter().filter_map(|key| Some((key.to_owned(), object.remove(key)?))).collect();
+                object.insert("allOf".to_owned(), json!([fields, { "anyOf": choice }]));
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(say_both),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use windlass_engine::engine::EngineError;
 use windlass_engine::journal::JournalError;
 use windlass_engine::store::StoreError;
+use windlass_engine::trust::Demand;
 
 /// What kind of problem it is; the status code follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,8 +59,8 @@ pub struct Problem {
     pub field: Option<String>,
     /// Why, from the nearest cause on.
     pub causes: Vec<String>,
-    /// More for programs: what would run, where consent is needed.
-    pub details: Option<Box<serde_json::Value>>,
+    /// What would run, where consent is needed.
+    pub details: Option<Box<[Demand]>>,
 }
 
 /// What a failed request answers.

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use windlass_core::findings::Finding;
 use windlass_core::plan::Plan;
 use windlass_engine::feed::FeedItem;
+use windlass_engine::trust::Demand;
 use windlass_engine::view::{LoopView, SectionView};
+
+use crate::reports::{MilestoneReport, SandboxReport};
 
 /// A new loop.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -48,7 +51,7 @@ pub struct Preview {
     pub notes: Vec<String>,
     pub settings: Vec<SettingView>,
     /// Set where a person's consent is needed first: what the project's own files make run.
-    pub trust: Option<serde_json::Value>,
+    pub trust: Option<Vec<Demand>>,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -117,10 +120,17 @@ pub struct SteerLoop {
 }
 
 /// A person's word; rejecting needs a reason.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RuleLoop {
     pub reason: Option<String>,
+}
+
+impl RuleLoop {
+    /// The reason, if anything is said.
+    pub fn said(self) -> Option<String> {
+        self.reason.filter(|reason| !reason.trim().is_empty())
+    }
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -128,16 +138,6 @@ pub struct RuleLoop {
 pub struct RollbackLoop {
     /// The iteration to go back to; 0 is where it began.
     pub to: u32,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RolledBack {
-    pub to_iteration: u32,
-    pub commit: String,
-    /// The ref that holds what was undone.
-    pub saved: Option<String>,
-    pub files: Vec<String>,
-    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -318,7 +318,7 @@ pub struct ServerView {
     pub driving: usize,
     pub subscribers: usize,
     /// What the agents are kept in.
-    pub sandbox: serde_json::Value,
+    pub sandbox: Option<SandboxReport>,
     /// Whether the dashboard is in this binary.
     pub dashboard: bool,
 }
@@ -362,8 +362,7 @@ pub struct StartMilestone {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MilestoneBoard {
-    /// As `milestone list --json` prints them.
-    pub milestones: Vec<serde_json::Value>,
+    pub milestones: Vec<MilestoneReport>,
     /// Files that cannot be read, and why.
     pub broken: Vec<String>,
 }

@@ -720,6 +720,24 @@ export interface components {
             /** @description A regular expression with named groups `input`, `output`, `cost`, for `text` output. */
             usage_pattern?: string | null;
         };
+        /** @description An agent as this machine has it. */
+        AgentReport: {
+            /** @description Part of this program: it costs nothing and needs no login. */
+            built_in: boolean;
+            /** @description What became of the call, if one was asked for. */
+            call: components["schemas"]["Called"] | null;
+            display_name: string;
+            installed: boolean;
+            /** @description The versions it was tried with. */
+            known_good: components["schemas"]["KnownGood"] | null;
+            /** @description What logs it in. */
+            login: string | null;
+            name: string;
+            path: string | null;
+            problem: string | null;
+            program: string;
+            version: string | null;
+        };
         /** @description What the coder works at and the reviewer looks at. */
         Aim: {
             /** Format: uint32 */
@@ -730,6 +748,43 @@ export interface components {
             /** @constant */
             type: "whole";
         };
+        /** @description What became of the call. */
+        Called: {
+            /** @description The end of what the agent said on standard error, if it did not answer. */
+            stderr: string[];
+            /** Format: uint64 */
+            took_ms: number;
+        } & ({
+            /** @constant */
+            result: "ok";
+        } | {
+            message: string;
+            /** @constant */
+            result: "not_logged_in";
+        } | {
+            message: string;
+            /** @constant */
+            result: "rate_limited";
+            /** Format: date-time */
+            until: string | null;
+        } | {
+            message: string;
+            /** @constant */
+            result: "model_not_found";
+        } | {
+            /** Format: uint64 */
+            after_ms: number;
+            /** @constant */
+            result: "timed_out";
+        } | {
+            message: string;
+            /** @constant */
+            result: "not_started";
+        } | {
+            message: string;
+            /** @constant */
+            result: "failed";
+        });
         /** @description A line of the changes; without a file if none is named. */
         Change: {
             file: string;
@@ -767,15 +822,49 @@ export interface components {
              * @description Delete the branch too, if it is merged.
              * @default false
              */
-            branch: boolean;
+            branch?: boolean;
             /**
              * @description Only say what would go.
              * @default false
              */
+            dry_run?: boolean;
+        };
+        /** @description What went, and what stays. */
+        CleanReport: {
             dry_run: boolean;
+            /** Format: uint64 */
+            freed_bytes: number;
+            kept: components["schemas"]["CleanedLoop"][];
+            /** Format: uint64 */
+            kept_bytes: number;
+            removed: components["schemas"]["CleanedLoop"][];
+            residue: components["schemas"]["Residue"][];
+        };
+        /** @description What became of one loop's workspace. */
+        CleanedLoop: {
+            branch: string | null;
+            branch_deleted: boolean;
+            /** Format: uint64 */
+            bytes: number;
+            /** Format: uint64 */
+            files: number;
+            id: string;
+            /** Format: uint64 */
+            ignored_files: number;
+            merged_into: string | null;
+            name: string;
+            notes: string[];
+            project: string;
+            removed: boolean;
+            saved: string[];
+            /** @description Why it stays, or why it goes. */
+            why: string;
+            worktree: string;
         };
         /** @enum {string} */
         CommitPolicy: "engine" | "agent" | "off";
+        /** @enum {string} */
+        Condition: "ok" | "warning" | "problem";
         /** @description What the next prompt carries. */
         ContextSpec: {
             /**
@@ -802,6 +891,18 @@ export interface components {
             question: string;
             turn: components["schemas"]["TurnKey"];
         };
+        /** @description One file, and what it would run. */
+        Demand: {
+            /** @description The agents that read it; none for the settings of this program. */
+            agents: string[];
+            /** @description Seen from the root of the repository. */
+            file: string;
+            /** @description In words, one thing each. */
+            runs: string[];
+            /** @description Of its content. */
+            sha256: string;
+            trusted: boolean;
+        };
         DeniedHost: {
             /**
              * Format: uint64
@@ -811,13 +912,20 @@ export interface components {
             /** @description With its port. */
             host: string;
         };
+        /** @description One thing that was looked at. */
+        Diagnosis: {
+            detail: string;
+            fix: string | null;
+            state: components["schemas"]["Condition"];
+            what: string;
+        };
         DiffQuery: {
             /**
              * Format: uint32
              * @description Only what this iteration changed.
              * @default null
              */
-            iteration: number | null;
+            iteration?: number | null;
         };
         DiffView: {
             files: components["schemas"]["FileDiff"][];
@@ -828,6 +936,12 @@ export interface components {
             files_left_out: number;
             from: string;
             to: string;
+        };
+        /** @description What a loop needs on this machine. */
+        DoctorReport: {
+            findings: components["schemas"]["Diagnosis"][];
+            /** @description Whether a loop can run. */
+            ok: boolean;
         };
         /** @description A text of the project, as it was when the loop began. */
         Document: {
@@ -1084,7 +1198,7 @@ export interface components {
              * @description The journal's number; a live item carries the number it follows.
              */
             seq: number;
-        } | components["schemas"]["Event"] | ({
+        } & (components["schemas"]["Event"] | ({
             turn: components["schemas"]["TurnKey"];
         } & ({
             text: string;
@@ -1186,15 +1300,13 @@ export interface components {
         })) | {
             text: string;
             turn: components["schemas"]["TurnKey"];
-            /** @description Always `stderr`. */
-            type: string;
+            type: components["schemas"]["StderrType"];
         } | {
             /** Format: uint64 */
             bytes: number;
             turn: components["schemas"]["TurnKey"];
-            /** @description Always `output_skipped`. */
-            type: string;
-        };
+            type: components["schemas"]["SkippedType"];
+        });
         /** @description One item, as `--json` prints it. */
         FeedItem: {
             /** Format: date-time */
@@ -1204,7 +1316,7 @@ export interface components {
              * @description The journal's number; a live item carries the number it follows.
              */
             seq: number;
-        } | components["schemas"]["Event"] | ({
+        } & (components["schemas"]["Event"] | ({
             turn: components["schemas"]["TurnKey"];
         } & ({
             text: string;
@@ -1306,15 +1418,13 @@ export interface components {
         })) | {
             text: string;
             turn: components["schemas"]["TurnKey"];
-            /** @description Always `stderr`. */
-            type: string;
+            type: components["schemas"]["StderrType"];
         } | {
             /** Format: uint64 */
             bytes: number;
             turn: components["schemas"]["TurnKey"];
-            /** @description Always `output_skipped`. */
-            type: string;
-        };
+            type: components["schemas"]["SkippedType"];
+        });
         /** @description Items of the past, oldest first. */
         FeedPage: {
             /** @description What `before` is to be for the page before; `null` at the loop's beginning. */
@@ -1326,13 +1436,13 @@ export interface components {
              * @description Only what comes after this item. The header `Last-Event-ID` wins.
              * @default null
              */
-            after: string | null;
+            after?: string | null;
             /**
              * Format: uint64
              * @description Begin so many KiB of output before the end, at the start of a line.
              * @default null
              */
-            tail: number | null;
+            tail?: number | null;
         };
         /**
          * @description What a section should tell.
@@ -1535,6 +1645,11 @@ export interface components {
         };
         /** @description What kind of problem it is; the status code follows from it. */
         Kind: ("not_found" | "too_large" | "too_many" | "failed") | "invalid" | "unauthorized" | "forbidden" | "misdirected" | "refused" | "trust_needed";
+        /** @description From the one version on, and below the other. */
+        KnownGood: {
+            below: string;
+            from: string;
+        };
         Leftover: {
             /** @description What to do about it. */
             fix: string;
@@ -1573,28 +1688,28 @@ export interface components {
              * @description The id of the last loop of the page before.
              * @default null
              */
-            after: string | null;
+            after?: string | null;
             /**
              * Format: uint
              * @description At most so many, 100 if not said, 1000 at most.
              * @default null
              */
-            limit: number | null;
+            limit?: number | null;
             /**
              * @description Only of this project.
              * @default null
              */
-            project: string | null;
+            project?: string | null;
             /**
              * @description Words that have to be in the name, the goal or the project.
              * @default null
              */
-            q: string | null;
+            q?: string | null;
             /**
              * @description Only with one of these statuses, separated by commas; `open` stands for all that have not ended.
              * @default null
              */
-            status: string | null;
+            status?: string | null;
         };
         /** @description A loop's id, chosen by whoever creates the loop (a UUID). */
         LoopId: string;
@@ -1807,12 +1922,38 @@ export interface components {
         };
         MergeLoop: {
             /** @default null */
-            into: string | null;
+            into?: string | null;
             /** @default null */
-            message: string | null;
+            message?: string | null;
             /** @default false */
-            squash: boolean;
+            squash?: boolean;
         };
+        /** @description What came of a merge. */
+        MergeReport: {
+            /** @description The loop's branch. */
+            branch: string;
+            name: string;
+            /** @description What the user should know of what was merged. */
+            warnings: string[];
+        } & ({
+            /** @description The checkout whose files moved along. */
+            checkout: string | null;
+            commit: string;
+            /** @description No merge commit was needed. */
+            fast_forward: boolean;
+            into: string;
+            /** @constant */
+            type: "merged";
+        } | {
+            into: string;
+            /** @constant */
+            type: "up_to_date";
+        } | {
+            files: string[];
+            into: string;
+            /** @constant */
+            type: "conflicts";
+        });
         Milestone: {
             acceptance_criteria: components["schemas"]["Criterion"][];
             /** @description Empty if there are none. */
@@ -1826,13 +1967,29 @@ export interface components {
         MilestoneBoard: {
             /** @description Files that cannot be read, and why. */
             broken: string[];
-            /** @description As `milestone list --json` prints them. */
-            milestones: unknown[];
+            milestones: components["schemas"]["MilestoneReport"][];
         };
         MilestoneOrder: {
             /** @description All ids of the project in the order in which they are to be built. */
             ids: string[];
             project: string;
+        };
+        /** @description A milestone with its loop, if it was ever started. */
+        MilestoneReport: {
+            acceptance_criteria: components["schemas"]["Criterion"][];
+            branch: string;
+            /** Format: date-time */
+            created_at: string;
+            features: components["schemas"]["Feature"][];
+            file: string;
+            id: string;
+            loop: components["schemas"]["LoopView"] | null;
+            /** Format: int64 */
+            order: number | null;
+            requires_human_review: boolean;
+            /** @description `pending`, else the status of its loop. */
+            status: string;
+            title: string;
         };
         /** @description US dollars per million tokens of one model. */
         ModelPrice: {
@@ -1906,19 +2063,19 @@ export interface components {
         /** @description A milestone to be made. */
         NewMilestone: {
             /** @default  */
-            constraints: string;
+            constraints?: string;
             criteria: string[];
             /** @description `F1: words`, or words. */
             features: string[];
             goal: string;
             /** @default false */
-            human_review: boolean;
+            human_review?: boolean;
             id: string;
             /**
              * Format: int64
              * @default null
              */
-            order: number | null;
+            order?: number | null;
             project: string;
             title: string;
         };
@@ -1956,13 +2113,13 @@ export interface components {
              * @description Where the page ends; the feed's end if left out.
              * @default null
              */
-            before: string | null;
+            before?: string | null;
             /**
              * Format: uint64
              * @description About so many KiB of output, 64 if not said, 1024 at most.
              * @default null
              */
-            limit: number | null;
+            limit?: number | null;
         };
         PastFinding: {
             description: string;
@@ -1973,7 +2130,7 @@ export interface components {
         /** @description Pause after the current turn, or now. */
         PauseLoop: {
             /** @default false */
-            now: boolean;
+            now?: boolean;
         };
         PauseReason: {
             /** @constant */
@@ -2044,7 +2201,7 @@ export interface components {
             notes: string[];
             settings: components["schemas"]["SettingView"][];
             /** @description Set where a person's consent is needed first: what the project's own files make run. */
-            trust: unknown;
+            trust: components["schemas"]["Demand"][] | null;
         };
         PreviewLine: {
             /** @description `goal`, `agent`, `review`, `where`, `branch`, `limits`, `gate`, `done`, … */
@@ -2056,8 +2213,8 @@ export interface components {
             /** @description Why, from the nearest cause on. */
             causes: string[];
             code: components["schemas"]["Kind"];
-            /** @description More for programs: what would run, where consent is needed. */
-            details: unknown;
+            /** @description What would run, where consent is needed. */
+            details: components["schemas"]["Demand"][] | null;
             /** @description The setting or the part of the request that is meant. */
             field: string | null;
             /** @description What to do. */
@@ -2069,7 +2226,7 @@ export interface components {
              * @description The project's directory.
              * @default null
              */
-            project: string | null;
+            project?: string | null;
         };
         ProjectView: {
             /** Format: uint */
@@ -2108,22 +2265,22 @@ export interface components {
              * Format: double
              * @default 0
              */
-            budget_usd: number;
+            budget_usd?: number;
             /**
              * Format: uint64
              * @default 0
              */
-            duration_ms: number;
+            duration_ms?: number;
             /**
              * Format: uint32
              * @default 0
              */
-            max_iterations: number;
+            max_iterations?: number;
             /**
              * Format: uint64
              * @default 0
              */
-            max_tokens: number;
+            max_tokens?: number;
         };
         RawQuery: {
             /**
@@ -2131,12 +2288,12 @@ export interface components {
              * @description At most so many bytes, 256 KiB if not said, 4 MiB at most.
              * @default null
              */
-            limit: number | null;
+            limit?: number | null;
             /**
              * Format: uint64
              * @default 0
              */
-            offset: number;
+            offset?: number;
         };
         RefusedBecause: {
             failing: string[];
@@ -2159,6 +2316,14 @@ export interface components {
         ReportedCommit: {
             hash: string;
             message: string;
+        };
+        /** @description What was left behind of one loop. */
+        Residue: {
+            found: components["schemas"]["Leftover"][];
+            id: string;
+            /** @description What stays all the same. */
+            left: components["schemas"]["Leftover"][];
+            name: string;
         };
         /** @description The certificate of a loop's end. Fields are only ever added. */
         ResidueView: {
@@ -2375,9 +2540,13 @@ export interface components {
              */
             to: number;
         };
-        RolledBack: {
+        /** @description What came of a rollback. */
+        RollbackReport: {
             commit: string;
             files: string[];
+            /** Format: uint */
+            files_changed: number;
+            name: string;
             notes: string[];
             /** @description The ref that holds what was undone. */
             saved: string | null;
@@ -2387,7 +2556,7 @@ export interface components {
         /** @description A person's word; rejecting needs a reason. */
         RuleLoop: {
             /** @default null */
-            reason: string | null;
+            reason?: string | null;
         };
         /** @description What a reviewer's turn came to. */
         Ruling: {
@@ -2422,6 +2591,15 @@ export interface components {
             type: "rejected";
         };
         SandboxLevel: "off" | "workspace" | "read-only";
+        /** @description What the agents are kept in on this machine. */
+        SandboxReport: {
+            /** @description What makes it, where it works. */
+            backend: string | null;
+            fix: string | null;
+            /** @description Why it does not work, and what to do. */
+            reason: string | null;
+            works: boolean;
+        };
         SandboxSpec: {
             /** @description What enforced it when the loop was made, for people to read. */
             backend?: string | null;
@@ -2487,7 +2665,7 @@ export interface components {
             /** @description The directory that `serve` was started in, if it is a project. */
             project: string | null;
             /** @description What the agents are kept in. */
-            sandbox: unknown;
+            sandbox: components["schemas"]["SandboxReport"] | null;
             /** Format: date-time */
             started_at: string;
             /** Format: uint */
@@ -2541,6 +2719,8 @@ export interface components {
             /** @constant */
             type: "unknown_commit";
         };
+        /** @enum {string} */
+        SkippedType: "output_skipped";
         /**
          * @description What the engine does about a loop that does not move.
          * @enum {string}
@@ -2552,53 +2732,58 @@ export interface components {
              * @description A one-off agent, as with --agent-command.
              * @default null
              */
-            agent_command: string | null;
+            agent_command?: string | null;
             /** @default false */
-            allow_dirty: boolean;
+            allow_dirty?: boolean;
             /**
              * @description The commit to start from.
              * @default null
              */
-            base: string | null;
+            base?: string | null;
             goal: string;
             /**
              * @description The loop's name; made from the goal if left out.
              * @default null
              */
-            name: string | null;
+            name?: string | null;
             /** @description The project's directory, or one in it. */
             project: string;
             /** @default null */
-            reviewer_command: string | null;
+            reviewer_command?: string | null;
             /**
              * @description Settings under the very keys of the configuration; they win over every file.
              * @default {}
              */
-            settings: {
+            settings?: {
                 [key: string]: unknown;
             };
             /**
              * @description Consent to what the project's own files make run, as `preview` shows it.
              * @default false
              */
-            trust: boolean;
+            trust?: boolean;
         };
         StartMilestone: {
             project: string;
             /** @default {} */
-            settings: {
+            settings?: {
                 [key: string]: unknown;
             };
             /** @default false */
-            trust: boolean;
+            trust?: boolean;
         };
+        /**
+         * @description The one word that tells the item from others.
+         * @enum {string}
+         */
+        StderrType: "stderr";
         SteerLoop: {
             message: string;
             /**
              * @description Interrupt the turn that is at work, and go on in its session with the message.
              * @default false
              */
-            now: boolean;
+            now?: boolean;
         };
         SteeringView: {
             delivered: boolean;
@@ -3097,7 +3282,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["AgentReport"][];
                 };
             };
             /** @description What went wrong */
@@ -3129,7 +3314,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["DoctorReport"];
                 };
             };
             /** @description What went wrong */
@@ -3399,7 +3584,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["CleanReport"];
                 };
             };
             /** @description What went wrong */
@@ -3602,7 +3787,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": components["schemas"]["MergeReport"];
                 };
             };
             /** @description What went wrong */
@@ -3808,7 +3993,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RolledBack"];
+                    "application/json": components["schemas"]["RollbackReport"];
                 };
             };
             /** @description What went wrong */

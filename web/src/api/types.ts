@@ -21,17 +21,10 @@ export type ProjectView = Schemas["ProjectView"];
 export type ServerView = Schemas["ServerView"];
 export type SettingsView = Schemas["SettingsView"];
 export type Preview = Schemas["Preview"];
-/** What may be left out may be left out. */
-export type StartLoop = Pick<Schemas["StartLoop"], "project" | "goal"> & Partial<Schemas["StartLoop"]>;
+export type StartLoop = Schemas["StartLoop"];
 export type MilestoneBoard = Schemas["MilestoneBoard"];
-export type FeedPage = Omit<Schemas["FeedPage"], "items"> & { items: (FeedItem & { cursor: string })[] };
-
-type Entry = Schemas["FeedEntry"];
-/** The members that are told apart by a constant tag; the document has two more whose tag is a plain string. */
-type Tagged<Item> = Item extends { type: infer Name } ? (string extends Name ? never : Item) : never;
-type Head = Pick<Extract<Entry, { seq: number }>, "seq" | "at">;
-type Stderr = Extract<Entry, { text: string; turn: TurnKey }> & { type: "stderr" };
-type Skipped = Extract<Entry, { bytes: number }> & { type: "output_skipped" };
-type Body = Tagged<Entry> | Stderr | Skipped;
-
-export type FeedItem = Body extends infer One ? (One extends unknown ? Head & One : never) : never;
+export type MilestoneReport = Schemas["MilestoneReport"];
+export type AgentReport = Schemas["AgentReport"];
+export type DoctorReport = Schemas["DoctorReport"];
+export type FeedItem = Schemas["FeedItem"];
+export type FeedPage = Schemas["FeedPage"];

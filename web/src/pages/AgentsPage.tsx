@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import { get, isUnauthorised } from "../api/client";
-import type { AgentReport, DoctorReport } from "../api/reports";
+import type { AgentReport, DoctorReport } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { Robot } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";

@@ -3,8 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { get, isUnauthorised, query, send } from "../api/client";
-import type { MilestoneReport } from "../api/reports";
-import type { LoopView, MilestoneBoard } from "../api/types";
+import type { LoopView, MilestoneBoard, MilestoneReport } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { sayProblem } from "../lib/toast";
 import { ActionDialog, type Target, type Verb } from "../loops/actions";
@@ -36,7 +35,7 @@ export function MilestonesPage() {
   const order = useMutation({ mutationFn: (ids: string[]) => send<MilestoneBoard>("PUT", "/api/milestones/order", { project: place.project, ids }), onSuccess: (now) => queries.setQueryData(key, now), onError: fail });
   const start = useMutation({ mutationFn: (id: string) => send<LoopView>("POST", `/api/milestones/${encodeURIComponent(id)}/start`, { project: place.project }), onSuccess: () => void queries.invalidateQueries({ queryKey: key }), onError: fail });
   if (isUnauthorised(place.error ?? board.error)) return <Unauthorised />;
-  const all = (board.data?.milestones ?? []) as unknown as MilestoneReport[];
+  const all = board.data?.milestones ?? [];
   const move = (id: string, by: number) => {
     const ids = all.map((each) => each.id);
     const at = ids.indexOf(id);

@@ -11,11 +11,15 @@ use crate::run::Watching;
 Examples:
   windlass approve search-page              the work is accepted: the loop is completed
   windlass approve search-page --detach     after too many rejections: overrule the reviewer and go on
+  windlass approve search-page --reason \"the index can wait\"
 
 'approve' completes a loop; it does not merge. 'windlass merge' does.")]
 pub struct ApproveArgs {
     /// The loop's name
     pub name: String,
+    /// Why, for the journal
+    #[arg(long, value_name = "TEXT", value_parser = not_blank)]
+    pub reason: Option<String>,
     /// Where there is more work: start it and return
     #[arg(long)]
     detach: bool,

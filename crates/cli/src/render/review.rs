@@ -58,9 +58,12 @@ pub(super) fn event(event: &ReviewEvent, style: Style) -> String {
             let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what it did is at {saved}"));
             style.warn(&format!("  back at {}{kept}", short(commit)))
         }
-        ReviewEvent::PersonRuled { approved: true, .. } => style.good("approved by a person"),
-        ReviewEvent::PersonRuled { approved: false, reason } => {
-            style.warn(&format!("rejected by a person: {}", one_line(reason.as_deref().unwrap_or_default(), 300)))
+        ReviewEvent::PersonRuled { approved, reason } => {
+            let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {}", one_line(reason, 300)));
+            match approved {
+                true => style.good(&format!("approved by a person{reason}")),
+                false => style.warn(&format!("rejected by a person{reason}")),
+            }
         }
     }
 }

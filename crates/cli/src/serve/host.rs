@@ -17,8 +17,9 @@ use windlass_engine::milestones;
 use windlass_engine::trust::{self, Demands};
 use windlass_engine::view::LoopView;
 use windlass_server::{
-    CleanLoop, Host, Kind, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Opening, Preview, PreviewLine,
-    Problem, RolledBack, SettingView, SettingsChange, SettingsView, StartLoop, StartMilestone,
+    AgentReport, CleanLoop, CleanReport, DoctorReport, Host, Kind, MergeLoop, MergeReport, MilestoneBoard,
+    MilestoneOrder, NewMilestone, Opening, Preview, PreviewLine, Problem, RollbackReport, SettingView, SettingsChange,
+    SettingsView, StartLoop, StartMilestone,
 };
 
 use crate::args::{CleanArgs, MergeArgs};
@@ -113,7 +114,7 @@ impl Commands {
             None if agreed => demands.agree(&self.engine.data).map_err(Failure::from)?,
             None => {
                 let message = "nobody agreed yet to what this repository's own files would run";
-                let details = Some(Box::new(serde_json::json!(demands.list)));
+                let details = Some(demands.list.into());
                 let hint = "read what would run, then start it with `trust`, or run `windlass trust` there";
                 return Err(Problem { details, ..Problem::new(Kind::TrustNeeded, message).hint(hint) });
             }
@@ -154,7 +155,7 @@ impl Commands {
             match found {
                 Ok(found) => {
                     let standing = Standing::of(Some(&self.engine), &project.to_string_lossy(), found).await?;
-                    board.milestones.push(standing.json());
+                    board.milestones.push(standing.report());
                 }
                 Err(error) => board.broken.push(error.to_string()),
             }
@@ -174,7 +175,7 @@ impl Host for Commands {
     async fn preview(&self, request: StartLoop) -> Result<Preview, Problem> {
         let (new, settings) = self.prepare(request).await?;
         let demands = self.demands(&new, &settings).await?;
-        let trust = demands.granted().is_none().then(|| serde_json::json!(demands.list));
+        let trust = demands.granted().is_none().then_some(demands.list);
         let name = new.name.clone();
         let branch = new.branch_template.replace("{name}", &name);
         let kind = new.spec.workspace.kind;
@@ -202,41 +203,31 @@ impl Host for Commands {
     async fn open(&self, id: &LoopId, opening: Opening) -> Result<LoopView, Problem> {
         let (held, _) = match opening {
             Opening::Again { by, raise } => run::take_again(&self.context, &self.engine, id, by, raise).await?,
-            Opening::Approve => review::take_ruled(&self.engine, id, &Input::Approve).await?,
+            Opening::Approve { reason } => review::take_ruled(&self.engine, id, &Input::Approve { reason }).await?,
             Opening::Reject { reason } => review::take_ruled(&self.engine, id, &Input::Reject { reason }).await?,
         };
         self.hand(held).await
     }
 
-    async fn rollback(&self, id: &LoopId, to: u32) -> Result<RolledBack, Problem> {
-        let (to, restored) = self.held(id, async |held| work::take_back(&self.engine, held, to).await).await?;
-        Ok(RolledBack {
-            to_iteration: to.iteration,
-            commit: to.commit,
-            saved: restored.saved.map(|saved| saved.name),
-            files: restored.changed.iter().map(|file| file.path.to_string()).collect(),
-            notes: restored.notes,
-        })
+    async fn rollback(&self, id: &LoopId, to: u32) -> Result<RollbackReport, Problem> {
+        self.held(id, async |held| work::take_back(&self.engine, held, to).await).await
     }
 
-    async fn merge(&self, id: &LoopId, request: MergeLoop) -> Result<serde_json::Value, Problem> {
+    async fn merge(&self, id: &LoopId, request: MergeLoop) -> Result<MergeReport, Problem> {
         self.held(id, async |held| {
-            let state = &held.state;
             let args = MergeArgs {
-                name: state.name.clone(),
+                name: held.state.name.clone(),
                 squash: request.squash,
                 into: request.into,
                 message: request.message,
                 json: true,
             };
-            let branch = state.workspace.as_ref().and_then(|known| known.branch.clone()).unwrap_or_default();
-            let outcome = work::bring_home(&self.engine, state, &args).await?;
-            Ok(work::outcome_json(&outcome, &args.name, &branch))
+            work::bring_home(&self.engine, &held.state, &args).await
         })
         .await
     }
 
-    async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<serde_json::Value, Problem> {
+    async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<CleanReport, Problem> {
         let listed = self.engine.store.get(&id.0).await?.ok_or_else(|| Problem::no_loop(&id.0))?;
         let args = CleanArgs {
             name: Some(listed.entry.name.clone()),
@@ -245,8 +236,9 @@ impl Host for Commands {
             all: false,
             json: true,
         };
+        let residue = work::remove_residue(&self.engine, &listed, request.dry_run).await?;
         let row = work::clean_one(&self.engine, &listed, &args, 0).await?;
-        Ok(work::cleaned_json(&row.into_iter().collect::<Vec<_>>(), &[], &args))
+        Ok(work::clean_report(row.into_iter().collect(), residue.into_iter().collect(), request.dry_run))
     }
 
     async fn milestones(&self, project: &Path) -> Result<MilestoneBoard, Problem> {
@@ -299,13 +291,13 @@ impl Host for Commands {
         self.create(prepared, &settings, request.trust).await
     }
 
-    async fn agents(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem> {
-        let reports = agent_report::look(&self.there(project), None).await?;
-        Ok(serde_json::json!(reports))
+    async fn agents(&self, project: Option<&Path>) -> Result<Vec<AgentReport>, Problem> {
+        Ok(agent_report::look(&self.there(project), None).await?)
     }
 
-    async fn doctor(&self, project: Option<&Path>) -> Result<serde_json::Value, Problem> {
-        Ok(machine_report::doctor_json(&self.there(project)).await)
+    async fn doctor(&self, project: Option<&Path>) -> Result<DoctorReport, Problem> {
+        // No calls: they may cost something.
+        Ok(machine_report::look(&self.there(project), None).await)
     }
 
     async fn settings(&self, project: Option<&Path>) -> Result<SettingsView, Problem> {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
-use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, Secret, Tls, server_file};
+use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, SandboxReport, Secret, Tls, server_file};
 use windlass_supervise::ProcessIdentity;
 
 use super::host::Commands;
@@ -136,15 +136,14 @@ pub async fn open(
 }
 
 /// What new loops are kept in, as this machine has it.
-fn sandbox(context: &Context) -> serde_json::Value {
-    let support = context.settings(None, Options::default()).map(|settings| context.sandbox(&settings));
-    match support {
-        Ok(SandboxSupport::Works { backend }) => serde_json::json!({ "works": true, "backend": backend }),
-        Ok(SandboxSupport::Missing { reason, fix }) => {
-            serde_json::json!({ "works": false, "reason": reason, "fix": fix })
-        }
-        // Switched off, or settings that cannot be read, which every loop will say.
-        Ok(SandboxSupport::Unknown) | Err(_) => serde_json::Value::Null,
+fn sandbox(context: &Context) -> Option<SandboxReport> {
+    let none = SandboxReport { works: false, backend: None, reason: None, fix: None };
+    let settings = context.settings(None, Options::default()).ok()?;
+    match context.sandbox(&settings) {
+        SandboxSupport::Works { backend } => Some(SandboxReport { works: true, backend: Some(backend), ..none }),
+        SandboxSupport::Missing { reason, fix } => Some(SandboxReport { reason: Some(reason), fix: Some(fix), ..none }),
+        // Switched off.
+        SandboxSupport::Unknown => None,
     }
 }
 

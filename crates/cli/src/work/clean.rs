@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
 use windlass_core::machine::LoopState;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError};
 use windlass_engine::store::{ListFilter, Listed};
 use windlass_engine::workspace::{Landed, Removed};
+use windlass_server::{CleanReport, CleanedLoop, Residue};
 
 use super::has_own_workspace;
-use super::residue::Residue;
 use crate::args::CleanArgs;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -20,26 +19,6 @@ use crate::failure::Failure;
 use crate::render::size;
 use crate::run::print;
 use crate::{follow, loops};
-
-/// What became of one loop's workspace.
-#[derive(Debug, Serialize)]
-pub struct Row {
-    id: String,
-    name: String,
-    project: String,
-    worktree: String,
-    branch: Option<String>,
-    bytes: u64,
-    files: u64,
-    merged_into: Option<String>,
-    removed: bool,
-    /// Why it stays, or why it goes.
-    why: String,
-    branch_deleted: bool,
-    saved: Vec<String>,
-    ignored_files: u64,
-    notes: Vec<String>,
-}
 
 pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure> {
     let project = context.project_if_any().await;
@@ -71,7 +50,7 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
         }
     }
     print(&if args.json {
-        format!("{}\n", json(&rows, &residue, args))
+        format!("{}\n", serde_json::json!(report(rows, residue, args.dry_run)))
     } else {
         super::residue::words(&residue, args.dry_run) + &words(&rows, args, days)
     });
@@ -79,7 +58,12 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
 }
 
 /// `None` where there is nothing on disk.
-pub async fn look_at(engine: &Arc<Engine>, one: &Listed, args: &CleanArgs, days: u32) -> Result<Option<Row>, Failure> {
+pub async fn look_at(
+    engine: &Arc<Engine>,
+    one: &Listed,
+    args: &CleanArgs,
+    days: u32,
+) -> Result<Option<CleanedLoop>, Failure> {
     let state = follow::state(engine, &loops::id(one)).await?;
     let named = args.name.is_some();
     if !has_own_workspace(&state) {
@@ -112,7 +96,7 @@ pub async fn look_at(engine: &Arc<Engine>, one: &Listed, args: &CleanArgs, days:
         let held = match engine.take(&state.id).await {
             Ok(held) => held,
             Err(EngineError::Driven { .. }) if !named => {
-                return Ok(Some(Row { removed: false, why: "somebody drives it".to_owned(), ..row }));
+                return Ok(Some(CleanedLoop { removed: false, why: "somebody drives it".to_owned(), ..row }));
             }
             Err(error) => return Err(error.into()),
         };
@@ -153,10 +137,10 @@ async fn row(
     merged_into: Option<String>,
     removed: bool,
     why: String,
-) -> Result<Row, Failure> {
+) -> Result<CleanedLoop, Failure> {
     let used = engine.disk_use(state).await?;
     let workspace = state.workspace.as_ref();
-    Ok(Row {
+    Ok(CleanedLoop {
         id: state.id.0.clone(),
         name: state.name.clone(),
         project: state.project.clone(),
@@ -174,20 +158,13 @@ async fn row(
     })
 }
 
-pub fn json(rows: &[Row], residue: &[Residue], args: &CleanArgs) -> serde_json::Value {
-    let (removed, kept): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.removed);
-    let bytes = |rows: &[&Row]| rows.iter().map(|row| row.bytes).sum::<u64>();
-    serde_json::json!({
-        "dry_run": args.dry_run,
-        "freed_bytes": bytes(&removed),
-        "kept_bytes": bytes(&kept),
-        "removed": removed,
-        "kept": kept,
-        "residue": residue,
-    })
+pub fn report(rows: Vec<CleanedLoop>, residue: Vec<Residue>, dry_run: bool) -> CleanReport {
+    let (removed, kept): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.removed);
+    let bytes = |rows: &[CleanedLoop]| rows.iter().map(|row| row.bytes).sum::<u64>();
+    CleanReport { dry_run, freed_bytes: bytes(&removed), kept_bytes: bytes(&kept), removed, kept, residue }
 }
 
-fn words(rows: &[Row], args: &CleanArgs, days: u32) -> String {
+fn words(rows: &[CleanedLoop], args: &CleanArgs, days: u32) -> String {
     let mut text = String::new();
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     for row in rows {

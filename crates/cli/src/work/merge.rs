@@ -4,6 +4,7 @@ use windlass_core::machine::LoopState;
 use windlass_core::stop::Status;
 use windlass_engine::engine::Engine;
 use windlass_engine::workspace::{MergeOutcome, MergeRequest};
+use windlass_server::MergeReport;
 
 use super::{has_own_workspace, hold};
 use crate::args::MergeArgs;
@@ -15,17 +16,18 @@ use crate::style::{one_line, short};
 
 pub async fn merge(context: &Context, args: &MergeArgs) -> Result<Exit, Failure> {
     let (engine, held) = hold(context, &args.name).await?;
-    let outcome = bring_home(&engine, &held.state, args).await;
-    let branch = held.state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
+    let report = bring_home(&engine, &held.state, args).await;
     engine.release(held).await?;
-    let outcome = outcome?;
-    let conflicts = matches!(outcome, MergeOutcome::Conflicts { .. });
+    let report = report?;
+    for warning in &report.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let conflicts = matches!(report.outcome, MergeOutcome::Conflicts { .. });
     if args.json {
-        let json = outcome_json(&outcome, &args.name, &branch);
-        print(&format!("{json}\n"));
+        print(&format!("{}\n", serde_json::json!(report)));
         return Ok(if conflicts { Exit::Failed } else { Exit::Completed });
     }
-    match outcome {
+    match report.outcome {
         MergeOutcome::Merged { commit, into, fast_forward, checkout } => {
             let how = if args.squash {
                 ", as one commit"
@@ -40,29 +42,15 @@ pub async fn merge(context: &Context, args: &MergeArgs) -> Result<Exit, Failure>
         MergeOutcome::UpToDate { into } => {
             print(&format!("{}: {into} has all of it already\n", args.name));
         }
-        MergeOutcome::Conflicts { into, files } => return Err(conflict(&args.name, &into, &branch, &files)),
+        MergeOutcome::Conflicts { into, files } => return Err(conflict(&args.name, &into, &report.branch, &files)),
     }
     Ok(Exit::Completed)
 }
 
-/// As `--json` prints it.
-pub fn outcome_json(outcome: &MergeOutcome, name: &str, branch: &str) -> serde_json::Value {
-    let mut json = serde_json::to_value(outcome).unwrap_or_default();
-    if let MergeOutcome::Conflicts { files, .. } = outcome {
-        json["files"] = files.iter().map(ToString::to_string).collect();
-    }
-    json["name"] = name.into();
-    json["branch"] = branch.into();
-    json
-}
-
-fn conflict(name: &str, into: &str, branch: &str, files: &[windlass_engine::git::FilePath]) -> Failure {
+fn conflict(name: &str, into: &str, branch: &str, files: &[String]) -> Failure {
     const SHOWN: usize = 20;
-    let mut causes: Vec<String> = files
-        .iter()
-        .take(SHOWN)
-        .map(|file| format!("both sides changed {}", one_line(&file.to_string(), 200)))
-        .collect();
+    let mut causes: Vec<String> =
+        files.iter().take(SHOWN).map(|file| format!("both sides changed {}", one_line(file, 200))).collect();
     if files.len() > SHOWN {
         causes.push(format!("and {} more", files.len() - SHOWN));
     }
@@ -76,7 +64,7 @@ fn conflict(name: &str, into: &str, branch: &str, files: &[windlass_engine::git:
 }
 
 /// Merges a loop's branch; the loop has to be at rest.
-pub async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) -> Result<MergeOutcome, Failure> {
+pub async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) -> Result<MergeReport, Failure> {
     let name = &args.name;
     match &state.status {
         Status::Running | Status::Waiting { .. } => {
@@ -93,28 +81,25 @@ pub async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) ->
             "`git log` shows them",
         ));
     }
+    let mut warnings = Vec::new();
     if !state.verified {
-        eprintln!("warning: {name} is {}, and its work is not verified", state.status.name());
+        warnings.push(format!("{name} is {}, and its work is not verified", state.status.name()));
     }
-    left_out(engine, state).await;
+    warnings.extend(left_out(engine, state).await);
     let request =
         MergeRequest { into: args.into.clone(), squash: args.squash, message: message(state, args.message.as_deref()) };
-    Ok(engine.merge(state, &request).await?)
+    let outcome = engine.merge(state, &request).await?;
+    let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
+    Ok(MergeReport { name: name.clone(), branch, outcome, warnings })
 }
 
 /// A word on what is on disk and in no commit.
-async fn left_out(engine: &Engine, state: &LoopState) {
-    let (Ok(workspace), Some(head)) = (engine.workspace(state), state.head_commit()) else { return };
-    if !workspace.dir.is_dir() {
-        return;
-    }
-    let changed = engine.workspaces.changed_since(&workspace, head, &state.spec.workspace.copy).await;
-    if let Ok(files) = changed
-        && !files.is_empty()
-    {
-        let files = if files.len() == 1 { "1 file".to_owned() } else { format!("{} files", files.len()) };
-        eprintln!("warning: {files} in {} not committed, and not merged", workspace.dir.display());
-    }
+async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
+    let workspace = engine.workspace(state).ok().filter(|workspace| workspace.dir.is_dir())?;
+    let changed = engine.workspaces.changed_since(&workspace, state.head_commit()?, &state.spec.workspace.copy).await;
+    let count = changed.ok()?.len();
+    let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    (count > 0).then(|| format!("{files} in {} not committed, and not merged", workspace.dir.display()))
 }
 
 fn message(state: &LoopState, said: Option<&str>) -> String {

@@ -3,23 +3,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde::Serialize;
-use windlass_core::residue::Leftover;
 use windlass_engine::engine::{Engine, EngineError, is_alive};
 use windlass_engine::store::Listed;
+use windlass_server::Residue;
 
 use crate::failure::Failure;
 use crate::{follow, loops};
-
-/// What was left of one loop.
-#[derive(Debug, Serialize)]
-pub struct Residue {
-    id: String,
-    name: String,
-    found: Vec<Leftover>,
-    /// What stays all the same.
-    left: Vec<Leftover>,
-}
 
 /// `None` where nothing is left, or somebody drives the loop.
 pub async fn remove(engine: &Arc<Engine>, one: &Listed, dry_run: bool) -> Result<Option<Residue>, Failure> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use windlass_core::stop::StopReason;
 use windlass_engine::engine::{Engine, Held};
-use windlass_engine::work::{self, Point};
-use windlass_engine::workspace::Restored;
+use windlass_engine::work;
+use windlass_server::RollbackReport;
 
 use super::{hold, no_such_point};
 use crate::args::RollbackArgs;
@@ -25,34 +25,39 @@ pub async fn rollback(context: &Context, args: &RollbackArgs) -> Result<Exit, Fa
 }
 
 /// Takes a held loop back to an iteration.
-pub async fn take_back(engine: &Arc<Engine>, held: &mut Held, to: u32) -> Result<(Point, Restored), Failure> {
+pub async fn take_back(engine: &Arc<Engine>, held: &mut Held, to: u32) -> Result<RollbackReport, Failure> {
     let to = work::point(&held.state, to).map_err(|error| no_such_point(&error, &held.state.name))?;
     let restored = engine.rollback(held, &to).await?;
-    Ok((to, restored))
+    let files: Vec<String> = restored.changed.iter().map(|file| file.path.to_string()).collect();
+    Ok(RollbackReport {
+        name: held.state.name.clone(),
+        to_iteration: to.iteration,
+        commit: to.commit,
+        saved: restored.saved.map(|saved| saved.name),
+        files_changed: files.len(),
+        files,
+        notes: restored.notes,
+    })
 }
 
 async fn go_back(engine: &Arc<Engine>, held: &mut Held, args: &RollbackArgs) -> Result<String, Failure> {
     let name = &args.name;
-    let (to, restored) = take_back(engine, held, args.to).await?;
-    let saved = restored.saved.as_ref().map(|saved| saved.name.clone());
+    let report = take_back(engine, held, args.to).await?;
     if args.json {
-        let files: Vec<String> = restored.changed.iter().map(|file| file.path.to_string()).collect();
-        return Ok(format!(
-            "{}\n",
-            serde_json::json!({
-                "name": name, "to_iteration": to.iteration, "commit": to.commit, "saved": saved,
-                "files_changed": files.len(), "files": files, "notes": restored.notes,
-            })
-        ));
+        return Ok(format!("{}\n", serde_json::json!(report)));
     }
-    let place = if to.iteration == 0 { "where it began".to_owned() } else { format!("iteration {}", to.iteration) };
-    let mut text = format!("{name}: back to {place} ({})\n", short(&to.commit));
-    for note in &restored.notes {
+    let place = match report.to_iteration {
+        0 => "where it began".to_owned(),
+        iteration => format!("iteration {iteration}"),
+    };
+    let commit = short(&report.commit);
+    let mut text = format!("{name}: back to {place} ({commit})\n");
+    for note in &report.notes {
         let _ = writeln!(text, "  note     {note}");
     }
-    match &saved {
+    match &report.saved {
         Some(saved) => {
-            let _ = writeln!(text, "  undone   {saved}\n  look     git diff {} {saved}", short(&to.commit));
+            let _ = writeln!(text, "  undone   {saved}\n  look     git diff {commit} {saved}");
         }
         None => text.push_str("  it was there already: nothing is undone\n"),
     }

@@ -166,3 +166,57 @@ fn a_detached_loop_is_left_to_the_server() {
     server.events(&path, None).until("loop_stopped");
     assert_eq!(status(&world, "work")["status"], "completed");
 }
+
+const TWO_COMMITS: &str = r#"
+[[turn]]
+steps = [{ write = { path = "one.txt", content = "1" } }, { say = "more" }]
+[[turn]]
+steps = [{ write = { path = "two.txt", content = "2" } }, { say = "<promise>COMPLETE</promise>" }]
+"#;
+
+#[test]
+fn work_is_taken_back_and_merged_and_what_a_person_should_know_is_in_the_answer() {
+    let world = World::new();
+    let agent = world.script(TWO_COMMITS);
+    crate::support::run(&world, &agent, &["--max-iterations", "2"]).assert_code(0);
+    let server = Server::start(&world);
+    let path = format!("/api/loops/{}", server.id("work"));
+    let nowhere = server.post(&format!("{path}/rollback"), &json!({ "to": 7 }));
+    assert_eq!((nowhere.status, nowhere.json()["error"]["code"].clone()), (409, json!("refused")));
+    assert!(nowhere.json()["error"]["hint"].as_str().unwrap().contains("1 to 2"), "{}", nowhere.text());
+    let back = server.post(&format!("{path}/rollback"), &json!({ "to": 1 })).ok();
+    assert_eq!((&back["to_iteration"], &back["files"]), (&json!(1), &json!(["two.txt"])));
+    assert!(back["saved"].as_str().unwrap().starts_with("refs/windlass/"), "{back}");
+
+    let worktree = server.get(&path).ok()["worktree"].as_str().unwrap().to_owned();
+    std::fs::write(std::path::Path::new(&worktree).join("forgotten.txt"), "x").unwrap();
+    let merged = server.post(&format!("{path}/merge"), &json!({})).ok();
+    assert_eq!((&merged["type"], &merged["name"], &merged["into"]), (&json!("merged"), &json!("work"), &json!("main")));
+    assert!(merged["warnings"].to_string().contains("1 file in"), "{merged}");
+    assert!(world.repo().path().join("one.txt").exists() && !world.repo().path().join("two.txt").exists());
+    let again = server.post(&format!("{path}/merge"), &json!({})).ok();
+    assert_eq!(again["type"], "up_to_date");
+}
+
+#[test]
+fn a_persons_word_is_journalled_with_its_reason() {
+    let world = World::new();
+    let developer = "#!/bin/sh\ncat > /dev/null\nprintf '## ALL_FEATURES_COMPLETE\\n\\nDone.\\n\\n### Commits\\n- a: b\\n\\n### Summary\\nall\\n'\necho x > done.txt; git add -A; git commit --quiet --message x\n";
+    let developer = world.install_script("developer", developer);
+    let acceptor = world.install_script("acceptor", "#!/bin/sh\ncat > /dev/null\necho ACCEPTED\n");
+    world.config(&format!(
+        "agent = \"developer\"\nreviewer = \"acceptor\"\n[agents.developer]\ncommand = [{developer:?}]\n\
+         [agents.acceptor]\ncommand = [{acceptor:?}]\n"
+    ));
+    let words = ["milestone", "add", "first", "--title", "t", "--goal", "g", "--feature", "F1: a", "--criterion", "b"];
+    call(&world, &[&words[..], &["--human-review"]].concat()).assert_code(0);
+    call(&world, &["milestone", "start", "first"]);
+    assert_eq!(status(&world, "milestone-first")["status"], "awaiting_review");
+    let server = Server::start(&world);
+    let path = format!("/api/loops/{}", server.id("milestone-first"));
+    let ruled = server.post(&format!("{path}/approve"), &json!({ "reason": "looks right" })).ok();
+    assert_eq!(ruled["status"], "completed");
+    let events = server.events(&format!("{path}/events"), None).until("loop_stopped");
+    let ruling = events.iter().find(|event| event.data["type"] == "person_ruled").expect("it is in the journal");
+    assert_eq!((&ruling.data["approved"], &ruling.data["reason"]), (&json!(true), &json!("looks right")));
+}

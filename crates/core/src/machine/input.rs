@@ -94,8 +94,10 @@ pub enum Input {
     AmendMilestone {
         milestone: Box<Milestone>,
     },
-    /// A person agrees to what a loop asks.
-    Approve,
+    /// A person agrees to what a loop asks. The reason is for the journal.
+    Approve {
+        reason: Option<String>,
+    },
     Reject {
         reason: String,
     },

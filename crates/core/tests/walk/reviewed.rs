@@ -60,7 +60,8 @@ impl Dice {
     /// What a person says to a loop that may or may not have asked.
     pub(super) fn ruling(&mut self) -> Input {
         match self.throw(5) {
-            0..=1 => Input::Approve,
+            0 => Input::Approve { reason: None },
+            1 => Input::Approve { reason: Some("good enough".into()) },
             2..=3 => Input::Reject { reason: "do it otherwise".into() },
             _ => {
                 let text = MILESTONE.replace("by author", &format!("by author {}", self.throw(3)));

@@ -191,7 +191,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::Shutdown
         | Input::Stop
         | Input::Pause { .. }
-        | Input::Approve
+        | Input::Approve { .. }
         | Input::AmendMilestone { .. }
         | Input::Reject { .. }
         | Input::ResidueChecked { .. }

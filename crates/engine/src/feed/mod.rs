@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_agents::SessionFacts;
 use windlass_core::agent::AgentEvent;
 use windlass_core::ids::{LoopId, TurnKey};
@@ -35,7 +35,7 @@ use times::Times;
 const PIECE: usize = 32 * 1024;
 
 /// One item, as `--json` prints it.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FeedItem {
     /// The journal's number; a live item carries the number it follows.
     pub seq: u64,
@@ -44,7 +44,7 @@ pub struct FeedItem {
     pub body: FeedBody,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum FeedBody {
     Journal(Box<Event>),
@@ -55,16 +55,27 @@ pub enum FeedBody {
     },
     Stderr {
         turn: TurnKey,
-        /// Always `stderr`.
-        r#type: &'static str,
+        r#type: StderrType,
         text: String,
     },
     Skipped {
         turn: TurnKey,
-        /// Always `output_skipped`.
-        r#type: &'static str,
+        r#type: SkippedType,
         bytes: u64,
     },
+}
+
+/// The one word that tells the item from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StderrType {
+    Stderr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SkippedType {
+    OutputSkipped,
 }
 
 /// Reads a loop's feed from any point on.
@@ -265,14 +276,14 @@ impl FeedReader {
         let Some(tail) = &mut self.tail else { return };
         let at = tail.times.at(tail.transcript.place().stdout);
         if batch.skipped > 0 {
-            self.push_live(at, FeedBody::Skipped { turn, r#type: "output_skipped", bytes: batch.skipped });
+            self.push_live(at, FeedBody::Skipped { turn, r#type: SkippedType::OutputSkipped, bytes: batch.skipped });
         }
         for event in batch.events {
             self.push_live(at, FeedBody::Live { turn, event });
         }
         if !batch.stderr.is_empty() {
             let text = windlass_agents::plain_text(&String::from_utf8_lossy(&batch.stderr));
-            self.push_live(at, FeedBody::Stderr { turn, r#type: "stderr", text });
+            self.push_live(at, FeedBody::Stderr { turn, r#type: StderrType::Stderr, text });
         }
     }
 

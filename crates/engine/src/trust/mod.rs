@@ -21,12 +21,12 @@ use crate::workspace::{FileAt, WorkspaceError, Workspaces};
 use consents::Consents;
 
 /// One file, and what it would run.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Demand {
     /// Seen from the root of the repository.
     pub file: String,
     /// The agents that read it; none for the settings of this program.
-    pub agents: Vec<&'static str>,
+    pub agents: Vec<String>,
     /// In words, one thing each.
     pub runs: Vec<String>,
     /// Of its content.
@@ -195,7 +195,7 @@ async fn of_agents(
         let sha256 = sha256(&file.content);
         demands.put(Demand {
             trusted: consents.has(&file.path, &sha256),
-            agents: agents.map(|known| known.name).collect(),
+            agents: agents.map(|known| known.name.to_owned()).collect(),
             file: file.path,
             runs,
             sha256,

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::create::checked_out_at;
 use super::project::Project;
@@ -24,7 +24,7 @@ pub struct MergeRequest {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum MergeOutcome {
     Merged {
@@ -41,7 +41,7 @@ pub enum MergeOutcome {
     /// Both sides changed these; nothing was done.
     Conflicts {
         into: String,
-        files: Vec<FilePath>,
+        files: Vec<String>,
     },
 }
 
@@ -68,7 +68,10 @@ impl Workspaces {
         } else {
             match merged_tree(&git, &old, &tip).await? {
                 Ok(tree) => tree,
-                Err(files) => return Ok(MergeOutcome::Conflicts { into, files }),
+                Err(files) => {
+                    let files = files.iter().map(ToString::to_string).collect();
+                    return Ok(MergeOutcome::Conflicts { into, files });
+                }
             }
         };
         let fast_forward = forward && !request.squash;

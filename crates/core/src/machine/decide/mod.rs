@@ -82,7 +82,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Undone { commit, tree, saved } => batch.undone(commit, tree, saved.as_deref())?,
         Input::Acted { turn, act } => batch.act(*turn, act)?,
         Input::AmendMilestone { milestone } => batch.amend_milestone(milestone)?,
-        Input::Approve => batch.approve()?,
+        Input::Approve { reason } => batch.approve(reason.as_deref())?,
         Input::Reject { reason } => batch.reject(reason)?,
         Input::GateEnded { gate, report } => batch.gate_ended(gate, report)?,
         Input::TimerFired { timer } => batch.timer_fired(*timer)?,

@@ -468,15 +468,16 @@ impl Batch {
     }
 
     /// A person agrees: to the whole, or, after too many rejections, to what was rejected last.
-    pub(super) fn approve(&mut self) -> Result<(), Refusal> {
+    pub(super) fn approve(&mut self, reason: Option<&str>) -> Result<(), Refusal> {
+        let ruled = ReviewEvent::PersonRuled { approved: true, reason: reason.map(str::to_owned) };
         match &self.state.status {
             Status::Paused { why: PauseReason::Review } => {
-                self.push(ReviewEvent::PersonRuled { approved: true, reason: None });
+                self.push(ruled);
                 self.stop_loop(StopReason::Completed);
                 Ok(())
             }
             Status::Paused { why: PauseReason::Rejections { .. } } => {
-                self.push(ReviewEvent::PersonRuled { approved: true, reason: None });
+                self.push(ruled);
                 self.prepare();
                 Ok(())
             }

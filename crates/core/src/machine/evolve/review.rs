@@ -179,7 +179,8 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             }
             review.forget_rejections();
             review.objection = None;
-            review.direction.clone_from(reason);
+            // Why somebody agreed is for the journal; only a rejection gives the coder something to do.
+            review.direction = reason.clone().filter(|_| !*approved);
             if !*approved {
                 // What was agreed to is worked at once more.
                 review.post_action = None;

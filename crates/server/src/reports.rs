@@ -1,0 +1,167 @@
+//! What commands report with `--json`: the command line prints these very types, and the API answers with them.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use windlass_core::milestone::{Criterion, Feature};
+use windlass_core::residue::Leftover;
+use windlass_engine::call::Called;
+use windlass_engine::trust::Demand;
+use windlass_engine::view::LoopView;
+use windlass_engine::workspace::MergeOutcome;
+
+/// An agent as this machine has it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AgentReport {
+    pub name: String,
+    pub display_name: String,
+    pub program: String,
+    pub installed: bool,
+    /// Part of this program: it costs nothing and needs no login.
+    pub built_in: bool,
+    pub path: Option<PathBuf>,
+    pub version: Option<String>,
+    /// The versions it was tried with.
+    pub known_good: Option<KnownGood>,
+    /// What logs it in.
+    pub login: Option<String>,
+    pub problem: Option<String>,
+    /// What became of the call, if one was asked for.
+    pub call: Option<Called>,
+}
+
+/// From the one version on, and below the other.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct KnownGood {
+    pub from: String,
+    pub below: String,
+}
+
+/// What a loop needs on this machine.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DoctorReport {
+    /// Whether a loop can run.
+    pub ok: bool,
+    pub findings: Vec<Diagnosis>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Diagnosis {
+    pub what: String,
+    pub state: Condition,
+    pub detail: String,
+    pub fix: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    Ok,
+    Warning,
+    Problem,
+}
+
+/// What the agents are kept in on this machine.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SandboxReport {
+    pub works: bool,
+    /// What makes it, where it works.
+    pub backend: Option<String>,
+    /// Why it does not work, and what to do.
+    pub reason: Option<String>,
+    pub fix: Option<String>,
+}
+
+/// What came of a merge.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MergeReport {
+    pub name: String,
+    /// The loop's branch.
+    pub branch: String,
+    #[serde(flatten)]
+    pub outcome: MergeOutcome,
+    /// What the user should know of what was merged.
+    pub warnings: Vec<String>,
+}
+
+/// What came of a rollback.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RollbackReport {
+    pub name: String,
+    pub to_iteration: u32,
+    pub commit: String,
+    /// The ref that holds what was undone.
+    pub saved: Option<String>,
+    pub files_changed: usize,
+    pub files: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+/// What went, and what stays.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CleanReport {
+    pub dry_run: bool,
+    pub freed_bytes: u64,
+    pub kept_bytes: u64,
+    pub removed: Vec<CleanedLoop>,
+    pub kept: Vec<CleanedLoop>,
+    pub residue: Vec<Residue>,
+}
+
+/// What became of one loop's workspace.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CleanedLoop {
+    pub id: String,
+    pub name: String,
+    pub project: String,
+    pub worktree: String,
+    pub branch: Option<String>,
+    pub bytes: u64,
+    pub files: u64,
+    pub merged_into: Option<String>,
+    pub removed: bool,
+    /// Why it stays, or why it goes.
+    pub why: String,
+    pub branch_deleted: bool,
+    pub saved: Vec<String>,
+    pub ignored_files: u64,
+    pub notes: Vec<String>,
+}
+
+/// What was left behind of one loop.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Residue {
+    pub id: String,
+    pub name: String,
+    pub found: Vec<Leftover>,
+    /// What stays all the same.
+    pub left: Vec<Leftover>,
+}
+
+/// A milestone with its loop, if it was ever started.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MilestoneReport {
+    pub id: String,
+    pub title: String,
+    pub file: PathBuf,
+    /// `pending`, else the status of its loop.
+    pub status: String,
+    pub requires_human_review: bool,
+    pub order: Option<i64>,
+    pub created_at: Timestamp,
+    pub features: Vec<Feature>,
+    pub acceptance_criteria: Vec<Criterion>,
+    pub branch: String,
+    pub r#loop: Option<LoopView>,
+}
+
+/// What a repository's own files would run, and whether somebody agreed to it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TrustReport {
+    pub project: PathBuf,
+    pub trusted: bool,
+    pub files: Vec<Demand>,
+}
