@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
+use windlass_core::machine::LoopState;
 use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
 use windlass_engine::config::{Iterations, Options, RunOptions, Settings, resolve_spec};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones::{self, Found, MilestonesError};
 use windlass_engine::store::Listed;
-use windlass_server::MilestoneReport;
+use windlass_server::{MilestoneReport, MilestoneView};
 
 use crate::args::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 use crate::context::Context;
@@ -81,6 +82,20 @@ impl Standing {
         self.listed.as_ref().map_or("pending", |listed| loops::word(listed))
     }
 
+    /// Its loop as it is now.
+    pub async fn state(&self, engine: Option<&Arc<Engine>>) -> Result<Option<LoopState>, Failure> {
+        match (engine, &self.listed) {
+            (Some(engine), Some(listed)) => Ok(Some(follow::state(engine, &loops::id(listed)).await?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether its file says something else than what its loop was started with.
+    pub fn is_edited(&self, state: Option<&LoopState>) -> bool {
+        let started_with = state.and_then(|state| state.spec.review.as_ref()?.milestone.as_ref());
+        started_with.is_some_and(|started| *started != self.found.milestone)
+    }
+
     pub fn report(&self) -> MilestoneReport {
         let milestone = &self.found.milestone;
         let summary = self.listed.as_ref().map(crate::list::summary_json);
@@ -143,16 +158,10 @@ async fn show(context: &Context, id: &str, as_json: bool) -> Result<Exit, Failur
     let project = context.project().await?;
     let engine = context.reader().await?;
     let standing = Standing::of(engine.as_deref(), &project.to_string_lossy(), milestones::load(&project, id)?).await?;
-    let state = match (&engine, &standing.listed) {
-        (Some(engine), Some(listed)) => Some(follow::state(engine, &loops::id(listed)).await?),
-        _ => None,
-    };
-    let started_with = state.as_ref().and_then(|state| state.spec.review.as_ref()?.milestone.clone());
-    let edited = started_with.is_some_and(|started| started != standing.found.milestone);
+    let state = standing.state(engine.as_ref()).await?;
+    let edited = standing.is_edited(state.as_ref());
     if as_json {
-        let mut view = json!(standing.report());
-        view["edited"] = json!(edited);
-        print(&format!("{view}\n"));
+        print(&format!("{}\n", json!(MilestoneView { milestone: standing.report(), edited })));
         return Ok(Exit::Completed);
     }
     let style = Style::for_stdout();

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_core::findings::Finding;
-use windlass_core::ids::LoopId;
+use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Input, LoopState};
 use windlass_core::stop::Status;
 use windlass_engine::command::{Answer, Command};
 use windlass_engine::engine::{Engine, Held};
+use windlass_server::{SessionToEnter, TakeoverReport};
 
 use crate::args::{ApproveArgs, FindingsArgs, LoopArgs, RejectArgs};
 use crate::context::Context;
@@ -106,30 +107,41 @@ pub async fn takeover(context: &Context, args: &LoopArgs) -> Result<Exit, Failur
     let engine = context.engine().await?;
     let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
     let listed = loops::find(&engine, project.as_deref(), &args.name).await?;
-    let id = loops::id(&listed);
-    let state = follow::state(&engine, &id).await?;
+    let report = enter(&engine, &loops::id(&listed)).await?;
+    let mut text = format!("{} is {}; nothing of it runs\n", report.name, report.status);
+    let _ = writeln!(text, "  files    cd {}", shlex::try_quote(&report.dir).unwrap_or_else(|_| (&report.dir).into()));
+    for session in &report.sessions {
+        let _ = writeln!(text, "  {:<8} {}", session.role.name(), session.command);
+    }
+    let _ = writeln!(text, "  go on    windlass resume {}", report.name);
+    print(&text);
+    Ok(Exit::Completed)
+}
+
+/// Pauses a loop that is under way, and says where a person goes on.
+pub async fn enter(engine: &Arc<Engine>, id: &LoopId) -> Result<TakeoverReport, Failure> {
+    let state = follow::state(engine, id).await?;
     if let Status::Running | Status::Waiting { .. } = state.status {
-        match engine.command(&id, &Command::Pause { now: true }).await? {
+        match engine.command(id, &Command::Pause { now: true }).await? {
             Answer::Accepted { .. } | Answer::Done { .. } => {}
             Answer::Refused { message } => {
                 return Err(Failure::usage(
-                    format!("{}: {message}", args.name),
+                    format!("{}: {message}", state.name),
                     "`windlass status` shows how it stands",
                 ));
             }
         }
     }
-    let state = follow::state(&engine, &id).await?;
-    let mut text = format!("{} is {}; nothing of it runs\n", state.name, state.status.name());
-    let dir = state.workspace_dir().unwrap_or(&state.project);
-    let _ = writeln!(text, "  files    cd {}", shlex::try_quote(dir).unwrap_or_else(|_| dir.into()));
-    for (role, session) in &state.sessions {
-        if let Some(words) = windlass_agents::takeover(&state.agent(*role).profile, session) {
-            let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
-            let _ = writeln!(text, "  {:<8} {line}", role.name());
-        }
-    }
-    let _ = writeln!(text, "  go on    windlass resume {}", state.name);
-    print(&text);
-    Ok(Exit::Completed)
+    let state = follow::state(engine, id).await?;
+    let session = |(role, session): (&Role, &String)| {
+        let words = windlass_agents::takeover(&state.agent(*role).profile, session)?;
+        let command = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+        Some(SessionToEnter { role: *role, command })
+    };
+    Ok(TakeoverReport {
+        name: state.name.clone(),
+        status: state.status.name().to_owned(),
+        dir: state.workspace_dir().unwrap_or(&state.project).to_owned(),
+        sessions: state.sessions.iter().filter_map(session).collect(),
+    })
 }

@@ -30,8 +30,7 @@ pub async fn trust(context: &Context, args: &TrustArgs) -> Result<Exit, Failure>
         });
         return Ok(Exit::Completed);
     }
-    let settings = context.settings(Some(&project), Options::default())?;
-    let mut demands = trust::of_repository(&data, &context.workspaces()?, &project, &settings, &args.base).await?;
+    let mut demands = demands(context, &project, &args.base).await?;
     let open = demands.granted().is_none();
     if !args.json {
         print(&shown(&demands, Style::for_stdout()));
@@ -46,6 +45,12 @@ pub async fn trust(context: &Context, args: &TrustArgs) -> Result<Exit, Failure>
         print(&format!("{}\n", json!(report(&demands))));
     }
     Ok(if demands.granted().is_some() { Exit::Completed } else { Exit::NeedsPerson })
+}
+
+/// All that this repository's own files would run, in a revision and as they lie there.
+pub async fn demands(context: &Context, project: &Path, base: &str) -> Result<Demands, Failure> {
+    let settings = context.settings(Some(project), Options::default())?;
+    Ok(trust::of_repository(&context.data(), &context.workspaces()?, project, &settings, base).await?)
 }
 
 pub fn report(demands: &Demands) -> TrustReport {

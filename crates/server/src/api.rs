@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::Router;
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
@@ -15,16 +15,18 @@ use windlass_engine::view::{LoopView, UsageView};
 use crate::app::App;
 use crate::openapi::{Document, Route};
 use crate::problem::{Kind, Problem};
-use crate::reports::{AgentReport, CleanReport, DoctorReport, MergeReport, RollbackReport};
+use crate::reports::{
+    AgentReport, CleanReport, DoctorReport, MergeReport, MilestoneView, RollbackReport, TakeoverReport, TrustReport,
+};
 use crate::requests::{
-    CleanLoop, DiffQuery, DiffView, FeedPage, FeedQuery, FindingsView, Health, ListQuery, LoopList, LoopSummary,
-    MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, OpenLoop, PageQuery, PauseLoop, PlanView, Preview,
-    ProjectQuery, ProjectView, RawQuery, RollbackLoop, RuleLoop, ServerView, SettingsChange, SettingsView, StartLoop,
-    StartMilestone, SteerLoop,
+    CallAgents, CleanLoop, CleanLoops, DiffQuery, DiffView, FeedPage, FeedQuery, FindingsView, Health, ListQuery,
+    LoopList, LoopSummary, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, OpenLoop, PageQuery, PauseLoop,
+    PlanView, Preview, ProjectQuery, ProjectView, RawQuery, Revoked, RollbackLoop, RuleLoop, ServerView,
+    SettingsChange, SettingsView, StartLoop, StartMilestone, SteerLoop, Trust,
 };
 use crate::timeline::Timeline;
 use crate::turns::TurnView;
-use crate::{board, diff, guard, loops, pages, sse, timeline, turns};
+use crate::{board, diff, guard, loops, machine, pages, sse, timeline, turns};
 
 /// The largest body of a request.
 const LARGEST_BODY: usize = 1024 * 1024;
@@ -96,47 +98,76 @@ fn of_this_machine(table: Table) -> Table {
             Route::get("/api/agents", "Which agents are installed, as `agents --json`")
                 .query::<ProjectQuery>()
                 .answers::<Vec<AgentReport>>(),
-            get(agents),
+            get(machine::agents),
+        )
+        .add(
+            Route::post("/api/agents/call", "One tiny call to each installed agent, as `agents --call --json`")
+                .takes::<CallAgents>()
+                .answers::<Vec<AgentReport>>(),
+            post(machine::call_agents),
+        )
+        .add(
+            Route::get("/api/trust", "What a repository's own files would run, as `trust --show --json`")
+                .query::<Trust>()
+                .answers::<TrustReport>(),
+            get(machine::trust).post(machine::agree),
+        )
+        .document_only(Route::post("/api/trust", "Agree to it").takes::<Trust>().answers::<TrustReport>())
+        .add(
+            Route::post("/api/trust/revoke", "Agree to nothing of it any more").takes::<Trust>().answers::<Revoked>(),
+            post(machine::revoke),
+        )
+        .add(
+            Route::post("/api/clean", "Clear away workspaces of ended loops, as `clean --json`")
+                .takes::<CleanLoops>()
+                .answers::<CleanReport>(),
+            post(machine::clean_all),
         )
         .add(
             Route::get("/api/doctor", "What a loop needs on this machine, as `doctor --json`")
                 .query::<ProjectQuery>()
                 .answers::<DoctorReport>(),
-            get(doctor),
+            get(machine::doctor),
         )
         .add(
             Route::get("/api/settings", "Every setting with where it comes from")
                 .query::<ProjectQuery>()
                 .answers::<SettingsView>(),
-            get(settings),
+            get(machine::settings),
         )
         .add(
             Route::get("/api/settings/schema", "The JSON Schema of a settings file").answers::<serde_json::Value>(),
-            get(settings_schema),
+            get(machine::settings_schema),
         )
         .add(
             Route::put("/api/settings/{layer}", "Change the settings of the user or of a project; comments stay")
                 .query::<ProjectQuery>()
                 .takes::<SettingsChange>()
                 .answers::<SettingsView>(),
-            put(change_settings),
+            put(machine::change_settings),
         )
         .add(
             Route::get("/api/milestones", "A project's milestones in their order")
                 .query::<ProjectQuery>()
                 .answers::<MilestoneBoard>(),
-            get(milestones).post(add_milestone),
+            get(machine::milestones).post(machine::add_milestone),
         )
         .document_only(Route::post("/api/milestones", "Make one").takes::<NewMilestone>().answers::<MilestoneBoard>())
         .add(
             Route::put("/api/milestones/order", "Put them in order")
                 .takes::<MilestoneOrder>()
                 .answers::<MilestoneBoard>(),
-            put(order_milestones),
+            put(machine::order_milestones),
+        )
+        .add(
+            Route::get("/api/milestones/{id}", "One of them, as `milestone show --json`")
+                .query::<ProjectQuery>()
+                .answers::<MilestoneView>(),
+            get(machine::milestone),
         )
         .add(
             Route::post("/api/milestones/{id}/start", "Start one").takes::<StartMilestone>().answers::<LoopView>(),
-            post(start_milestone),
+            post(machine::start_milestone),
         )
         .add(Route::get("/api/openapi.json", "This document").answers::<serde_json::Value>(), get(openapi))
 }
@@ -251,6 +282,11 @@ fn of_loops(table: Table) -> Table {
                 .answers::<CleanReport>(),
             post(loops::clean),
         )
+        .add(
+            Route::post("/api/loops/{id}/takeover", "Pause it, and say how a person enters its place")
+                .answers::<TakeoverReport>(),
+            post(loops::take_over),
+        )
 }
 
 impl Table {
@@ -312,82 +348,4 @@ async fn server(State(app): State<App>) -> Result<Json<ServerView>, Problem> {
 async fn openapi() -> Response {
     let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (headers, document().to_string()).into_response()
-}
-
-/// The project that is named: a directory that is there, as an absolute path.
-fn project(query: &ProjectQuery) -> Result<Option<std::path::PathBuf>, Problem> {
-    let Some(said) = query.project.as_ref().filter(|said| !said.is_empty()) else { return Ok(None) };
-    let path = std::path::PathBuf::from(said);
-    if path.is_absolute() && path.is_dir() {
-        return Ok(Some(path));
-    }
-    Err(Problem::new(Kind::Invalid, "the project is no directory of this machine")
-        .field("project")
-        .hint("give its absolute path"))
-}
-
-fn needed(query: &ProjectQuery) -> Result<std::path::PathBuf, Problem> {
-    project(query)?.ok_or_else(|| {
-        Problem::new(Kind::Invalid, "the project is missing").field("project").hint("add ?project=/path/of/it")
-    })
-}
-
-async fn agents(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<Vec<AgentReport>>, Problem> {
-    Ok(Json(app.host.agents(project(&query)?.as_deref()).await?))
-}
-
-async fn doctor(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<DoctorReport>, Problem> {
-    Ok(Json(app.host.doctor(project(&query)?.as_deref()).await?))
-}
-
-async fn settings(State(app): State<App>, Query(query): Query<ProjectQuery>) -> Result<Json<SettingsView>, Problem> {
-    Ok(Json(app.host.settings(project(&query)?.as_deref()).await?))
-}
-
-async fn settings_schema() -> Response {
-    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/schema+json"))];
-    (headers, windlass_engine::config::schema()).into_response()
-}
-
-async fn change_settings(
-    State(app): State<App>,
-    Path(layer): Path<String>,
-    Query(query): Query<ProjectQuery>,
-    Body(change): Body<SettingsChange>,
-) -> Result<Json<SettingsView>, Problem> {
-    let project = match layer.as_str() {
-        "user" => None,
-        "project" => Some(needed(&query)?),
-        _ => return Err(Problem::new(Kind::NotFound, "settings are those of `user` or of `project`")),
-    };
-    Ok(Json(app.host.change_settings(project.as_deref(), change).await?))
-}
-
-async fn milestones(
-    State(app): State<App>,
-    Query(query): Query<ProjectQuery>,
-) -> Result<Json<MilestoneBoard>, Problem> {
-    Ok(Json(app.host.milestones(&needed(&query)?).await?))
-}
-
-async fn add_milestone(
-    State(app): State<App>,
-    Body(request): Body<NewMilestone>,
-) -> Result<Json<MilestoneBoard>, Problem> {
-    Ok(Json(app.host.add_milestone(request).await?))
-}
-
-async fn order_milestones(
-    State(app): State<App>,
-    Body(request): Body<MilestoneOrder>,
-) -> Result<Json<MilestoneBoard>, Problem> {
-    Ok(Json(app.host.order_milestones(request).await?))
-}
-
-async fn start_milestone(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    Body(request): Body<StartMilestone>,
-) -> Result<(StatusCode, Json<LoopView>), Problem> {
-    Ok((StatusCode::CREATED, Json(app.host.start_milestone(&id, request).await?)))
 }

@@ -25,7 +25,7 @@ pub(crate) async fn diff(
     let span = work::span(&state, query.iteration)
         .map_err(|error| Problem::new(Kind::Refused, error.to_string()).field("iteration"))?;
     let workspace = app.engine.workspace(&state)?;
-    let to = DiffTo::Commit(span.to.clone());
+    let to = if query.worktree { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
     let patch = app.engine.workspaces.diff(&workspace, &span.from, &to).await;
     let patch = patch.map_err(|error| {
         let hint = error.hint();

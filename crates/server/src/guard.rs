@@ -140,7 +140,7 @@ fn token_of<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
-        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; \
+        "default-src 'self'; script-src 'self'; style-src 'self'; connect-src 'self'; \
          img-src 'self' data:; font-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
          form-action 'self'",
     ),

@@ -11,10 +11,12 @@ use windlass_core::machine::{Opener, Raise};
 use windlass_engine::view::LoopView;
 
 use crate::problem::Problem;
-use crate::reports::{AgentReport, CleanReport, DoctorReport, MergeReport, RollbackReport};
+use crate::reports::{
+    AgentReport, CleanReport, DoctorReport, MergeReport, MilestoneView, RollbackReport, TakeoverReport, TrustReport,
+};
 use crate::requests::{
-    CleanLoop, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Preview, SettingsChange, SettingsView,
-    StartLoop, StartMilestone,
+    CallAgents, CleanLoop, CleanLoops, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Preview, Revoked,
+    SettingsChange, SettingsView, StartLoop, StartMilestone, Trust,
 };
 
 /// How a loop is to be opened.
@@ -42,7 +44,15 @@ pub trait Host: fmt::Debug + Send + Sync {
 
     async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<CleanReport, Problem>;
 
+    /// Clears away the workspaces of ended loops that are merged and old enough.
+    async fn clean_all(&self, request: CleanLoops) -> Result<CleanReport, Problem>;
+
+    /// Pauses a loop and says how a person enters its place.
+    async fn take_over(&self, id: &LoopId) -> Result<TakeoverReport, Problem>;
+
     async fn milestones(&self, project: &Path) -> Result<MilestoneBoard, Problem>;
+
+    async fn milestone(&self, project: &Path, id: &str) -> Result<MilestoneView, Problem>;
 
     async fn add_milestone(&self, request: NewMilestone) -> Result<MilestoneBoard, Problem>;
 
@@ -51,6 +61,15 @@ pub trait Host: fmt::Debug + Send + Sync {
     async fn start_milestone(&self, id: &str, request: StartMilestone) -> Result<LoopView, Problem>;
 
     async fn agents(&self, project: Option<&Path>) -> Result<Vec<AgentReport>, Problem>;
+
+    /// The same, with a call to each.
+    async fn call_agents(&self, request: CallAgents) -> Result<Vec<AgentReport>, Problem>;
+
+    async fn trust(&self, request: Trust) -> Result<TrustReport, Problem>;
+
+    async fn agree(&self, request: Trust) -> Result<TrustReport, Problem>;
+
+    async fn revoke(&self, request: Trust) -> Result<Revoked, Problem>;
 
     async fn doctor(&self, project: Option<&Path>) -> Result<DoctorReport, Problem>;
 

@@ -13,6 +13,7 @@ mod guard;
 mod host;
 mod listen;
 mod loops;
+mod machine;
 mod openapi;
 mod pages;
 mod problem;

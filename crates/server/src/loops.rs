@@ -18,7 +18,7 @@ use crate::api::Body;
 use crate::app::App;
 use crate::host::Opening;
 use crate::problem::{Kind, Problem};
-use crate::reports::{CleanReport, MergeReport, RollbackReport};
+use crate::reports::{CleanReport, MergeReport, RollbackReport, TakeoverReport};
 use crate::requests::{
     CleanLoop, FindingsView, ListQuery, LoopList, LoopSummary, MergeLoop, OpenLoop, PauseLoop, PlanView, Preview,
     ProjectView, RollbackLoop, RuleLoop, StartLoop, SteerLoop,
@@ -238,6 +238,11 @@ pub(crate) async fn rollback(
 ) -> Result<Json<RollbackReport>, Problem> {
     let id = app.loop_id(&id).await?;
     Ok(Json(app.host.rollback(&id, request.to).await?))
+}
+
+pub(crate) async fn take_over(State(app): State<App>, Path(id): Path<String>) -> Result<Json<TakeoverReport>, Problem> {
+    let id = app.loop_id(&id).await?;
+    Ok(Json(app.host.take_over(&id).await?))
 }
 
 pub(crate) async fn merge(

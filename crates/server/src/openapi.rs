@@ -200,11 +200,13 @@ fn query_parameters(reference: &Value, takes: &mut SchemaGenerator) -> Vec<Value
     let name = reference["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let Some(schema) = takes.definitions().get(name) else { return Vec::new() };
     let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+    let needed = schema["required"].as_array().cloned().unwrap_or_default();
     fields
         .into_iter()
         .map(|(name, mut schema)| {
             let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            json!({ "name": name, "in": "query", "required": false, "description": description, "schema": schema })
+            let required = needed.iter().any(|needed| *needed == name);
+            json!({ "name": name, "in": "query", "required": required, "description": description, "schema": schema })
         })
         .collect()
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use windlass_core::ids::Role;
 use windlass_core::milestone::{Criterion, Feature};
 use windlass_core::residue::Leftover;
 use windlass_engine::call::Called;
@@ -109,6 +110,8 @@ pub struct CleanReport {
     pub removed: Vec<CleanedLoop>,
     pub kept: Vec<CleanedLoop>,
     pub residue: Vec<Residue>,
+    /// Loops that could not be looked at, and why.
+    pub warnings: Vec<String>,
 }
 
 /// What became of one loop's workspace.
@@ -156,6 +159,32 @@ pub struct MilestoneReport {
     pub acceptance_criteria: Vec<Criterion>,
     pub branch: String,
     pub r#loop: Option<LoopView>,
+}
+
+/// A milestone in full.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MilestoneView {
+    #[serde(flatten)]
+    pub milestone: MilestoneReport,
+    /// Its file was changed since it was started: a restart takes the new text.
+    pub edited: bool,
+}
+
+/// How a person enters the place of a loop, of which nothing runs.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TakeoverReport {
+    pub name: String,
+    pub status: String,
+    /// Where its files are.
+    pub dir: String,
+    pub sessions: Vec<SessionToEnter>,
+}
+
+/// The command that goes on with an agent's session by hand.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SessionToEnter {
+    pub role: Role,
+    pub command: String,
 }
 
 /// What a repository's own files would run, and whether somebody agreed to it.

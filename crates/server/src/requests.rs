@@ -157,6 +157,43 @@ pub struct CleanLoop {
     pub dry_run: bool,
 }
 
+/// Which workspaces are cleared away.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CleanLoops {
+    /// Only of loops of this project; of every project if left out.
+    pub project: Option<String>,
+    /// Delete merged branches too.
+    pub branches: bool,
+    /// Only say what would go.
+    pub dry_run: bool,
+}
+
+/// One tiny call to each installed agent, which its provider may charge.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallAgents {
+    pub project: Option<String>,
+    /// How long a call may take; two minutes if not said.
+    pub timeout_ms: Option<u64>,
+}
+
+/// A repository whose own files somebody agrees to, or no longer.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trust {
+    pub project: String,
+    /// The revision that loops will start from; what is checked out is looked at as well.
+    #[serde(default)]
+    pub base: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Revoked {
+    /// Whether there was anything to take back.
+    pub revoked: bool,
+}
+
 /// One row of the list: the loop as `status --json` shows it, without its history, and how lively it is.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LoopSummary {
@@ -249,11 +286,14 @@ pub struct PageQuery {
 pub struct DiffQuery {
     /// Only what this iteration changed.
     pub iteration: Option<u32>,
+    /// What lies in the workspace now, committed or not.
+    pub worktree: bool,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DiffView {
     pub from: String,
+    /// The last commit; where the workspace was asked for, there may be more.
     pub to: String,
     pub files: Vec<FileDiff>,
     /// Files that are not shown because the diff is too long.

@@ -21,6 +21,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/call": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** One tiny call to each installed agent, as `agents --call --json` */
+        post: operations["post_agents_call"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/clean": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Clear away workspaces of ended loops, as `clean --json` */
+        post: operations["post_clean"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/doctor": {
         parameters: {
             query?: never;
@@ -396,6 +430,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/takeover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Pause it, and say how a person enters its place */
+        post: operations["post_loops_id_takeover"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/turns": {
         parameters: {
             query?: never;
@@ -509,6 +560,23 @@ export interface paths {
         get?: never;
         /** Put them in order */
         put: operations["put_milestones_order"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/milestones/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One of them, as `milestone show --json` */
+        get: operations["get_milestones_id"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -635,6 +703,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a repository's own files would run, as `trust --show --json` */
+        get: operations["get_trust"];
+        put?: never;
+        /** Agree to it */
+        post: operations["post_trust"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/trust/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Agree to nothing of it any more */
+        post: operations["post_trust_revoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -748,6 +851,17 @@ export interface components {
             /** @constant */
             type: "whole";
         };
+        /** @description One tiny call to each installed agent, which its provider may charge. */
+        CallAgents: {
+            /** @default null */
+            project?: string | null;
+            /**
+             * Format: uint64
+             * @description How long a call may take; two minutes if not said.
+             * @default null
+             */
+            timeout_ms?: number | null;
+        };
         /** @description What became of the call. */
         Called: {
             /** @description The end of what the agent said on standard error, if it did not answer. */
@@ -829,6 +943,24 @@ export interface components {
              */
             dry_run?: boolean;
         };
+        /** @description Which workspaces are cleared away. */
+        CleanLoops: {
+            /**
+             * @description Delete merged branches too.
+             * @default false
+             */
+            branches?: boolean;
+            /**
+             * @description Only say what would go.
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * @description Only of loops of this project; of every project if left out.
+             * @default null
+             */
+            project?: string | null;
+        };
         /** @description What went, and what stays. */
         CleanReport: {
             dry_run: boolean;
@@ -839,6 +971,8 @@ export interface components {
             kept_bytes: number;
             removed: components["schemas"]["CleanedLoop"][];
             residue: components["schemas"]["Residue"][];
+            /** @description Loops that could not be looked at, and why. */
+            warnings: string[];
         };
         /** @description What became of one loop's workspace. */
         CleanedLoop: {
@@ -926,6 +1060,11 @@ export interface components {
              * @default null
              */
             iteration?: number | null;
+            /**
+             * @description What lies in the workspace now, committed or not.
+             * @default false
+             */
+            worktree?: boolean;
         };
         DiffView: {
             files: components["schemas"]["FileDiff"][];
@@ -935,6 +1074,7 @@ export interface components {
              */
             files_left_out: number;
             from: string;
+            /** @description The last commit; where the workspace was asked for, there may be more. */
             to: string;
         };
         /** @description What a loop needs on this machine. */
@@ -1991,6 +2131,25 @@ export interface components {
             status: string;
             title: string;
         };
+        /** @description A milestone in full. */
+        MilestoneView: {
+            acceptance_criteria: components["schemas"]["Criterion"][];
+            branch: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Its file was changed since it was started: a restart takes the new text. */
+            edited: boolean;
+            features: components["schemas"]["Feature"][];
+            file: string;
+            id: string;
+            loop: components["schemas"]["LoopView"] | null;
+            /** Format: int64 */
+            order: number | null;
+            requires_human_review: boolean;
+            /** @description `pending`, else the status of its loop. */
+            status: string;
+            title: string;
+        };
         /** @description US dollars per million tokens of one model. */
         ModelPrice: {
             /**
@@ -2485,6 +2644,10 @@ export interface components {
             reviewer: string;
             sections: components["schemas"]["SectionView"][];
         };
+        Revoked: {
+            /** @description Whether there was anything to take back. */
+            revoked: boolean;
+        };
         /** @description What an agent is appointed for in a loop. */
         Role: ("coder" | "auditor" | "acceptor" | "summariser") | "planner" | "finisher";
         /** @description What some turns used. */
@@ -2674,6 +2837,11 @@ export interface components {
         };
         /** @description What the agent remembers from turn to turn. */
         SessionPolicy: "resume" | "fresh" | "keep_alive";
+        /** @description The command that goes on with an agent's session by hand. */
+        SessionToEnter: {
+            command: string;
+            role: components["schemas"]["Role"];
+        };
         /** @description Which agent session a turn uses. */
         SessionUse: {
             /** @constant */
@@ -2919,6 +3087,14 @@ export interface components {
                 [key: string]: components["schemas"]["Usage"];
             };
         };
+        /** @description How a person enters the place of a loop, of which nothing runs. */
+        TakeoverReport: {
+            /** @description Where its files are. */
+            dir: string;
+            name: string;
+            sessions: components["schemas"]["SessionToEnter"][];
+            status: string;
+        };
         TestCounts: {
             /** Format: uint32 */
             failed: number;
@@ -3001,6 +3177,21 @@ export interface components {
             section: number;
             /** @constant */
             type: "section_after";
+        };
+        /** @description A repository whose own files somebody agrees to, or no longer. */
+        Trust: {
+            /**
+             * @description The revision that loops will start from; what is checked out is looked at as well.
+             * @default null
+             */
+            base?: string | null;
+            project: string;
+        };
+        /** @description What a repository's own files would run, and whether somebody agreed to it. */
+        TrustReport: {
+            files: components["schemas"]["Demand"][];
+            project: string;
+            trusted: boolean;
         };
         /** @description One request to an agent: which iteration, which role, which try. */
         TurnKey: {
@@ -3283,6 +3474,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentReport"][];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_agents_call: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CallAgents"];
+            };
+        };
+        responses: {
+            /** @description One tiny call to each installed agent, as `agents --call --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentReport"][];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_clean: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CleanLoops"];
+            };
+        };
+        responses: {
+            /** @description Clear away workspaces of ended loops, as `clean --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CleanReport"];
                 };
             };
             /** @description What went wrong */
@@ -3603,6 +3860,8 @@ export interface operations {
             query?: {
                 /** @description Only what this iteration changed. */
                 iteration?: number | null;
+                /** @description What lies in the workspace now, committed or not. */
+                worktree?: boolean;
             };
             header?: never;
             path: {
@@ -4073,6 +4332,37 @@ export interface operations {
             };
         };
     };
+    post_loops_id_takeover: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Pause it, and say how a person enters its place */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TakeoverReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     get_loops_id_turns: {
         parameters: {
             query?: never;
@@ -4339,6 +4629,40 @@ export interface operations {
             };
         };
     };
+    get_milestones_id: {
+        parameters: {
+            query?: {
+                /** @description The project's directory. */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One of them, as `milestone show --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MilestoneView"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     post_milestones_id_start: {
         parameters: {
             query?: never;
@@ -4549,6 +4873,106 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SettingsView"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_trust: {
+        parameters: {
+            query: {
+                /** @description The revision that loops will start from; what is checked out is looked at as well. */
+                base?: string | null;
+                /** @description null */
+                project: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a repository's own files would run, as `trust --show --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_trust: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Trust"];
+            };
+        };
+        responses: {
+            /** @description Agree to it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_trust_revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Trust"];
+            };
+        };
+        responses: {
+            /** @description Agree to nothing of it any more */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Revoked"];
                 };
             };
             /** @description What went wrong */

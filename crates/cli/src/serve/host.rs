@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
@@ -14,12 +15,14 @@ use windlass_core::stop::Status;
 use windlass_engine::config::{self, Options, Origin, RequestError, RunOptions, Settings};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones;
+use windlass_engine::store::{ListFilter, Listed};
 use windlass_engine::trust::{self, Demands};
 use windlass_engine::view::LoopView;
 use windlass_server::{
-    AgentReport, CleanLoop, CleanReport, DoctorReport, Host, Kind, MergeLoop, MergeReport, MilestoneBoard,
-    MilestoneOrder, NewMilestone, Opening, Preview, PreviewLine, Problem, RollbackReport, SettingView, SettingsChange,
-    SettingsView, StartLoop, StartMilestone,
+    AgentReport, CallAgents, CleanLoop, CleanLoops, CleanReport, DoctorReport, Host, Kind, MergeLoop, MergeReport,
+    MilestoneBoard, MilestoneOrder, MilestoneView, NewMilestone, Opening, Preview, PreviewLine, Problem, Revoked,
+    RollbackReport, SettingView, SettingsChange, SettingsView, StartLoop, StartMilestone, TakeoverReport, Trust,
+    TrustReport,
 };
 
 use crate::args::{CleanArgs, MergeArgs};
@@ -149,6 +152,24 @@ impl Commands {
         Ok(done?)
     }
 
+    async fn clean_these(
+        &self,
+        listed: &[Listed],
+        name: Option<String>,
+        branches: bool,
+        dry_run: bool,
+        days: u32,
+    ) -> Result<CleanReport, Problem> {
+        let args = CleanArgs { all: name.is_none(), name, dry_run, branches, json: true };
+        let (rows, residue, warnings) = work::clean_these(&self.engine, listed, &args, days).await?;
+        Ok(work::clean_report(rows, residue, warnings, dry_run))
+    }
+
+    async fn demands_of(&self, request: &Trust) -> Result<Demands, Problem> {
+        let (context, root) = self.at(&request.project).await?;
+        Ok(crate::trust::demands(&context, &root, request.base.as_deref().unwrap_or("HEAD")).await?)
+    }
+
     async fn board(&self, project: &Path) -> Result<MilestoneBoard, Problem> {
         let mut board = MilestoneBoard { milestones: Vec::new(), broken: Vec::new() };
         for found in milestones::list(project) {
@@ -229,21 +250,36 @@ impl Host for Commands {
 
     async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<CleanReport, Problem> {
         let listed = self.engine.store.get(&id.0).await?.ok_or_else(|| Problem::no_loop(&id.0))?;
-        let args = CleanArgs {
-            name: Some(listed.entry.name.clone()),
-            dry_run: request.dry_run,
-            branches: request.branch,
-            all: false,
-            json: true,
+        let name = Some(listed.entry.name.clone());
+        self.clean_these(&[listed], name, request.branch, request.dry_run, 0).await
+    }
+
+    async fn clean_all(&self, request: CleanLoops) -> Result<CleanReport, Problem> {
+        let root = match &request.project {
+            Some(project) => Some(self.at(project).await?.1),
+            None => None,
         };
-        let residue = work::remove_residue(&self.engine, &listed, request.dry_run).await?;
-        let row = work::clean_one(&self.engine, &listed, &args, 0).await?;
-        Ok(work::clean_report(row.into_iter().collect(), residue.into_iter().collect(), request.dry_run))
+        let days = work::retention_days(&self.context, root.as_deref())?;
+        let project = root.map(|root| root.to_string_lossy().into_owned());
+        let listed = self.engine.store.list(ListFilter { project, ..ListFilter::default() }).await?;
+        self.clean_these(&listed, None, request.branches, request.dry_run, days).await
+    }
+
+    async fn take_over(&self, id: &LoopId) -> Result<TakeoverReport, Problem> {
+        Ok(review::enter(&self.engine, id).await?)
     }
 
     async fn milestones(&self, project: &Path) -> Result<MilestoneBoard, Problem> {
         let (_, root) = self.at(&project.to_string_lossy()).await?;
         self.board(&root).await
+    }
+
+    async fn milestone(&self, project: &Path, id: &str) -> Result<MilestoneView, Problem> {
+        let (_, root) = self.at(&project.to_string_lossy()).await?;
+        let found = milestones::load(&root, id).map_err(Failure::from)?;
+        let standing = Standing::of(Some(&self.engine), &root.to_string_lossy(), found).await?;
+        let state = standing.state(Some(&self.engine)).await?;
+        Ok(MilestoneView { milestone: standing.report(), edited: standing.is_edited(state.as_ref()) })
     }
 
     async fn add_milestone(&self, request: NewMilestone) -> Result<MilestoneBoard, Problem> {
@@ -293,6 +329,30 @@ impl Host for Commands {
 
     async fn agents(&self, project: Option<&Path>) -> Result<Vec<AgentReport>, Problem> {
         Ok(agent_report::look(&self.there(project), None).await?)
+    }
+
+    async fn call_agents(&self, request: CallAgents) -> Result<Vec<AgentReport>, Problem> {
+        let context = match &request.project {
+            Some(project) => self.at(project).await?.0,
+            None => self.context.clone(),
+        };
+        let timeout = Duration::from_millis(request.timeout_ms.unwrap_or(120_000));
+        Ok(agent_report::look(&context, Some(timeout)).await?)
+    }
+
+    async fn trust(&self, request: Trust) -> Result<TrustReport, Problem> {
+        Ok(crate::trust::report(&self.demands_of(&request).await?))
+    }
+
+    async fn agree(&self, request: Trust) -> Result<TrustReport, Problem> {
+        let mut demands = self.demands_of(&request).await?;
+        demands.agree(&self.engine.data).map_err(Failure::from)?;
+        Ok(crate::trust::report(&demands))
+    }
+
+    async fn revoke(&self, request: Trust) -> Result<Revoked, Problem> {
+        let (_, root) = self.at(&request.project).await?;
+        Ok(Revoked { revoked: trust::revoke(&self.engine.data, &root).map_err(Failure::from)? })
     }
 
     async fn doctor(&self, project: Option<&Path>) -> Result<DoctorReport, Problem> {

@@ -1,6 +1,7 @@
 //! `windlass clean`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -22,7 +23,7 @@ use crate::{follow, loops};
 
 pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure> {
     let project = context.project_if_any().await;
-    let days = context.settings(project.as_deref(), Options::default())?.retention_days.value.map_or(14, |d| d.get());
+    let days = retention_days(context, project.as_deref())?;
     let engine = context.engine().await?;
     let here = project.map(|path| path.to_string_lossy().into_owned());
     let listed = match &args.name {
@@ -38,27 +39,44 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
             engine.store.list(ListFilter { project, ..ListFilter::default() }).await?
         }
     };
-    let mut rows = Vec::new();
-    let mut residue = Vec::new();
-    for one in &listed {
-        residue.extend(super::residue::remove(&engine, one, args.dry_run).await?);
-        match look_at(&engine, one, args, days).await {
-            Ok(row) => rows.extend(row),
-            // One that cannot be looked at keeps nobody from clearing the others.
-            Err(failure) if args.name.is_none() => eprintln!("warning: {}: {}", one.entry.name, failure.message),
-            Err(failure) => return Err(failure),
-        }
+    let (rows, residue, warnings) = look_at_all(&engine, &listed, args, days).await?;
+    for warning in &warnings {
+        eprintln!("warning: {warning}");
     }
     print(&if args.json {
-        format!("{}\n", serde_json::json!(report(rows, residue, args.dry_run)))
+        format!("{}\n", serde_json::json!(report(rows, residue, warnings, args.dry_run)))
     } else {
         super::residue::words(&residue, args.dry_run) + &words(&rows, args, days)
     });
     Ok(Exit::Completed)
 }
 
+/// How long a workspace stays after its work is merged.
+pub fn retention_days(context: &Context, project: Option<&Path>) -> Result<u32, Failure> {
+    Ok(context.settings(project, Options::default())?.retention_days.value.map_or(14, |days| days.get()))
+}
+
+/// Every loop, with what was left of some; one that cannot be looked at keeps nobody from clearing the others.
+pub async fn look_at_all(
+    engine: &Arc<Engine>,
+    listed: &[Listed],
+    args: &CleanArgs,
+    days: u32,
+) -> Result<(Vec<CleanedLoop>, Vec<Residue>, Vec<String>), Failure> {
+    let (mut rows, mut residue, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    for one in listed {
+        residue.extend(super::residue::remove(engine, one, args.dry_run).await?);
+        match look_at(engine, one, args, days).await {
+            Ok(row) => rows.extend(row),
+            Err(failure) if args.name.is_none() => warnings.push(format!("{}: {}", one.entry.name, failure.message)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok((rows, residue, warnings))
+}
+
 /// `None` where there is nothing on disk.
-pub async fn look_at(
+async fn look_at(
     engine: &Arc<Engine>,
     one: &Listed,
     args: &CleanArgs,
@@ -158,10 +176,10 @@ async fn row(
     })
 }
 
-pub fn report(rows: Vec<CleanedLoop>, residue: Vec<Residue>, dry_run: bool) -> CleanReport {
+pub fn report(rows: Vec<CleanedLoop>, residue: Vec<Residue>, warnings: Vec<String>, dry_run: bool) -> CleanReport {
     let (removed, kept): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.removed);
     let bytes = |rows: &[CleanedLoop]| rows.iter().map(|row| row.bytes).sum::<u64>();
-    CleanReport { dry_run, freed_bytes: bytes(&removed), kept_bytes: bytes(&kept), removed, kept, residue }
+    CleanReport { dry_run, freed_bytes: bytes(&removed), kept_bytes: bytes(&kept), removed, kept, residue, warnings }
 }
 
 fn words(rows: &[CleanedLoop], args: &CleanArgs, days: u32) -> String {

@@ -13,10 +13,9 @@ use windlass_core::spec::WorkspaceKind;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work::NoSuchPoint;
 
-pub use clean::{clean, look_at as clean_one, report as clean_report};
+pub use clean::{clean, look_at_all as clean_these, report as clean_report, retention_days};
 pub use diff::diff;
 pub use merge::{bring_home, merge};
-pub use residue::remove as remove_residue;
 pub use rollback::{rollback, take_back};
 
 use crate::context::Context;

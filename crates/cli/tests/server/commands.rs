@@ -220,3 +220,40 @@ fn a_persons_word_is_journalled_with_its_reason() {
     let ruling = events.iter().find(|event| event.data["type"] == "person_ruled").expect("it is in the journal");
     assert_eq!((&ruling.data["approved"], &ruling.data["reason"]), (&json!(true), &json!("looks right")));
 }
+
+#[test]
+fn what_the_other_commands_tell_is_told_over_the_api() {
+    let world = World::new();
+    let agent = world.script(TWO_COMMITS);
+    let repo = world.repo().path();
+    std::fs::create_dir_all(repo.join(".windlass")).unwrap();
+    std::fs::write(repo.join(".windlass/config.toml"), "gates = [\"true\"]\n").unwrap();
+    let server = Server::start(&world);
+    let project = json!({ "project": repo });
+    let shown = format!("/api/trust?project={}", repo.display());
+    assert_eq!(server.get("/api/trust").status, 400, "whose?");
+    let open = server.get(&shown).ok();
+    assert_eq!((&open["trusted"], &open["files"][0]["file"]), (&json!(false), &json!(".windlass/config.toml")));
+    assert_eq!(server.post("/api/trust", &project).ok()["trusted"], true);
+    assert_eq!(server.get(&shown).ok(), call(&world, &["trust", "--show", "--json"]).json());
+    assert_eq!(server.post("/api/trust/revoke", &project).ok()["revoked"], true);
+    assert_eq!(server.get(&shown).ok()["trusted"], false);
+    std::fs::remove_dir_all(repo.join(".windlass")).unwrap();
+
+    crate::support::run(&world, &agent, &[]).assert_code(0);
+    let path = format!("/api/loops/{}", server.id("work"));
+    let worktree = server.get(&path).ok()["worktree"].as_str().unwrap().to_owned();
+    std::fs::write(std::path::Path::new(&worktree).join("later.txt"), "x").unwrap();
+    let files = |query: &str| server.get(&format!("{path}/diff{query}")).ok()["files"].as_array().unwrap().len();
+    assert_eq!((files(""), files("?worktree=true"), files("?iteration=1")), (2, 3, 1));
+    let entered = server.post(&format!("{path}/takeover"), &json!({})).ok();
+    assert_eq!((&entered["status"], &entered["dir"]), (&json!("completed"), &json!(worktree)));
+    let kept = server.post("/api/clean", &json!({ "project": repo })).ok();
+    assert_eq!((&kept["kept"][0]["name"], &kept["removed"]), (&json!("work"), &json!([])), "it is too young");
+
+    let words = ["milestone", "add", "one", "--title", "t", "--goal", "g", "--feature", "F1: a", "--criterion", "b"];
+    call(&world, &words).assert_code(0);
+    let one = server.get(&format!("/api/milestones/one?project={}", repo.display())).ok();
+    assert_eq!(one, call(&world, &["milestone", "show", "one", "--json"]).json());
+    assert_eq!(server.get(&format!("/api/milestones/two?project={}", repo.display())).status, 409);
+}

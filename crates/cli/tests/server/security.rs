@@ -113,6 +113,79 @@ fn requests_of_other_sites_are_refused_streams_too() {
     assert_eq!(preflight.header("access-control-allow-origin"), None);
 }
 
+/// Every method and path that there is, with words in the place of names.
+fn routes() -> Vec<(String, String)> {
+    let document: serde_json::Value = serde_json::from_str(&windlass_server::openapi()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let mut routes = vec![("GET".to_owned(), "/".to_owned()), ("GET".to_owned(), "/assets/x.js".to_owned())];
+    for (path, methods) in paths {
+        let path = path.replace("{layer}", "user").replace(['{', '}'], "");
+        let methods = methods.as_object().unwrap().keys();
+        routes.extend(methods.map(|method| (method.to_uppercase(), path.clone())));
+    }
+    assert!(routes.len() > 45, "{}", routes.len());
+    routes
+}
+
+#[test]
+fn no_route_answers_another_host_another_site_or_who_has_no_token() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let (host, bearer) = (format!("Host: {}", server.host()), server.bearer());
+    for (method, path) in routes() {
+        let ask = |headers: &[&str]| server.raw(&method, &path, headers, "").status;
+        assert_eq!(ask(&[&format!("Host: evil.example:{}", server.port), &bearer]), 421, "{method} {path}");
+        assert_eq!(ask(&[&host, &bearer, "Origin: http://evil.example"]), 403, "{method} {path}");
+        assert_eq!(ask(&[&host, &bearer, "Sec-Fetch-Site: cross-site"]), 403, "{method} {path}");
+        if path.starts_with("/api/") && path != "/api/health" {
+            assert_eq!(ask(&[&host]), 401, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn the_data_directory_is_its_owners_only() {
+    let world = World::new();
+    std::fs::create_dir_all(world.data_dir()).unwrap();
+    std::fs::set_permissions(world.data_dir(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let _server = Server::start(&world);
+    let mode = std::fs::metadata(world.data_dir()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "it was open, and is closed now");
+}
+
+/// A certificate for this machine that nobody else has signed.
+fn certificate(world: &World) -> (String, String) {
+    let (key, cert) = (world.root().join("key.pem"), world.root().join("cert.pem"));
+    let mut openssl = world.command("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]);
+    openssl.args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    openssl.arg("-keyout").arg(&key).arg("-out").arg(&cert);
+    world.run(openssl).assert_code(0);
+    (cert.display().to_string(), key.display().to_string())
+}
+
+#[test]
+fn with_a_certificate_it_speaks_tls_and_nothing_else() {
+    let world = World::new();
+    let (cert, key) = certificate(&world);
+    let server = Server::start_with(&world, &["--tls-cert", &cert, "--tls-key", &key]);
+    assert!(server.running.so_far().contains("listening on https://"), "{}", server.running.so_far());
+    assert_eq!(server.raw("GET", "/api/health", &[&format!("Host: {}", server.host())], "").status, 0, "in the clear");
+    let url = format!("https://127.0.0.1:{}", server.port);
+    std::fs::write(world.root().join("token"), &server.token).unwrap();
+    let ask = |path: &str| {
+        let mut curl = world.command("curl");
+        curl.args(["--silent", "--show-error", "--cacert", &cert, "--header"]);
+        curl.arg(format!("Authorization: Bearer {}", server.token)).arg(format!("{url}{path}"));
+        world.run(curl)
+    };
+    assert_eq!(ask("/api/loops").assert_code(0).json()["loops"], json!([]));
+    let mut link = world.command("curl");
+    link.args(["--silent", "--include", "--cacert", &cert]).arg(format!("{url}/?token={}", server.token));
+    let answer = world.run(link);
+    assert!(answer.assert_code(0).stdout.contains("; Secure"), "{}", answer.stdout);
+}
+
 #[test]
 fn every_response_tells_browsers_to_be_strict() {
     let world = World::new();
@@ -126,11 +199,16 @@ fn every_response_tells_browsers_to_be_strict() {
         for part in ["default-src 'self'", "script-src 'self';", "object-src 'none'", "frame-ancestors 'none'"] {
             assert!(policy.contains(part), "{path}: {policy}");
         }
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{path}");
         assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
     }
     assert_eq!(server.get("/api/loops").header("cache-control"), Some("no-store"));
+    let page = server.get("/").text();
+    assert!(!page.contains("<style") && !page.contains(" style="), "it would be blocked: {page}");
+    let plain = server.get("/plain.css");
+    assert_eq!((plain.status, plain.header("content-type")), (200, Some("text/css; charset=utf-8")));
 }
 
 #[test]

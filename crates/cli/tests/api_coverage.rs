@@ -1,0 +1,75 @@
+//! Everything that can be typed can be asked of the server too, or there is a reason why not.
+
+use windlass::args;
+
+/// How a command is had over the API.
+enum Over {
+    /// A method and a path.
+    Route(&'static str, &'static str),
+    /// Why there is none.
+    None(&'static str),
+}
+use Over::{None, Route};
+
+const COMMANDS: &[(&str, Over)] = &[
+    ("run", Route("post", "/api/loops")),
+    ("demo", None("a loop on a throw-away repository, to be watched in a terminal")),
+    ("list", Route("get", "/api/loops")),
+    ("status", Route("get", "/api/loops/{id}")),
+    ("logs", Route("get", "/api/loops/{id}/events")),
+    ("stop", Route("post", "/api/loops/{id}/stop")),
+    ("pause", Route("post", "/api/loops/{id}/pause")),
+    ("resume", Route("post", "/api/loops/{id}/resume")),
+    ("restart", Route("post", "/api/loops/{id}/restart")),
+    ("steer", Route("post", "/api/loops/{id}/steer")),
+    ("approve", Route("post", "/api/loops/{id}/approve")),
+    ("reject", Route("post", "/api/loops/{id}/reject")),
+    ("findings", Route("get", "/api/loops/{id}/findings")),
+    ("takeover", Route("post", "/api/loops/{id}/takeover")),
+    ("milestone add", Route("post", "/api/milestones")),
+    ("milestone list", Route("get", "/api/milestones")),
+    ("milestone show", Route("get", "/api/milestones/{id}")),
+    ("milestone start", Route("post", "/api/milestones/{id}/start")),
+    ("diff", Route("get", "/api/loops/{id}/diff")),
+    ("rollback", Route("post", "/api/loops/{id}/rollback")),
+    ("merge", Route("post", "/api/loops/{id}/merge")),
+    ("clean", Route("post", "/api/clean")),
+    ("agents", Route("get", "/api/agents")),
+    ("doctor", Route("get", "/api/doctor")),
+    ("trust", Route("post", "/api/trust")),
+    ("serve", None("it is the server")),
+    ("mcp", None("it speaks over standard input and output with the program that started it")),
+    ("config show", Route("get", "/api/settings")),
+    ("config path", Route("get", "/api/settings")),
+    ("config schema", Route("get", "/api/settings/schema")),
+    ("completions", None("they are for the shell of this machine")),
+    ("escape-attempts", None("hidden: Windlass starts it itself")),
+    ("drive", None("hidden: Windlass starts it itself")),
+    ("demo-agent", None("hidden: Windlass starts it itself")),
+];
+
+fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
+    for sub in command.get_subcommands() {
+        let name = format!("{before}{}", sub.get_name());
+        if sub.has_subcommands() {
+            leaves(sub, &format!("{name} "), found);
+        } else {
+            found.push(name);
+        }
+    }
+}
+
+#[test]
+fn every_command_has_a_route_or_a_reason() {
+    let mut typed = Vec::new();
+    leaves(&args::definition(), "", &mut typed);
+    let listed: Vec<&str> = COMMANDS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(typed, listed, "say above how the new command is had over the API");
+    let document: serde_json::Value = serde_json::from_str(&windlass_server::openapi()).unwrap();
+    for (name, over) in COMMANDS {
+        match over {
+            Route(method, path) => assert!(document["paths"][path][method].is_object(), "{name}: {method} {path}"),
+            None(reason) => assert!(!reason.is_empty(), "{name}"),
+        }
+    }
+}
