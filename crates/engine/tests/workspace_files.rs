@@ -104,11 +104,11 @@ async fn files_named_as_never_to_be_committed_stay_out() {
     let ws = &opened.workspace;
     write(&ws.dir.join(".env"), "SECRET=1");
     write(&ws.dir.join("conf/local.key"), "secret");
-    write(&ws.dir.join("pkg/.env"), "not named");
+    write(&ws.dir.join("pkg/local.key"), "not named");
     let mut request = first(&opened, "t1");
     request.never_commit = vec![".env".into(), "conf/*.key".into()];
     let one = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
-    assert_eq!(names(&one), ["pkg/.env added"]);
+    assert_eq!(names(&one), ["pkg/local.key added"]);
     assert_eq!(one.tree, fx.workspaces.tree_hash(ws, &request.never_commit).await.expect("tree"));
     let mut nothing = next(&one, "t2");
     nothing.never_commit = request.never_commit.clone();

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use windlass_engine::git::GitHost;
 use windlass_engine::workspace::{
-    Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Workspace, WorkspaceRequest, Workspaces,
+    Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Unwanted, Workspace, WorkspaceRequest, Workspaces,
 };
 
 pub struct Fixture {
@@ -168,6 +168,7 @@ pub fn after(turn: &str, head: &str, tree: Option<&str>) -> CheckpointRequest {
         mode: CommitMode::Engine,
         section: None,
         never_commit: Vec::new(),
+        unwanted: Unwanted::default(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The checkpoint of a large repository, against `git add -A && git commit` in another worktree of the same.
 
-use windlass_engine::workspace::{CheckpointRequest, CommitMode, Kind, Workspace, WorkspaceRequest, Workspaces};
+use windlass_engine::workspace::{
+    CheckpointRequest, CommitMode, Kind, Unwanted, Workspace, WorkspaceRequest, Workspaces,
+};
 use windlass_testkit::World;
 
 use crate::Scale;
@@ -51,6 +53,7 @@ pub fn rows(scale: Scale) -> Vec<Row> {
             mode: CommitMode::Engine,
             section: None,
             never_commit: Vec::new(),
+            unwanted: Unwanted::default(),
         };
         let (made, took) = timed(|| runtime.block_on(workspaces.checkpoint(&workspace, &request)));
         let made = made.expect("a checkpoint");

@@ -5,7 +5,6 @@
 
 mod follow;
 mod gate;
-mod hold_back;
 mod live;
 mod performing;
 mod reading;

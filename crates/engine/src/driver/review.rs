@@ -10,7 +10,7 @@ use windlass_core::prompt::{Changes, Facts};
 
 use super::DriveError;
 use super::performing::Context;
-use super::workspace::{checkpoint_report, handle, mode};
+use super::workspace::{checkpoint_report, handle, mode, unwanted};
 use crate::engine::Engine;
 use crate::faults;
 use crate::tools::SOCKET_VARIABLE;
@@ -91,6 +91,7 @@ pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> R
         mode: mode(state),
         section: Some(section.to_string()),
         never_commit: state.spec.workspace.copy.clone(),
+        unwanted: unwanted(&context.engine, state),
     };
     faults::point("seal.before");
     let made = context.engine.workspaces.checkpoint(&workspace, &request).await?;

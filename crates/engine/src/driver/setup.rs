@@ -35,18 +35,13 @@ async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), Driv
     let made: Vec<String> = changed
         .iter()
         .filter(|file| file.change == Change::Added)
-        .map(|file| literal(&file.path.to_string()))
+        .map(|file| file.path.as_glob())
         .take(MOST_MADE)
         .collect();
     if changed.len() > MOST_MADE {
         tracing::warn!(loop_id = %state.id, files = changed.len(), "the set-up makes many files that git does not ignore");
     }
     Ok(workspaces.leave_out(&workspace, &made)?)
-}
-
-/// A name as a glob that means just this name.
-pub(super) fn literal(name: &str) -> String {
-    name.chars().flat_map(|c| matches!(c, '*' | '?' | '[' | '\\').then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// Prepares a checkout; the inner error is the user's, and says which file or command it was.

@@ -14,8 +14,8 @@ use crate::engine::Engine;
 use crate::faults;
 use crate::git::Change;
 use crate::workspace::{
-    Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Reopen, RestoreRequest, Workspace, WorkspaceError,
-    WorkspaceRequest,
+    Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Reopen, RestoreRequest, Unwanted, Workspace,
+    WorkspaceError, WorkspaceRequest,
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
@@ -146,17 +146,22 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         mode: mode(state),
         section: None,
         never_commit: state.spec.workspace.copy.clone(),
+        unwanted: unwanted(&context.engine, state),
     };
     let mut notes = context.engine.workspaces.mend(&workspace, &request.turn_id).await?;
     let restored =
         context.engine.workspaces.restore_protected(&workspace, &request.previous_head, &state.spec.protect).await?;
-    let held_back = super::hold_back::run(&context, state, &request.previous_head).await?;
     faults::point("checkpoint.before");
     let mut made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");
     notes.append(&mut made.notes);
     made.notes = notes;
-    Ok(Input::Checkpointed { turn, checkpoint: CheckpointReport { held_back, ..checkpoint_report(made, &restored) } })
+    Ok(Input::Checkpointed { turn, checkpoint: checkpoint_report(made, &restored) })
+}
+
+/// What no commit of this loop may hold.
+pub(super) fn unwanted(engine: &Engine, state: &LoopState) -> Unwanted {
+    Unwanted { secrets: engine.secrets(state).rules.clone(), allowed: state.spec.secrets_allow.clone() }
 }
 
 pub(super) fn mode(state: &LoopState) -> CommitMode {
@@ -176,7 +181,7 @@ pub(super) fn checkpoint_report(made: Checkpoint, restored: &[crate::git::Change
         commit: made.commit,
         tree: made.tree,
         created: made.created,
-        held_back: Vec::new(),
+        held_back: made.held_back,
         agent_commits: made.agent_commits,
         notes: made.notes,
     }

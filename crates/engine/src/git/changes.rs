@@ -37,6 +37,21 @@ impl FilePath {
         dir.join(String::from_utf8_lossy(&self.0).as_ref())
     }
 
+    /// A glob that means just this path. A byte that no text can hold stands for any byte.
+    pub(crate) fn as_glob(&self) -> String {
+        let mut glob = String::with_capacity(self.0.len());
+        for chunk in self.0.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                if matches!(character, '*' | '?' | '[' | '\\') {
+                    glob.push('\\');
+                }
+                glob.push(character);
+            }
+            glob.extend(chunk.invalid().iter().map(|_| '?'));
+        }
+        glob
+    }
+
     fn unescape(text: &str) -> Option<Self> {
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();

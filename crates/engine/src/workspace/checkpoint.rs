@@ -9,9 +9,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::attach::end_operations;
+use super::history::{Entry, LONGEST_HISTORY, history};
 use super::message::{compose, is_of_turn};
-use super::stage::{Staged, publish, stage};
-use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
+use super::stage::{publish, stage};
+use super::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces, hold_back, save};
 use crate::git::{ChangedFile, Git, GitError, HeadFile, parse_raw};
 
 /// Who commits.
@@ -27,7 +28,7 @@ pub enum CommitMode {
 }
 
 /// What to close an iteration with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct CheckpointRequest {
     pub loop_name: String,
     pub iteration: u32,
@@ -43,10 +44,11 @@ pub struct CheckpointRequest {
     pub section: Option<String>,
     /// Paths or globs from the top of the workspace that must not be swept into a commit, such as copied `.env` files.
     pub never_commit: Vec<String>,
+    pub unwanted: Unwanted,
 }
 
 /// What an iteration left behind.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The commit that holds this state; the previous one if nothing changed. `None` only with [`CommitMode::Off`].
     pub commit: Option<String>,
@@ -57,8 +59,24 @@ pub struct Checkpoint {
     pub agent_commits: Vec<String>,
     /// The engine made a commit in this call.
     pub created: bool,
+    /// Files whose changes are in no commit, each with the secret it holds.
+    pub held_back: Vec<String>,
     /// What the user should know: repairs, saved refs, files left out.
     pub notes: Vec<String>,
+}
+
+/// What the engine's index took in.
+struct Taken {
+    /// Where the branch is.
+    tip: String,
+    /// For a commit that needs no fetch.
+    at_home: Option<Git>,
+    /// What differs from the previous checkpoint, committed by whomever.
+    files: Vec<ChangedFile>,
+    /// The commits since the previous checkpoint, newest first.
+    history: Vec<Entry>,
+    /// What is on disk; only asked for where the branch moved.
+    tree: Option<String>,
 }
 
 impl Workspaces {
@@ -83,18 +101,50 @@ impl Workspaces {
         }
         end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
         let tip = settle_head(&git, workspace, request, &mut notes).await?;
-        let plain = tip == request.previous_head;
-        let at_home = if plain { self.git_at_home(workspace, &git, &tip).await? } else { None };
-        let staging = at_home.as_ref().unwrap_or(&git);
+        hold_back::note(workspace, &[])?;
+        let mut taken = self.take_in(workspace, &git, request, tip, &mut notes).await?;
+        let Taken { files, history, tree, .. } = &taken;
+        let found = hold_back::search(&git, workspace, request, files, history, tree.as_deref()).await?;
+        if !found.nothing() {
+            hold_back::hold(&git, workspace, request, &found.files).await?;
+            if !found.in_commits.is_empty() {
+                let what = found.in_commits.join(", ");
+                notes.push(format!("the agent's commits held a secret and were made again as one: {what}"));
+            }
+            taken = self.take_in(workspace, &git, request, request.previous_head.clone(), &mut notes).await?;
+        }
+        let mut made = if taken.tip == request.previous_head {
+            self.close_plain(workspace, &git, request, taken, notes).await?
+        } else {
+            self.close_after_agent(workspace, &git, request, taken, notes).await?
+        };
+        made.held_back = found.files.iter().map(|(path, what)| format!("{path} ({what})")).collect();
+        Ok(made)
+    }
+
+    /// Brings the engine's index to what is on disk, and says how that differs from the previous checkpoint.
+    async fn take_in(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        request: &CheckpointRequest,
+        tip: String,
+        notes: &mut Vec<String>,
+    ) -> Result<Taken, WorkspaceError> {
+        let head = &request.previous_head;
+        let plain = tip == *head;
+        let at_home = if plain { self.git_at_home(workspace, git, &tip).await? } else { None };
+        let staging = at_home.as_ref().unwrap_or(git);
         let mut staged = stage(staging, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
         if plain {
-            // A note may stand for a ref that was saved in the clone and must be fetched too.
-            let at_home = at_home.filter(|_| notes.is_empty());
-            self.close_plain(workspace, &git, at_home.as_ref(), request, &staged, notes).await
-        } else {
-            self.close_after_agent(workspace, &git, request, &staged, tip, notes).await
+            let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
+            return Ok(Taken { tip, at_home, files, history: Vec::new(), tree: None });
         }
+        let tree = staged.tree(git).await?;
+        let files = changed(git, head, &tree).await?;
+        let history = history(git, head, &tip).await?;
+        Ok(Taken { tip, at_home, files, history, tree: Some(tree) })
     }
 
     /// The agent made no commit: what is staged is all that changed.
@@ -102,26 +152,25 @@ impl Workspaces {
         &self,
         workspace: &Workspace,
         git: &Git,
-        at_home: Option<&Git>,
         request: &CheckpointRequest,
-        staged: &Staged,
+        taken: Taken,
         mut notes: Vec<String>,
     ) -> Result<Checkpoint, WorkspaceError> {
         let head = &request.previous_head;
-        let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
+        let files = taken.files;
         if files.is_empty() && request.section.is_none() {
             let tree = match &request.previous_tree {
                 Some(tree) => tree.clone(),
                 None => git.tree_of(head).await?,
             };
-            let commit = Some(head.clone());
-            return Ok(Checkpoint { commit, tree, files, agent_commits: Vec::new(), created: false, notes });
+            return Ok(Checkpoint { commit: Some(head.clone()), tree, files, notes, ..Checkpoint::default() });
         }
         let empty = files.is_empty();
         let mut made = None;
-        if let Some(at_home) = at_home {
+        // A note may stand for a ref that was saved in the clone and must be fetched too.
+        if let Some(at_home) = taken.at_home.filter(|_| notes.is_empty()) {
             // Fails if the index names content that an earlier call wrote into the clone's store: then it is fetched.
-            made = commit(at_home, workspace, request, empty, &mut notes).await.ok();
+            made = commit(&at_home, workspace, request, empty, &mut notes).await.ok();
         }
         let landed = made.is_some();
         let (commit, tree) = match made {
@@ -134,7 +183,7 @@ impl Workspaces {
         } else {
             self.bring_home(workspace, git, &mut notes).await?;
         }
-        Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits: Vec::new(), created: true, notes })
+        Ok(Checkpoint { commit: Some(commit), tree, files, created: true, notes, ..Checkpoint::default() })
     }
 
     /// The branch moved since the previous checkpoint: by the agent, or by a call that was cut off.
@@ -143,11 +192,10 @@ impl Workspaces {
         workspace: &Workspace,
         git: &Git,
         request: &CheckpointRequest,
-        staged: &Staged,
-        tip: String,
+        taken: Taken,
         mut notes: Vec<String>,
     ) -> Result<Checkpoint, WorkspaceError> {
-        let history = history(git, &request.previous_head, &tip).await?;
+        let Taken { tip, history, files, tree: on_disk, .. } = taken;
         let builds_on = history.iter().any(|entry| entry.parents.contains(&request.previous_head));
         let all = history.len() < LONGEST_HISTORY;
         if !builds_on && (all || !git.is_ancestor(&request.previous_head, &tip).await?) {
@@ -158,24 +206,23 @@ impl Workspaces {
         let mine = |entry: &&Entry| is_of_turn(&entry.message, &request.turn_id);
         let agent_commits: Vec<String> =
             history.iter().rev().filter(|entry| !mine(entry)).map(|entry| entry.commit.clone()).collect();
-        let tree_on_disk = staged.tree(git).await?;
         let tip_tree = match history.first() {
             Some(entry) if entry.commit == tip => entry.tree.clone(),
             Some(_) | None => git.tree_of(&tip).await?,
         };
+        let unchanged = on_disk.as_ref() == Some(&tip_tree);
         // A commit of this turn is the checkpoint only if it holds what is on disk: an agent can write trailers too.
         let found = history.first().filter(mine).is_some();
         let section_done = request.section.is_none() || found;
-        let (commit, tree, created) = if tree_on_disk == tip_tree && section_done {
+        let (commit, tree, created) = if unchanged && section_done {
             (tip, tip_tree, false)
         } else {
-            let (made, tree) = commit(git, workspace, request, tree_on_disk == tip_tree, &mut notes).await?;
+            let (made, tree) = commit(git, workspace, request, unchanged, &mut notes).await?;
             (made, tree, true)
         };
         publish(git, workspace).await?;
         self.bring_home(workspace, git, &mut notes).await?;
-        let files = changed(git, &request.previous_head, &commit).await?;
-        Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits, created, notes })
+        Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits, created, notes, ..Checkpoint::default() })
     }
 
     /// `commit = off`: no ref, HEAD or index of the workspace is touched.
@@ -199,7 +246,7 @@ impl Workspaces {
             }
             Some(_) | None => Vec::new(),
         };
-        Ok(Checkpoint { commit: None, tree, files, agent_commits, created: false, notes })
+        Ok(Checkpoint { tree, files, agent_commits, notes, ..Checkpoint::default() })
     }
 }
 
@@ -285,40 +332,6 @@ async fn commit(
         None => git.tree_of(&commit).await?,
     };
     Ok((commit, tree))
-}
-
-/// More commits than this in one turn are not listed one by one.
-const LONGEST_HISTORY: usize = 10_000;
-
-/// One commit as `rev-list --header` shows it.
-struct Entry {
-    commit: String,
-    tree: String,
-    parents: Vec<String>,
-    message: String,
-}
-
-/// Commits that `to` has and `from` has not, newest first.
-async fn history(git: &Git, from: &str, to: &str) -> Result<Vec<Entry>, GitError> {
-    let exclude = format!("^{from}");
-    let most = format!("--max-count={LONGEST_HISTORY}");
-    let output = git.run(&["rev-list", "--header", "--topo-order", &most, to, &exclude, "--"]).await?;
-    let entries =
-        output.split(|&byte| byte == 0).filter(|record| !record.is_empty() && *record != b"\n").map(|record| {
-            let text = String::from_utf8_lossy(record).into_owned();
-            let mut lines = text.lines();
-            let commit = lines.next().unwrap_or_default().to_owned();
-            let (mut tree, mut parents) = (String::new(), Vec::new());
-            for line in lines.by_ref().take_while(|line| !line.is_empty()) {
-                if let Some(id) = line.strip_prefix("tree ") {
-                    tree = id.to_owned();
-                } else if let Some(id) = line.strip_prefix("parent ") {
-                    parents.push(id.to_owned());
-                }
-            }
-            Entry { commit, tree, parents, message: lines.collect::<Vec<_>>().join("\n") }
-        });
-    Ok(entries.collect())
 }
 
 /// Files that differ between two commits or trees.

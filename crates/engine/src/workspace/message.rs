@@ -1,6 +1,7 @@
 //! The text of a checkpoint's commit.
 //!
-//! Invariant: the trailers are the last paragraph, one line each, whatever the summary above them holds.
+//! Invariant: the trailers are the last paragraph, one line each, whatever the summary above them holds; no secret is in
+//! it.
 
 use super::CheckpointRequest;
 
@@ -11,7 +12,7 @@ const LONGEST: usize = 64 * 1024;
 pub(super) const TURN: &str = "Windlass-Turn";
 
 pub(super) fn compose(request: &CheckpointRequest) -> String {
-    let mut text: String = request.message.chars().filter(|&c| c != '\0').collect();
+    let mut text: String = request.unwanted.secrets.text(&request.message).chars().filter(|&c| c != '\0').collect();
     text.truncate(text.floor_char_boundary(LONGEST));
     let text = text.trim();
     let text = if text.is_empty() { format!("[iter-{}] checkpoint", request.iteration) } else { text.to_owned() };
@@ -55,6 +56,7 @@ mod tests {
             mode: CommitMode::Engine,
             section: Some("2: parser".into()),
             never_commit: Vec::new(),
+            unwanted: crate::workspace::Unwanted::default(),
         }
     }
 
@@ -69,6 +71,8 @@ mod tests {
         assert!(is_of_turn(&text, "t-1"));
         assert!(!is_of_turn(&text, "forged"));
         assert!(compose(&request("  ")).starts_with("[iter-3] checkpoint\n\n"));
+        let key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+        assert!(compose(&request(&format!("use {key}"))).starts_with("use [redacted:github-token]\n"));
         assert!(compose(&request(&"ä".repeat(100_000))).len() < 70_000);
     }
 }

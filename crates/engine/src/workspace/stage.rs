@@ -5,9 +5,13 @@
 
 use std::path::Path;
 
+use super::hold_back::HELD_BACK;
 use super::nested::{self, Nested};
 use super::{Kind, Workspace, WorkspaceError, Workspaces};
 use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, clear_leftover, is_id, parse_raw};
+
+/// The file beside the index that names what is never committed.
+const LEFT_OUT: &str = ".left_out";
 
 /// What the engine's index tells after it took in the disk.
 #[derive(Debug, Default)]
@@ -70,7 +74,8 @@ pub(super) async fn stage(
     let links: Vec<_> = before.iter().flat_map(Index::gitlinks).cloned().collect();
     let mut staged = Staged::default();
     let mut left_out = never_commit.to_vec();
-    left_out.extend(noted_left_out(workspace));
+    left_out.extend(noted(workspace, LEFT_OUT));
+    left_out.extend(noted(workspace, HELD_BACK));
     let mut excluded: Vec<Vec<u8>> =
         left_out.iter().map(|pattern| format!(":(top,exclude,glob){pattern}").into_bytes()).collect();
     // Git would run its status inside a submodule, with the configuration an agent can edit there.
@@ -255,70 +260,18 @@ impl Workspaces {
     /// Remembers paths or globs, from the top of the workspace, that no commit, saved state or reset may touch: files
     /// copied into it from the user's checkout, such as `.env`. They add up over calls.
     pub fn leave_out(&self, workspace: &Workspace, patterns: &[String]) -> Result<(), WorkspaceError> {
-        let mut all = noted_left_out(workspace);
+        let mut all = noted(workspace, LEFT_OUT);
         all.extend(patterns.iter().filter(|pattern| !all.contains(pattern)).cloned().collect::<Vec<_>>());
-        let file = beside(&workspace.index, ".left_out");
+        let file = beside(&workspace.index, LEFT_OUT);
         let text = serde_json::to_vec(&all).unwrap_or_default();
         std::fs::write(&file, text).map_err(WorkspaceError::file("write", file))
     }
-
-    /// The same for what is held back until the next checkpoint: these, and no others any more.
-    pub fn hold_back(&self, workspace: &Workspace, patterns: &[String]) -> Result<(), WorkspaceError> {
-        let file = beside(&workspace.index, ".held_back");
-        let text = serde_json::to_vec(patterns).unwrap_or_default();
-        std::fs::write(&file, text).map_err(WorkspaceError::file("write", file))
-    }
-
-    /// Takes the branch back to a commit, and leaves all files as they are: commits that may not be kept.
-    pub async fn uncommit(&self, workspace: &Workspace, to: &str) -> Result<(), WorkspaceError> {
-        let git = self.git(workspace).await?;
-        let branch = workspace.branch_ref();
-        if git.read_ref(&branch).await?.as_deref() != Some(to) {
-            git.run(&["update-ref", &branch, to]).await?;
-        }
-        Ok(())
-    }
-
-    /// A file of the workspace as a commit has it.
-    pub async fn file_in(
-        &self,
-        workspace: &Workspace,
-        commit: &str,
-        path: &str,
-    ) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        let git = self.git(workspace).await?;
-        let name = format!("{commit}:{path}");
-        let output = git.call(&["cat-file", "blob", &name]).answers(&[128]).run().await?;
-        Ok((output.code == 0).then_some(output.stdout))
-    }
-
-    /// Which of these paths one of the globs means.
-    pub async fn meant_by(
-        &self,
-        workspace: &Workspace,
-        globs: &[String],
-        paths: &[String],
-    ) -> Result<Vec<String>, WorkspaceError> {
-        if globs.is_empty() || paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let git = self.git(workspace).await?;
-        let meant: Vec<String> = globs.iter().map(|glob| format!(":(top,glob){glob}")).collect();
-        let mut args = vec!["ls-files", "-z", "--cached", "--others", "--"];
-        args.extend(meant.iter().map(String::as_str));
-        let output = git.run(&args).await?;
-        let listed: Vec<String> =
-            output.split(|&byte| byte == 0).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        Ok(paths.iter().filter(|path| listed.contains(path)).cloned().collect())
-    }
 }
 
-fn noted_left_out(workspace: &Workspace) -> Vec<String> {
-    let note = |ending: &str| -> Vec<String> {
-        let text = std::fs::read(beside(&workspace.index, ending)).ok();
-        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-    };
-    [note(".left_out"), note(".held_back")].concat()
+/// The paths or globs in a note beside the index.
+pub(super) fn noted(workspace: &Workspace, ending: &str) -> Vec<String> {
+    let text = std::fs::read(beside(&workspace.index, ending)).ok();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 /// Copies an index with its time: git takes a file that is not older than the index for possibly changed.

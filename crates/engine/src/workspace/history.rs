@@ -1,0 +1,37 @@
+//! The commits between two checkpoints.
+
+use crate::git::{Git, GitError};
+
+/// More commits than this in one turn are not listed one by one.
+pub(super) const LONGEST_HISTORY: usize = 10_000;
+
+/// One commit as `rev-list --header` shows it.
+pub(super) struct Entry {
+    pub(super) commit: String,
+    pub(super) tree: String,
+    pub(super) parents: Vec<String>,
+    pub(super) message: String,
+}
+
+/// Commits that `to` has and `from` has not, newest first.
+pub(super) async fn history(git: &Git, from: &str, to: &str) -> Result<Vec<Entry>, GitError> {
+    let exclude = format!("^{from}");
+    let most = format!("--max-count={LONGEST_HISTORY}");
+    let output = git.run(&["rev-list", "--header", "--topo-order", &most, to, &exclude, "--"]).await?;
+    let entries =
+        output.split(|&byte| byte == 0).filter(|record| !record.is_empty() && *record != b"\n").map(|record| {
+            let text = String::from_utf8_lossy(record).into_owned();
+            let mut lines = text.lines();
+            let commit = lines.next().unwrap_or_default().to_owned();
+            let (mut tree, mut parents) = (String::new(), Vec::new());
+            for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+                if let Some(id) = line.strip_prefix("tree ") {
+                    tree = id.to_owned();
+                } else if let Some(id) = line.strip_prefix("parent ") {
+                    parents.push(id.to_owned());
+                }
+            }
+            Entry { commit, tree, parents, message: lines.collect::<Vec<_>>().join("\n") }
+        });
+    Ok(entries.collect())
+}

@@ -1,0 +1,199 @@
+//! Changes with a secret in them stay out of every commit: they are reported, and wait in the workspace.
+//!
+//! Invariant: no commit that a checkpoint leaves on the branch holds a secret that was not there before it, neither in
+//! its files nor in its message. Where nothing is found, no git is started for it, unless the agent made several commits.
+
+use std::collections::BTreeMap;
+
+use windlass_core::secrets::Rules;
+
+use super::checkpoint::CheckpointRequest;
+use super::history::Entry;
+use super::stage::{beside, noted};
+use super::{Workspace, WorkspaceError};
+use crate::git::{Change, ChangedFile, FilePath, Git, GitError};
+
+/// A larger file is no source, and nobody would read it through.
+const LARGEST: u64 = 8 * 1024 * 1024;
+/// So many objects are asked for at once, to hold little in memory.
+const OBJECTS_AT_ONCE: usize = 64;
+/// The file beside the index that names what waits.
+pub(super) const HELD_BACK: &str = ".held_back";
+
+/// What no commit may hold.
+#[derive(Debug, Clone, Default)]
+pub struct Unwanted {
+    pub secrets: Rules,
+    /// Globs of files that may hold what looks like a secret.
+    pub allowed: Vec<String>,
+}
+
+/// What may not be committed as it is.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Files as they are on disk, each with what it holds.
+    pub(super) files: Vec<(FilePath, String)>,
+    /// What the agent's own commits hold beside that.
+    pub(super) in_commits: Vec<String>,
+}
+
+impl Found {
+    pub(super) fn nothing(&self) -> bool {
+        self.files.is_empty() && self.in_commits.is_empty()
+    }
+}
+
+/// Looks at what is on disk, and at what the agent committed on the way there. `tree` is the one on disk.
+pub(super) async fn search(
+    git: &Git,
+    workspace: &Workspace,
+    request: &CheckpointRequest,
+    files: &[ChangedFile],
+    history: &[Entry],
+    tree: Option<&str>,
+) -> Result<Found, WorkspaceError> {
+    let mut found = Found { files: on_disk(git, workspace, request, files).await?, in_commits: Vec::new() };
+    for entry in history {
+        if let Some(secret) = request.unwanted.secrets.find(entry.message.as_bytes()).first() {
+            found.in_commits.push(format!("the message of {} ({})", &entry.commit[..12], secret.name));
+        }
+    }
+    if history.iter().any(|entry| Some(entry.tree.as_str()) != tree) {
+        found.in_commits.extend(in_between(git, request, files, history).await?);
+    }
+    Ok(found)
+}
+
+async fn on_disk(
+    git: &Git,
+    workspace: &Workspace,
+    request: &CheckpointRequest,
+    files: &[ChangedFile],
+) -> Result<Vec<(FilePath, String)>, WorkspaceError> {
+    let mut found = Vec::new();
+    for file in files.iter().filter(|file| file.change != Change::Deleted) {
+        let full = file.path.below(&workspace.dir);
+        let readable = full.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
+        let content = readable.then(|| std::fs::read(&full).ok()).flatten().unwrap_or_default();
+        let before = file.from.as_ref().unwrap_or(&file.path);
+        if let Some(what) = new_secret(git, request, &file.path, before, &content).await? {
+            found.push((file.path.clone(), what));
+        }
+    }
+    if !found.is_empty() && !request.unwanted.allowed.is_empty() {
+        let allowed: Vec<String> = request.unwanted.allowed.iter().map(|glob| format!(":(top,glob){glob}")).collect();
+        let mut args = vec!["ls-files", "-z", "--cached", "--"];
+        args.extend(allowed.iter().map(String::as_str));
+        let listed = git.run(&args).await?;
+        found.retain(|(path, _)| !listed.split(|&byte| byte == 0).any(|name| name == path.as_bytes()));
+    }
+    Ok(found)
+}
+
+/// The secrets in the commits of a turn which are not in its last tree: they would stay in the branch's history.
+async fn in_between(
+    git: &Git,
+    request: &CheckpointRequest,
+    files: &[ChangedFile],
+    history: &[Entry],
+) -> Result<Vec<String>, GitError> {
+    let Some(tip) = history.first() else { return Ok(Vec::new()) };
+    let (limit, before) = (format!("--filter=blob:limit={LARGEST}"), format!("^{}", request.previous_head));
+    let mut args = vec!["rev-list", "--objects", "--full-history", &limit, &tip.commit, &before, "--", ":(top)"];
+    let allowed: Vec<String> =
+        request.unwanted.allowed.iter().map(|glob| format!(":(top,exclude,glob){glob}")).collect();
+    args.extend(allowed.iter().map(String::as_str));
+    let listed = git.run(&args).await?;
+    let named = listed.split(|&byte| byte == b'\n').filter_map(|line| {
+        let space = line.iter().position(|&byte| byte == b' ')?;
+        let path = FilePath::new(&line[space + 1..]);
+        (!path.as_bytes().is_empty()).then(|| (String::from_utf8_lossy(&line[..space]).into_owned(), path))
+    });
+    let objects: Vec<(String, FilePath)> = named.collect();
+    let mut found = BTreeMap::new();
+    for some in objects.chunks(OBJECTS_AT_ONCE) {
+        let ids: String = some.iter().map(|(id, _)| format!("{id}\n")).collect();
+        let output = git.call(&["cat-file", "--batch", "--buffer"]).input(ids).run().await?.stdout;
+        let mut rest = output.as_slice();
+        for (_, path) in some {
+            let (kind, content) = next_object(&mut rest).ok_or_else(|| GitError::unexpected("cat-file", rest))?;
+            let renamed = files.iter().find(|file| file.path == *path).and_then(|file| file.from.as_ref());
+            if kind == "blob"
+                && let Some(what) = new_secret(git, request, path, renamed.unwrap_or(path), content).await?
+            {
+                found.entry(path.to_string()).or_insert(what);
+            }
+        }
+    }
+    Ok(found.into_iter().map(|(path, what)| format!("{path} ({what})")).collect())
+}
+
+/// One object of `cat-file --batch`: `<id> <kind> <size>`, a line end, the content, a line end.
+fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
+    let end = output.iter().position(|&byte| byte == b'\n')?;
+    let header = std::str::from_utf8(&output[..end]).ok()?;
+    let mut words = header.split(' ').skip(1);
+    let (kind, size) = (words.next()?, words.next()?.parse::<usize>().ok()?);
+    let content = output.get(end + 1..end + 1 + size)?;
+    *output = output.get(end + size + 2..)?;
+    Some((kind, content))
+}
+
+/// What a file holds that it may not. What was there before is not the agent's doing.
+async fn new_secret(
+    git: &Git,
+    request: &CheckpointRequest,
+    path: &FilePath,
+    path_before: &FilePath,
+    content: &[u8],
+) -> Result<Option<String>, GitError> {
+    if path.as_bytes().rsplit(|&byte| byte == b'/').next() == Some(b".env") {
+        return Ok(Some("is never committed".to_owned()));
+    }
+    let rules = &request.unwanted.secrets;
+    let secrets = rules.find(content);
+    if secrets.is_empty() {
+        return Ok(None);
+    }
+    let name = format!("{}:{path_before}", request.previous_head);
+    let before = git.call(&["cat-file", "blob", &name]).answers(&[128]).run().await?;
+    let before = if before.code == 0 { before.stdout } else { Vec::new() };
+    let known: Vec<&[u8]> = rules.find(&before).iter().map(|old| &before[old.from..old.to]).collect();
+    let new = secrets.iter().find(|new| !known.contains(&&content[new.from..new.to]));
+    Ok(new.map(|new| {
+        let line = content[..new.from].iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("line {line}: {}", new.name)
+    }))
+}
+
+/// Takes these files out of the engine's index and out of the branch, whose commits may not be kept. All files of the
+/// workspace stay as they are, and nothing of these is staged or reset until the next checkpoint.
+pub(super) async fn hold(
+    git: &Git,
+    workspace: &Workspace,
+    request: &CheckpointRequest,
+    files: &[(FilePath, String)],
+) -> Result<(), WorkspaceError> {
+    note(workspace, &files.iter().map(|(path, _)| path.as_glob()).collect::<Vec<_>>())?;
+    let branch = workspace.branch_ref();
+    if git.read_ref(&branch).await?.as_deref() != Some(&request.previous_head) {
+        git.run(&["update-ref", &branch, &request.previous_head]).await?;
+    }
+    if files.is_empty() {
+        return Ok(());
+    }
+    let source = format!("--source={}", request.previous_head);
+    let args = ["restore", "--quiet", &source, "--staged", "--pathspec-from-file=-", "--pathspec-file-nul"];
+    let paths: Vec<u8> = files.iter().flat_map(|(path, _)| path.as_bytes().iter().copied().chain([0])).collect();
+    git.call(&args).input(paths).literal_paths().run().await?;
+    Ok(())
+}
+
+/// Remembers what waits, instead of what did.
+pub(super) fn note(workspace: &Workspace, globs: &[String]) -> Result<(), WorkspaceError> {
+    if noted(workspace, HELD_BACK) == globs {
+        return Ok(());
+    }
+    let file = beside(&workspace.index, HELD_BACK);
+    std::fs::write(&file, serde_json::to_vec(globs).unwrap_or_default()).map_err(WorkspaceError::file("write", file))
+}

@@ -1,0 +1,108 @@
+//! What holds a secret is in no commit: found in what the checkpoint has staged anyway, and in what the agent committed.
+
+mod workspace_fixture;
+
+use std::os::unix::ffi::OsStrExt;
+
+use windlass_engine::workspace::Kind;
+use workspace_fixture::{Fixture, first, names, next, write};
+
+const KEY: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+
+fn pem() -> String {
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    format!("-----BEGIN PRIVATE KEY-----\n{line}\n{line}\n{line}\n-----END PRIVATE KEY-----\n")
+}
+
+#[tokio::test]
+async fn it_waits_in_the_workspace_and_the_rest_is_committed() {
+    for kind in [Kind::Worktree, Kind::Clone] {
+        let fx = Fixture::new();
+        let opened = fx.open("fix", kind).await;
+        let ws = &opened.workspace;
+        // No text can hold the name of the third.
+        let odd = ws.dir.join(std::ffi::OsStr::from_bytes(b"od\xffd[1].pem"));
+        write(&ws.dir.join("conf*.py"), format!("a = 1\nb = '{KEY}'\n"));
+        write(&ws.dir.join("src/main.rs"), format!("// {KEY}\n"));
+        write(&odd, pem());
+        write(&ws.dir.join("confx.py"), "good\n");
+        let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+        assert_eq!(names(&one), ["confx.py added"]);
+        assert_eq!(
+            one.held_back,
+            [
+                "conf*.py (line 2: github-token)",
+                "od\\xffd[1].pem (line 1: private-key)",
+                "src/main.rs (line 1: github-token)"
+            ]
+        );
+        assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:src/main.rs"]), "fn main() {}");
+        assert!(!fx.git(&fx.repo, &["ls-tree", "-r", "--name-only", "windlass/fix"]).contains("pem"));
+        // It is found again, and goes in when it is clean.
+        write(&ws.dir.join("conf*.py"), "a = 1\n");
+        std::fs::remove_file(&odd).expect("remove");
+        let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+        assert_eq!(names(&two), ["conf*.py added"]);
+        assert_eq!(two.held_back, ["src/main.rs (line 1: github-token)"]);
+    }
+}
+
+#[tokio::test]
+async fn looking_for_it_starts_no_git() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let (workspaces, spawns) = fx.counting();
+    write(&opened.workspace.dir.join("new.txt"), "1\n");
+    let one = workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(spawns.take(), ["add", "commit"]);
+    write(&opened.workspace.dir.join("new.txt"), "2\n");
+    fx.git(&opened.workspace.dir, &["commit", "-qam", "mine"]);
+    workspaces.checkpoint(&opened.workspace, &next(&one, "t2")).await.expect("checkpoint");
+    assert_eq!(spawns.take(), ["add", "write-tree", "diff-tree", "rev-list"]);
+}
+
+#[tokio::test]
+async fn commits_of_the_agents_own_that_held_it_for_a_while_are_made_again_as_one() {
+    for kind in [Kind::Worktree, Kind::Clone] {
+        for in_message in [false, true] {
+            let fx = Fixture::new();
+            let opened = fx.open("fix", kind).await;
+            let ws = &opened.workspace;
+            write(&ws.dir.join("deep/key.pem"), if in_message { "none".to_owned() } else { pem() });
+            fx.git(&ws.dir, &["add", "-A"]);
+            fx.git(&ws.dir, &["commit", "-qm", &if in_message { format!("use {KEY}") } else { "one".into() }]);
+            fx.git(&ws.dir, &["rm", "-q", "deep/key.pem"]);
+            write(&ws.dir.join("good.txt"), "good\n");
+            fx.git(&ws.dir, &["add", "-A"]);
+            fx.git(&ws.dir, &["commit", "-qm", "two"]);
+            let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+            assert!(one.created && one.agent_commits.is_empty() && one.held_back.is_empty(), "{one:?}");
+            assert!(one.notes[0].contains("made again as one"), "{:?}", one.notes);
+            assert!(in_message || one.notes[0].contains("deep/key.pem (line 1: private-key)"), "{:?}", one.notes);
+            assert_eq!(fx.git(&fx.repo, &["rev-list", "--count", "main..windlass/fix"]), "1");
+            let log = fx.git(&fx.repo, &["log", "-p", "windlass/fix"]);
+            assert!(log.contains("good") && !log.contains("PRIVATE") && !log.contains(KEY), "{log}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_there_before_and_what_is_allowed_goes_in() {
+    let fx = Fixture::new();
+    write(&fx.repo.join("tests/old.txt"), format!("{KEY}\nline\n"));
+    fx.git(&fx.repo, &["add", "-A"]);
+    fx.git(&fx.repo, &["commit", "-qm", "with a key"]);
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let ws = &opened.workspace;
+    fx.git(&ws.dir, &["mv", "tests/old.txt", "tests/renamed.txt"]);
+    write(&ws.dir.join("tests/renamed.txt"), format!("{KEY}\nline\nmore\n"));
+    write(&ws.dir.join("fixtures/deep/key.pem"), pem());
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "one"]);
+    write(&ws.dir.join("fixtures/deep/key.pem"), format!("\n{}", pem()));
+    let mut request = first(&opened, "t1");
+    request.unwanted.allowed = vec!["fixtures/**".into()];
+    let one = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
+    assert!(one.held_back.is_empty() && one.notes.is_empty(), "{one:?}");
+    assert_eq!(names(&one), ["fixtures/deep/key.pem added", "tests/renamed.txt renamed from tests/old.txt"]);
+}
