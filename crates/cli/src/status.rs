@@ -242,6 +242,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
             row("commit", format!("{} iteration {}", short(commit), record.iteration));
         }
     }
+    for file in state.held_back() {
+        row("held", format!("{}: it is in no commit, since it holds a secret", one_line(file, 200)));
+    }
     row_review(state, &mut row);
     row_work(state, &mut row);
     if !state.denied_hosts.is_empty() {

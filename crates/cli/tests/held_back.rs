@@ -39,6 +39,7 @@ fn a_file_with_a_key_is_held_back_until_the_key_is_gone() {
     let status = status(&world, "work");
     assert_eq!((&status["iterations"], &status["claims"]["refused"]), (&2.into(), &1.into()));
     assert!(status["history"][0]["checkpoint"]["held_back"].to_string().contains("conf.py"), "{status}");
+    call(&world, &["status", "work"]).assert_code(0).assert_stdout_has("completed");
     assert!(agent.prompts()[1].contains("conf.py (line 1: github-token)"), "{}", agent.prompts()[1]);
     let files = world.repo().tree_files("windlass/work~1");
     assert!(files.contains(&"good.py".to_owned()) && !files.contains(&"conf.py".to_owned()), "{files:?}");
@@ -69,5 +70,7 @@ fn a_commit_of_the_agents_own_is_made_again_without_it() {
     let files = world.repo().tree_files("windlass/work");
     assert!(files.contains(&"ok".to_owned()) && !files.contains(&"key".to_owned()), "{files:?}");
     assert!(!world.repo().git(["log", "windlass/work", "-p"]).contains(KEY));
-    call(&world, &["status", "work"]).assert_code(0);
+    call(&world, &["status", "work"])
+        .assert_code(0)
+        .assert_stdout_has("key (line 1: github-token): it is in no commit");
 }

@@ -37,7 +37,6 @@ pub struct LoopSpec {
     pub protect: Vec<String>,
     /// Paths, as git pathspec globs, that may hold what looks like a secret.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(skip)]
     pub secrets_allow: Vec<String>,
     /// Variables of the engine's environment that agents and commands get besides the ordinary ones: names, or
     /// beginnings of names with a `*` behind them.

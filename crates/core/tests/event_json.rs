@@ -60,7 +60,10 @@ fn every_event() -> Vec<Event> {
             report: gate_report("cargo test", Verdict::TimedOut, None),
         },
         Event::IterationJudged { iteration: 2, claim: true, failing: vec!["cargo test".into()] },
-        Event::ClaimRefused { iteration: 2, because: RefusedBecause::SteeringPending },
+        Event::ClaimRefused {
+            iteration: 2,
+            because: RefusedBecause::HeldBack { files: vec!["a (line 1: jwt)".into()] },
+        },
         Event::ProgressStalled { iterations: 5, step: StallStep::FreshSession },
         Event::WaitStarted { until: start_of_time(), why: "rate limit".into() },
         Event::WaitEnded,

@@ -8,9 +8,10 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, ReviewEvent, Ruling, Said,
-    SkippedBecause, Verdict, effects,
+    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, RefusedBecause, ReviewEvent,
+    Ruling, Said, SkippedBecause, Verdict, effects,
 };
+use windlass_core::prompt::{Facts, build};
 use windlass_core::review::SectionSummary;
 use windlass_core::spec::{LoopSpec, PostAction, ReviewSpec};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
@@ -45,6 +46,21 @@ fn s4_9_sections_come_in_order_and_the_whole_last() {
     assert_eq!(ended(&driven), (End::Completed, StopReason::Completed));
     assert!(driven.state.verified);
     assert_eq!(driven.state.claims.made, 1);
+}
+
+#[test]
+fn a_file_that_is_held_back_is_named_to_the_coder_and_keeps_the_loop_from_its_end() {
+    let mut driven = Driven::working(audited(None, review()));
+    driven.end_turn(answer("done"));
+    let turn = driven.state.last_turn.as_ref().unwrap().key;
+    let files = vec!["conf.py (line 1: jwt)".to_owned()];
+    let checkpoint = CheckpointReport { held_back: files.clone(), ..checkpoint_of(turn) };
+    driven.ok(Input::Checkpointed { turn, checkpoint });
+    let events = driven.end_turn(clean());
+    assert!(events.contains(&Event::ClaimRefused { iteration: 1, because: RefusedBecause::HeldBack { files } }));
+    assert_eq!(driven.turn(), TurnKey { iteration: 2, role: Role::Coder, attempt: 1 });
+    let prompt = build(&driven.state, &Facts::default(), &|text| text.len());
+    assert!(prompt.contains("- conf.py (line 1: jwt)"), "{prompt}");
 }
 
 #[test]

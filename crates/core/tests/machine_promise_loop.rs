@@ -6,9 +6,10 @@ mod driven;
 use driven::*;
 use windlass_core::agent::TurnReport;
 use windlass_core::machine::{
-    Effect, Event, GateKey, Input, Opener, Phase, RefusedBecause, Restore, SessionUse, StallStep, Timer, TimerKind,
-    Verdict,
+    CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, RefusedBecause, Restore, SessionUse, StallStep,
+    Timer, TimerKind, Verdict,
 };
+use windlass_core::prompt::Facts;
 use windlass_core::spec::{Done, Limits, LoopSpec, OnLimit, SessionPolicy};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
@@ -121,6 +122,24 @@ fn s0_1_a_turn_without_a_claim_is_followed_by_another_in_the_same_session() {
             turn_started(2, resumed()),
         ]
     );
+}
+
+#[test]
+fn a_claim_is_refused_while_a_file_is_held_back_and_the_agent_is_told() {
+    let mut driven = Driven::working(with_gates(&["cargo test"]));
+    driven.end_turn(claimed());
+    let turn = driven.state.last_turn.as_ref().unwrap().key;
+    let files = vec!["conf.py (line 1: github-token)".to_owned()];
+    let checkpoint = CheckpointReport { held_back: files.clone(), ..checkpoint_of(turn) };
+    driven.ok(Input::Checkpointed { turn, checkpoint });
+    let events = driven.judge(Verdict::Pass);
+    assert!(events.contains(&Event::ClaimRefused { iteration: 1, because: RefusedBecause::HeldBack { files } }));
+    let prompt = windlass_core::prompt::build(&driven.state, &Facts::default(), &|text| text.len());
+    assert!(prompt.contains("- conf.py (line 1: github-token)"), "{prompt}");
+    assert!(!prompt.contains("message"), "nobody sent one: {prompt}");
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    assert_eq!(driven.stop_reason(), "completed");
 }
 
 #[test]

@@ -919,6 +919,8 @@ export interface components {
             files: components["schemas"]["ChangedFile"][];
             /** Format: uint64 */
             files_changed: number;
+            /** @description Files whose changes hold a secret, each with what it is. They are in no commit. */
+            held_back?: string[];
             notes?: string[];
             /** @description Protected paths that the agent changed; they were put back. */
             restored?: components["schemas"]["ChangedFile"][];
@@ -1898,6 +1900,8 @@ export interface components {
             review?: components["schemas"]["ReviewSpec"] | null;
             /** @description What the loop's processes are kept away from. */
             sandbox?: components["schemas"]["SandboxSpec"];
+            /** @description Paths, as git pathspec globs, that may hold what looks like a secret. */
+            secrets_allow?: string[];
             session: components["schemas"]["SessionPolicy"];
             /**
              * @default {
@@ -2458,6 +2462,10 @@ export interface components {
             failing: string[];
             /** @constant */
             type: "gates";
+        } | {
+            files: string[];
+            /** @constant */
+            type: "held_back";
         } | {
             /** @constant */
             type: "steering_pending";

@@ -8,8 +8,7 @@ use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    CheckpointReport, Event, GateReport, HELD_BACK, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep,
-    Verdict,
+    CheckpointReport, Event, GateReport, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep, Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
@@ -193,7 +192,7 @@ impl Renderer {
                 format!("{again}{}{}", self.gate(report), self.hint(report))
             }
             Event::ClaimRefused { because, .. } => match because {
-                RefusedBecause::Gates { failing } if failing.iter().all(|what| what.starts_with(HELD_BACK)) => {
+                RefusedBecause::HeldBack { .. } => {
                     style.warn("  claim refused: a part of the work is held back, because it holds a secret")
                 }
                 RefusedBecause::Gates { failing } => {

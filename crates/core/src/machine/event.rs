@@ -210,6 +210,10 @@ pub enum RefusedBecause {
     Gates {
         failing: Vec<String>,
     },
+    /// Files whose changes are in no commit, because they hold a secret, each with what it is.
+    HeldBack {
+        files: Vec<String>,
+    },
     /// A person's message has not reached the agent yet.
     SteeringPending,
 }

@@ -205,7 +205,6 @@ pub struct CheckpointReport {
     pub restored: Vec<ChangedFile>,
     /// Files whose changes hold a secret, each with what it is. They are in no commit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(skip)]
     pub held_back: Vec<String>,
     /// Commits that the agent made by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -18,7 +18,6 @@ pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
-pub use held_back::HELD_BACK;
 pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
     WorkspaceOpening,

@@ -127,8 +127,7 @@ fn protected(state: &LoopState) -> Option<String> {
 
 /// What of the agent's work is in no commit.
 fn held_back(state: &LoopState) -> Option<String> {
-    let held = &state.iterations.last().filter(|last| !last.undone)?.checkpoint.held_back;
-    let files: Vec<String> = held.iter().take(20).cloned().collect();
+    let files: Vec<String> = state.held_back().iter().take(20).cloned().collect();
     (!files.is_empty()).then(|| fill(HELD_BACK, context! { files }))
 }
 
@@ -181,7 +180,8 @@ fn refusal(state: &LoopState) -> Option<String> {
         };
         return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, gates, when, failing }));
     }
-    let unseen_message = judged.claim && judged.success && state.spec.done.promise().is_some();
+    let refused = judged.claim && judged.success && state.spec.done.promise().is_some();
+    let unseen_message = refused && state.held_back().is_empty();
     unseen_message.then(|| STEERING_PENDING.trim_end().to_owned())
 }
 

@@ -380,9 +380,9 @@ impl Batch {
     /// The reviewer agrees to all of it.
     fn agreed(&mut self) {
         let iteration = self.state.iteration;
-        let failing = self.state.held_back();
-        if !failing.is_empty() {
-            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::Gates { failing } });
+        let files = self.state.held_back().to_vec();
+        if !files.is_empty() {
+            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::HeldBack { files } });
             return self.next_iteration();
         }
         if self.state.undelivered_steering().next().is_some() {

@@ -57,18 +57,23 @@ impl Batch {
     }
 
     /// Whether the loop is over by this claim.
-    pub(super) fn accept_claim(&mut self, mut failing: Vec<String>) -> bool {
-        failing.extend(self.state.held_back());
+    pub(super) fn accept_claim(&mut self, failing: Vec<String>) -> bool {
         let iteration = self.state.iteration;
         let target = match self.state.spec.done {
             Done::Count { .. } | Done::Duration { .. } => true,
             Done::Promise { .. } | Done::Gates | Done::Review => false,
         };
-        if !failing.is_empty() {
+        let held_back = self.state.held_back().to_vec();
+        if !failing.is_empty() || !held_back.is_empty() {
             if target {
-                self.stop_loop(StopReason::GatesFailed { gates: failing });
+                let held_back = held_back.iter().map(|file| format!("held back: {file}"));
+                self.stop_loop(StopReason::GatesFailed { gates: failing.into_iter().chain(held_back).collect() });
             } else {
-                self.push(Event::ClaimRefused { iteration, because: RefusedBecause::Gates { failing } });
+                let because = match failing.is_empty() {
+                    false => RefusedBecause::Gates { failing },
+                    true => RefusedBecause::HeldBack { files: held_back },
+                };
+                self.push(Event::ClaimRefused { iteration, because });
             }
             return target;
         }
