@@ -1,97 +1,106 @@
-// The page's figures: from an agent's line to the DOM, beside a bare SSE client of the same run; memory of the page over
-// an hour's worth of output. `npm run figures`
+// The page's figures: from an agent's line to the DOM, beside a bare SSE client of the same run; what an hour of output
+// costs the page. `npm run figures`, or `npm run figures -- latency` or `-- hour`.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism, loadavg } from "node:os";
 import { World } from "./world.mjs";
 
 const LINES = 1_000;
-const world = new World();
-world.agent("ticker", `for (let number = 0; number < ${LINES}; number += 1) { await say("tick " + number + " " + (performance.timeOrigin + performance.now()).toFixed(3)); await new Promise((go) => setTimeout(go, 10)); } await say(DONE);`);
-world.agent("neighbour", `for (let number = 0; ; number += 1) { await say("noise " + number); await new Promise((go) => setTimeout(go, 200)); }`);
-world.agent("writer", `
-  let number = 0;
-  for (let batch = 0; batch < 2000; batch += 1) {
-    let text = "";
-    for (let line = 0; line < 1000; line += 1) { number += 1; text += "line " + number + " of an hour of work, with \\u001b[32mcolour\\u001b[0m in it\\n"; }
-    await event({ type: "text", text });
-  }
-  await say("the last of them"); await say(DONE);
-`);
-writeFileSync(world.config, `max_running = 200\nmax_iterations = 1\n${readFileSync(world.config, "utf8")}`);
-await world.serve();
+/** The first lines find a page and a connection that are still warming up. */
+const WARM = 100;
+/** An hour at fifty lines a second. */
+const HOUR = 180_000;
+const MARKS = [0.1, 0.25, 0.5, 0.75, 1].map((part) => HOUR * part);
 
-const at = (part, sorted) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
-const show = (name, values) => {
-  const sorted = values.toSorted((one, other) => one - other);
-  console.log(`${name.padEnd(46)} p50 ${at(0.5, sorted).toFixed(1).padStart(6)} ms   p99 ${at(0.99, sorted).toFixed(1).padStart(6)} ms   (${values.length} lines)`);
-  return { p50: at(0.5, sorted), p99: at(0.99, sorted) };
-};
+const world = new World();
+world.agent("ticker", `
+  await held("ticks");
+  for (let number = 0; number < ${LINES}; number += 1) { await say("tick " + number + " " + (performance.timeOrigin + performance.now()).toFixed(3)); await new Promise((go) => setTimeout(go, 10)); }
+  await say(DONE);
+`);
+// A shell that waits without a process of its own: a hundred of them cost next to nothing.
+world.profile("neighbour", ["bash", "-c", `exec 3<> <(:); while :; do echo '{"type":"text","text":"noise, noise, noise\\n"}'; read -t 0.2 -u 3; done`]);
+world.agent("writer", `
+  for (let number = 1; number <= ${HOUR}; number += 1) {
+    // Line by line, as agents write, only without the time between.
+    if (number === 1) await held("after-0");
+    await say("line " + number + " of an hour of work, with \\u001b[32mcolour\\u001b[0m in it");
+    if (${JSON.stringify(MARKS)}.includes(number)) await held("after-" + number);
+  }
+  await say(DONE);
+`);
+world.top("max_running = 200\nmax_iterations = 1\n");
+
 const now = () => performance.timeOrigin + performance.now();
+const at = (part, sorted) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
+const table = [];
+const row = (...cells) => table.push(cells);
 
 async function latency(neighbours) {
   const others = [];
-  for (let number = 0; number < neighbours; number += 1) {
-    const loop = await world.loop(`noise ${number}`, { agent: "neighbour" });
-    others.push(loop);
-  }
+  for (let number = 0; number < neighbours; number += 1) others.push(await world.loop(`noise ${number}`, { agent: "neighbour" }));
   for (const loop of others) await world.until(loop.id, (item) => item.type === "text");
   const page = await world.page();
   await page.addInitScript(() => {
     window.seen = new Map();
-    const look = () => {
+    const look = (nodes) => {
       const time = performance.timeOrigin + performance.now();
-      for (const row of document.querySelectorAll("[role=log] [data-index]")) {
-        const found = /^tick (\d+) ([\d.]+)$/.exec(row.textContent);
-        if (found && !window.seen.has(found[1])) window.seen.set(found[1], time - Number(found[2]));
+      for (const node of nodes) {
+        for (const found of (node.textContent ?? "").matchAll(/tick (\d+) (\d+\.\d{3})/g)) if (!window.seen.has(Number(found[1]))) window.seen.set(Number(found[1]), time - Number(found[2]));
       }
     };
-    new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
+    new MutationObserver((changes) => look(changes.flatMap((change) => (change.type === "childList" ? [...change.addedNodes] : [change.target])))).observe(document, { subtree: true, childList: true, characterData: true });
   });
   const loop = await world.loop(`ticks beside ${neighbours}`, { agent: "ticker" });
   await page.goto(`${world.origin}/loops/${loop.id}`);
-  const bare = [];
-  await world.until(loop.id, (item) => {
-    if (item.type === "text") for (const found of item.text.matchAll(/tick \d+ ([\d.]+)/g)) bare.push(now() - Number(found[1]));
+  await page.locator("[data-connection=open]").waitFor();
+  const bare = new Map();
+  const read = world.until(loop.id, (item) => {
+    if (item.type === "text") for (const found of item.text.matchAll(/tick (\d+) (\d+\.\d{3})/g)) bare.set(Number(found[1]), now() - Number(found[2]));
     return item.type === "loop_stopped";
   });
-  await page.getByText(`tick ${LINES - 1} `).waitFor();
-  // What was said before the page was open is no measure of it.
-  const inPage = await page.evaluate(() => [...window.seen.values()]);
-  console.log(`\n${neighbours} other loops writing five lines a second each`);
-  show("agent's line → bare SSE client (reference)", bare.slice(-inPage.length).slice(100));
-  show("agent's line → DOM of the page", inPage.slice(100));
+  world.go("ticks");
+  await read;
+  await page.waitForFunction((last) => window.seen.has(last), LINES - 1, { timeout: 120_000 });
+  const seen = new Map(await page.evaluate(() => [...window.seen]));
+  for (const [name, values] of [["bare SSE client (reference)", bare], ["DOM of the page", seen]]) {
+    const sorted = [...values].filter(([number]) => number >= WARM).map(([, ms]) => ms).sort((one, other) => one - other);
+    if (sorted.length !== LINES - WARM) throw new Error(`${name}: ${sorted.length} of ${LINES - WARM} lines`);
+    row(`an agent's line → ${name}, beside ${neighbours} loops that write`, `p50 ${at(0.5, sorted).toFixed(1)} ms`, `p99 ${at(0.99, sorted).toFixed(1)} ms`, `worst ${at(1, sorted).toFixed(1)} ms`);
+  }
   await page.context().close();
-  for (const other of others) await world.api("POST", `/api/loops/${other.id}/stop`);
+  await Promise.all(others.map((other) => world.api("POST", `/api/loops/${other.id}/stop`)));
 }
 
-async function memory() {
+async function hour() {
   const page = await world.page();
-  const loop = await world.loop("two million lines", { agent: "writer" });
+  const loop = await world.loop("an hour of lines", { agent: "writer" });
   await page.goto(`${world.origin}/loops/${loop.id}`);
   const session = await page.context().newCDPSession(page);
-  const heap = async () => {
+  await session.send("Performance.enable");
+  await page.locator("[data-connection=open]").waitFor();
+  world.go("after-0");
+  for (const mark of MARKS) {
+    await page.waitForFunction((wanted) => [...document.querySelectorAll("[role=log] [data-index]")].some((each) => Number(/^line (\d+)/.exec(each.textContent)?.[1] ?? 0) >= wanted), mark, { timeout: 600_000, polling: 100 });
     await session.send("HeapProfiler.collectGarbage");
-    return (await session.send("Runtime.getHeapUsage")).usedSize / 1e6;
-  };
-  console.log("\nmemory of the page while two million lines stream through it (an hour at 550 lines a second)");
-  for (const mark of [100_000, 500_000, 1_000_000, 1_500_000, 2_000_000]) {
-    await page.waitForFunction((wanted) => {
-      let last = 0;
-      for (const row of document.querySelectorAll("[role=log] [data-index]")) last = Math.max(last, Number(/^line (\d+)/.exec(row.textContent)?.[1] ?? 0));
-      return last >= wanted;
-    }, mark, { timeout: 600_000, polling: 100 });
-    console.log(`${String(mark).padStart(9)} lines: heap ${(await heap()).toFixed(1)} MB, ${await page.evaluate(() => document.querySelectorAll("*").length)} elements`);
+    const { usedSize } = await session.send("Runtime.getHeapUsage");
+    const { metrics } = await session.send("Performance.getMetrics");
+    const metric = (name) => metrics.find((each) => each.name === name).value;
+    row(`the page after ${mark} lines (${Math.round((mark / HOUR) * 60)} minutes' worth)`, `heap ${(usedSize / 1e6).toFixed(1)} MB`, `${metric("Nodes")} nodes`, `${metric("TaskDuration").toFixed(1)} s of work`);
+    world.go(`after-${mark}`);
   }
   await page.context().close();
 }
 
 const only = process.argv[2];
 try {
+  await world.serve();
   if (!only || only === "latency") {
     await latency(0);
     await latency(Number(process.env.NEIGHBOURS ?? 100));
   }
-  if (!only || only === "memory") await memory();
+  if (!only || only === "hour") await hour();
 } finally {
   await world.end();
+  console.log(`\n${availableParallelism()} cores, load ${loadavg()[0].toFixed(1)} at the end\n\n| what | | | |\n|---|---|---|---|`);
+  for (const cells of table) console.log(`| ${cells.join(" | ")} |`);
 }

@@ -8,6 +8,10 @@ import { REVIEW, World } from "./world.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const HOSTILE = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">`;
+/** Turns the reading direction; the terminal's red. */
+const LYING = "\u202eexe.txt \u001b[31m";
+/** What a reader must never get to see as it is. */
+const INVISIBLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 const world = new World();
 let paths = [];
 
@@ -19,15 +23,18 @@ before(async () => {
     await event({ type: "tool_use", id: "1", name: bad, input: "@@ -1 +1 @@\\n-old " + bad + "\\n+new " + bad });
     await event({ type: "tool_result", id: "1", output: bad, is_error: true });
     await event({ type: "error", kind: "other", message: bad });
+    write("\u202eexe.txt", "a \u202e b \u001b[31m c\\n");
+    await event({ type: "tool_use", id: "2", name: "Read", input: "y".repeat(10_000_000) });
+    await event({ type: "text", text: "z".repeat(10_000_000) });
     write("<script>window.hacked = 1<\\/script>.txt".replace("\\\\/", "_").replaceAll("/", "_"), bad + "\\n");
     await usage(1000, 100, 0.1, bad);
     await say(DONE);
   `);
-  world.agent("critic", `await say("critic: " + ${JSON.stringify(HOSTILE)}); if (iteration > 1) { ${REVIEW({ resolved: ["f1"], verdict: "clean" })} } else { ${REVIEW({ findings: [{ file: "<script>alert(1)</script>.txt", line: 1, severity: "bug", description: HOSTILE, scenario: HOSTILE }], verdict: "dirty" })} }`);
+  world.agent("critic", `await say("critic: " + ${JSON.stringify(HOSTILE)}); if (iteration > 1) { ${REVIEW({ resolved: ["f1"], verdict: "clean" })} } else { ${REVIEW({ findings: [{ file: "<script>alert(1)</script>.txt", line: 1, severity: "bug", description: HOSTILE + LYING, scenario: HOSTILE }], verdict: "dirty" })} }`);
   await world.serve();
-  const loop = await world.loop(`Be hostile ${HOSTILE}`, { agent: "hostile", reviewer: "critic", recipe: "audited", gates: ["echo '<b>gate</b>'"], max_iterations: 2 });
+  const loop = await world.loop(`Be hostile ${HOSTILE} ${LYING}`, { agent: "hostile", reviewer: "critic", recipe: "audited", gates: ["echo '<b>gate</b>'"], max_iterations: 2 });
   await world.stopped(loop.id);
-  await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE}`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
+  await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE} \u202e turned`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
   paths = ["/", "/new", "/milestones", "/agents", "/settings", "/nowhere", ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
 });
 after(() => world.end());
@@ -49,9 +56,9 @@ test("no page scrolls sideways at 390 px, and none complains", async () => {
   await page.context().close();
 });
 
-for (const colorScheme of ["light", "dark"]) {
-  test(`axe finds nothing on any page, ${colorScheme}`, async () => {
-    const page = await world.page({ colorScheme, reducedMotion: "reduce" });
+for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["on a phone", { viewport: { width: 390, height: 844 }, hasTouch: true }]]) {
+  test(`axe finds nothing on any page, ${name}`, async () => {
+    const page = await world.page({ ...options, reducedMotion: "reduce" });
     const all = [];
     for (const path of paths) {
       await page.goto(world.origin + path);
@@ -72,6 +79,7 @@ test("what agents write stays text everywhere: scripts, markup, escapes, in goal
     await page.goto(world.origin + path);
     await settled(page);
     assert.equal(await page.evaluate(() => window.hacked), undefined, path);
+    assert.doesNotMatch(await page.evaluate(() => document.body.innerText), INVISIBLE, path);
     assert.equal(await page.locator("main script, main img, main iframe, a[href^='javascript']").count(), 0, path);
   }
   await page.goto(world.origin + paths.find((path) => path.endsWith("monitor")));

@@ -77,7 +77,17 @@ export class World {
   agent(name, program) {
     const file = join(this.dir, `${name}.mjs`);
     writeFileSync(file, PRELUDE.replace("DIRECTORY", JSON.stringify(this.dir)) + program);
-    writeFileSync(this.config, `${readFileSync(this.config, "utf8")}\n[agents.${name}]\ncommand = ["${process.execPath}", "${file}"]\noutput = "jsonl"\n`);
+    this.profile(name, [process.execPath, file]);
+  }
+
+  /** Any command that speaks neutral events. */
+  profile(name, command) {
+    writeFileSync(this.config, `${readFileSync(this.config, "utf8")}\n[agents.${name}]\ncommand = ${JSON.stringify(command)}\noutput = "jsonl"\n`);
+  }
+
+  /** Settings of the user, in front of the profiles. */
+  top(text) {
+    writeFileSync(this.config, text + readFileSync(this.config, "utf8"));
   }
 
   /** Lets agents on that are held by this name. */
@@ -109,7 +119,8 @@ export class World {
   }
 
   async api(method, path, body) {
-    const response = await fetch(this.origin + path, { method, headers: { Authorization: `Bearer ${this.token}`, ...(body ? { "Content-Type": "application/json" } : {}) }, body: body ? JSON.stringify(body) : undefined });
+    // A connection of its own each time: a kept one may have been closed by the server just when it is used again.
+    const response = await fetch(this.origin + path, { method, headers: { Connection: "close", Authorization: `Bearer ${this.token}`, ...(body ? { "Content-Type": "application/json" } : {}) }, body: body ? JSON.stringify(body) : undefined });
     const text = await response.text();
     const value = text ? JSON.parse(text) : undefined;
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);

@@ -8,6 +8,7 @@ import { Button, Empty } from "../ui/primitives";
 import { PaneSearch } from "./PaneSearch";
 import type { Row, Side } from "./rows";
 import { RowView } from "./RowView";
+import { slotOf } from "./window";
 
 interface Props {
   feed: Feed;
@@ -16,6 +17,8 @@ interface Props {
   active: boolean;
 }
 
+/** The height of a line that is not broken. */
+const LINE = 19;
 const NEAR = 48;
 const NEAR_TOP = 600;
 const UNASKED = 6;
@@ -29,13 +32,16 @@ export function FeedPane({ feed, side, title, active }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const [find, setFind] = useState<string>();
   const [hit, setHit] = useState<string | null>(null);
-  const anchor = useRef<{ key: string; delta: number } | null>(null);
+  const anchor = useRef<{ slot: number; delta: number } | null>(null);
 
+  // The same function until rows go or come in front: with a new one every row's place is worked out again.
+  const begins = pane.first;
+  const slot = useCallback((index: number) => slotOf(begins + index), [begins]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => 20,
-    getItemKey: (index) => (rows[index] as Row).key,
+    estimateSize: () => LINE,
+    getItemKey: slot,
     overscan: 24,
   });
 
@@ -44,13 +50,13 @@ export function FeedPane({ feed, side, title, active }: Props) {
   const shownFirst = useRef(first);
   useLayoutEffect(() => {
     if (shownFirst.current !== first && anchor.current && !pane.following) {
-      const { key, delta } = anchor.current;
-      const index = rows.findIndex((row) => row.key === key);
+      const { slot: kept, delta } = anchor.current;
+      const index = rows.findIndex((_, at) => slot(at) === kept);
       const place = index >= 0 ? virtual.getOffsetForIndex(index, "start") : undefined;
       if (place && scroller.current) scroller.current.scrollTop = place[0] + delta;
     }
     shownFirst.current = first;
-  }, [first, rows, pane, virtual]);
+  }, [first, rows, pane, slot, virtual]);
 
   useEffect(() => {
     const index = hit === null ? -1 : pane.rows.findIndex((row) => row.key === hit);
@@ -80,7 +86,7 @@ export function FeedPane({ feed, side, title, active }: Props) {
     if (!box) return;
     // By its place: after a jump the rows that are rendered are not yet those that are seen.
     const top = virtual.getVirtualItemForOffset(box.scrollTop);
-    anchor.current = top ? { key: String(top.key), delta: box.scrollTop - top.start } : null;
+    anchor.current = top ? { slot: Number(top.key), delta: box.scrollTop - top.start } : null;
     const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     if (!atEnd || pane.cut === 0) window.follow(side, atEnd);
     if (box.scrollTop < NEAR_TOP && pane.start) feed.older(side);

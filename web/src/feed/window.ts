@@ -27,6 +27,12 @@ export interface Limits {
 }
 
 const LIMITS: Limits = { rows: 20_000, size: 16_000_000 };
+/** More than a window holds. */
+const RING = 32_768;
+
+/** Names the row of this number as long as it is in the window. Names are used again, so that the virtualiser, which keeps
+ * the size of every row it has ever seen, keeps so many at most. */
+export const slotOf = (number: number): number => ((number % RING) + RING) % RING;
 
 /** One side's rows. Segments are whole items, so that paging can name where the window begins. */
 export class Pane {
@@ -36,6 +42,8 @@ export class Pane {
   following = true;
   /** Where the window begins; undefined before anything is known, null at the feed's beginning. */
   start: string | null | undefined;
+  /** The number of the first row, counted from where the window began; below zero for what was put in front. */
+  first = 0;
   private segments: Segment[] = [];
   private size = 0;
   private maker = new RowMaker();
@@ -59,6 +67,7 @@ export class Pane {
 
   /** Holds these items and nothing else; so many newer ones are passed over. */
   jump(entries: Entry[], newer: number) {
+    this.first += this.rows.length;
     this.rows = [];
     this.segments = [];
     this.size = 0;
@@ -82,6 +91,7 @@ export class Pane {
       for (const row of made) rows.push(row);
     }
     this.rows = rows.concat(this.rows);
+    this.first -= rows.length;
     this.segments = segments.concat(this.segments);
     if (this.isFull()) this.dropNewest();
   }
@@ -108,6 +118,7 @@ export class Pane {
     }
     this.segments.splice(0, segments);
     this.rows.splice(0, rows);
+    this.first += rows;
     this.start = this.segments[0]?.from;
   }
 

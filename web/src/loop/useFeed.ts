@@ -12,6 +12,9 @@ const TAIL = 128;
 const PAGE = 128;
 /** What is only searched may come in larger pieces. */
 const HUNT = 512;
+/** Between two showings of what came. */
+const PAUSE_MS = 16;
+const HIDDEN_PAUSE_MS = 250;
 /** What comes from the agent itself; everything else is the loop's journal and may change how it stands. */
 const LIVE = new Set(["text", "thinking", "tool_use", "tool_result", "session", "usage", "result", "raw", "stderr", "output_skipped"]);
 
@@ -34,17 +37,16 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
   useEffect(() => {
     let waiting: Entry[] = [];
     let from: string | null = null;
-    let frame = 0;
+    let shownAt = 0;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let refresh: ReturnType<typeof setTimeout> | undefined;
     const flush = () => {
-      cancelAnimationFrame(frame);
       clearTimeout(timer);
-      frame = 0;
       timer = undefined;
       const batch = waiting;
       waiting = [];
       if (batch.length > 0) window.append(batch);
+      shownAt = performance.now();
     };
     const close = openStream({
       url: `/api/loops/${encodeURIComponent(id)}/events${query({ tail: TAIL })}`,
@@ -65,15 +67,15 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
           from = event.id;
           if (!LIVE.has(item.type)) refresh ??= setTimeout(() => { refresh = undefined; void queries.invalidateQueries({ queryKey: ["loop", id] }); }, 150);
         }
-        // One paint a frame; a page that is not seen has no frames. Two thousand at once do not wait for either.
-        if (waiting.length > 2_000) flush();
-        else if (document.hidden) timer ??= setTimeout(flush, 250);
-        else if (!frame) frame = requestAnimationFrame(flush);
+        // The first line of a while is shown at once, not with the next frame, which a busy machine makes late; what
+        // follows on its heels waits, so that the browser comes to paint. Two thousand at once do not wait.
+        const pause = (document.hidden ? HIDDEN_PAUSE_MS : PAUSE_MS) - (performance.now() - shownAt);
+        if (pause <= 0 || waiting.length > 2_000) flush();
+        else timer ??= setTimeout(flush, pause);
       },
     });
     return () => {
       close();
-      cancelAnimationFrame(frame);
       clearTimeout(timer);
       clearTimeout(refresh);
     };
