@@ -33,7 +33,7 @@ use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::loop_log;
 use crate::notify::Notifier;
-use crate::proxy::{Denied, Proxy};
+use crate::proxy::{Denied, Proxy, Upstream};
 use crate::socket::Line;
 use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
@@ -157,7 +157,8 @@ impl Driver {
         let list = HostList::new(spec.hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
         let (tell, mut denied) = mpsc::unbounded_channel();
         let path = self.engine.data.proxy_socket(&self.state.id);
-        let proxy = Proxy::listen(&path, list, tell).map_err(|error| lost(&error))?;
+        let proxy =
+            Proxy::listen(&path, list, Upstream::from_env(&self.engine.env), tell).map_err(|error| lost(&error))?;
         let reports = self.performing.reports();
         tokio::spawn(async move {
             while let Some(Denied { host, why, count }) = denied.recv().await {

@@ -1,10 +1,12 @@
 //! The way out of a sandbox whose network is a list: an HTTP proxy behind a Unix socket.
 //!
 //! It belongs to the loop's driver and dies with it. Names are resolved here, outside; what is connected to is an address
-//! that was looked at, so that a name cannot lead elsewhere in between. Invariant: nothing is connected to that the
+//! that was looked at, so that a name cannot lead elsewhere in between. Where the user's environment names a proxy, what
+//! is allowed goes through that one. Invariant: nothing is connected to that the
 //! loop's list does not allow, whatever the client says.
 
 mod request;
+mod upstream;
 
 use std::collections::HashMap;
 use std::io;
@@ -20,6 +22,7 @@ use windlass_core::network::HostList;
 
 use crate::own_socket::OwnSocket;
 use request::{Asked, LONGEST_HEAD};
+pub use upstream::Upstream;
 
 /// The port on a sandbox's own loopback behind which the proxy is found.
 pub const PORT_INSIDE: u16 = 43_128;
@@ -47,8 +50,13 @@ pub struct Proxy {
 impl Proxy {
     /// Listens at `path`, the only thing in its directory. Every new host that is denied is told, and then its tenth time,
     /// its hundredth …
-    pub fn listen(path: &Path, list: HostList, denied: mpsc::UnboundedSender<Denied>) -> io::Result<Self> {
-        let gate = Arc::new(Gate { list, denied, seen: Mutex::default() });
+    pub fn listen(
+        path: &Path,
+        list: HostList,
+        upstream: Upstream,
+        denied: mpsc::UnboundedSender<Denied>,
+    ) -> io::Result<Self> {
+        let gate = Arc::new(Gate { list, upstream, denied, seen: Mutex::default() });
         let _socket = OwnSocket::serve(path, MOST_CONNECTIONS, move |client| {
             let gate = Arc::clone(&gate);
             async move {
@@ -64,6 +72,7 @@ impl Proxy {
 #[derive(Debug)]
 struct Gate {
     list: HostList,
+    upstream: Upstream,
     denied: mpsc::UnboundedSender<Denied>,
     seen: Mutex<HashMap<String, u64>>,
 }
@@ -78,7 +87,7 @@ impl Gate {
             Ok(asked) => asked,
             Err(why) => return refuse(&mut client, "400 Bad Request", why).await,
         };
-        let mut server = match tokio::time::timeout(PATIENCE, self.connect(asked.host(), asked.port())).await {
+        let (mut server, said) = match tokio::time::timeout(PATIENCE, self.connect(&asked)).await {
             Ok(Ok(server)) => server,
             Ok(Err(Unreached::Denied(why))) => {
                 self.tell(&asked, why);
@@ -90,17 +99,22 @@ impl Gate {
             }
             Err(_) => return refuse(&mut client, "504 Gateway Timeout", "the host does not answer").await,
         };
-        match &asked {
-            Asked::Tunnel { .. } => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
-            Asked::Plain { head, .. } => server.write_all(head).await?,
+        if let Asked::Tunnel { .. } = &asked {
+            client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+            client.write_all(&said).await?;
         }
         server.write_all(asked.rest()).await?;
         copy_bidirectional(&mut client, &mut server).await.map(drop)
     }
 
-    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, Unreached> {
+    /// Connects, and sends the head of a plain request. What comes back is what the server said already.
+    async fn connect(&self, asked: &Asked<'_>) -> Result<(TcpStream, Vec<u8>), Unreached> {
+        let (host, port) = (asked.host(), asked.port());
         if !self.list.allows(host, port) {
             return Err(Unreached::Denied("it is not on the list"));
+        }
+        if let Some(hop) = self.upstream.to(asked) {
+            return hop.connect(asked).await.map_err(Unreached::Failed);
         }
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let found: Vec<SocketAddr> = tokio::net::lookup_host((bare, port)).await.map_err(Unreached::Failed)?.collect();
@@ -108,7 +122,11 @@ impl Gate {
         if open.is_empty() && !found.is_empty() {
             return Err(Unreached::Denied("it leads to a private address that is not on the list"));
         }
-        TcpStream::connect(open.as_slice()).await.map_err(Unreached::Failed)
+        let mut server = TcpStream::connect(open.as_slice()).await.map_err(Unreached::Failed)?;
+        if let Asked::Plain { head, .. } = asked {
+            server.write_all(head).await.map_err(Unreached::Failed)?;
+        }
+        Ok((server, Vec::new()))
     }
 
     fn tell(&self, asked: &Asked<'_>, why: &str) {
@@ -166,8 +184,8 @@ mod tests {
 
     use super::*;
 
-    /// A server that says one line to whoever connects, and the proxy in front of it.
-    async fn world(entries: &[&str]) -> (u16, PathBuf, Proxy, mpsc::UnboundedReceiver<Denied>, tempfile::TempDir) {
+    /// A server that says one line to whoever connects.
+    async fn server() -> u16 {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -180,12 +198,24 @@ mod tests {
                     .await;
             }
         });
+        port
+    }
+
+    type World = (u16, PathBuf, Proxy, mpsc::UnboundedReceiver<Denied>, tempfile::TempDir);
+
+    /// Such a server, and the proxy in front of it.
+    async fn world(entries: &[&str]) -> World {
+        world_behind(entries, Upstream::default()).await
+    }
+
+    async fn world_behind(entries: &[&str], upstream: Upstream) -> World {
+        let port = server().await;
         let entries: Vec<String> = entries.iter().map(|entry| entry.replace("PORT", &port.to_string())).collect();
         let list = HostList::new(entries.iter().map(String::as_str)).unwrap();
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("net/proxy");
         let (tell, denied) = mpsc::unbounded_channel();
-        let proxy = Proxy::listen(&path, list, tell).unwrap();
+        let proxy = Proxy::listen(&path, list, upstream, tell).unwrap();
         (port, path, proxy, denied, home)
     }
 
@@ -204,6 +234,68 @@ mod tests {
         assert!(tunnel.starts_with("HTTP/1.1 200") && tunnel.ends_with("heard hello"), "{tunnel}");
         let plain = say(&path, &format!("GET http://127.0.0.1:{port}/a?b HTTP/1.1\r\nHost: x\r\n\r\n")).await;
         assert!(plain.ends_with("heard GET /a?b HTTP/1.1"), "{plain}");
+    }
+
+    /// A proxy as a company has it: says what it was asked first, then lets everything through to one server.
+    async fn company_proxy(to: u16, refuses: bool) -> (Upstream, mpsc::UnboundedReceiver<String>) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://me:secret@{}", listener.local_addr().unwrap());
+        let (tell, asked) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut head = Vec::new();
+                while request::end_of_head(&head).is_none() {
+                    client.read_buf(&mut head).await.unwrap();
+                }
+                let _ = tell.send(String::from_utf8_lossy(&head).into_owned());
+                if refuses {
+                    client.write_all(b"HTTP/1.1 407 Log in\r\n\r\n").await.unwrap();
+                    continue;
+                }
+                let mut server = TcpStream::connect(("127.0.0.1", to)).await.unwrap();
+                if head.starts_with(b"CONNECT") {
+                    client.write_all(b"HTTP/1.1 200 OK\r\n\r\nearly ").await.unwrap();
+                } else {
+                    server.write_all(&head).await.unwrap();
+                }
+                let _ = copy_bidirectional(&mut client, &mut server).await;
+            }
+        });
+        let env = ["HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name.to_owned(), address.clone()));
+        (Upstream::from_env(&env.into_iter().collect()), asked)
+    }
+
+    #[tokio::test]
+    async fn listed_hosts_are_reached_through_the_proxy_of_the_environment_and_others_are_not_asked_of_it() {
+        let (upstream, mut asked) = company_proxy(server().await, false).await;
+        // Such a name leads nowhere from here.
+        let (_, path, _proxy, mut denied, _home) =
+            world_behind(&["only.invalid:443", "only.invalid:80"], upstream).await;
+        let tunnel = say(&path, "CONNECT only.invalid:443 HTTP/1.1\r\n\r\nhello\n").await;
+        assert!(
+            tunnel.starts_with("HTTP/1.1 200") && tunnel.contains("early ") && tunnel.ends_with("heard hello"),
+            "{tunnel}"
+        );
+        let head = asked.recv().await.unwrap();
+        assert!(
+            head.starts_with("CONNECT only.invalid:443 ") && head.contains("Proxy-Authorization: Basic "),
+            "{head}"
+        );
+        let plain = say(&path, "GET http://only.invalid/a HTTP/1.1\r\n\r\n").await;
+        assert!(plain.ends_with("heard GET http://only.invalid/a HTTP/1.1"), "{plain}");
+        assert!(asked.recv().await.unwrap().contains("Proxy-Authorization: Basic "));
+        let other = say(&path, "CONNECT other.invalid:443 HTTP/1.1\r\n\r\n").await;
+        assert!(other.starts_with("HTTP/1.1 403"), "{other}");
+        assert_eq!(denied.recv().await.unwrap().host, "other.invalid:443");
+        assert!(asked.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_proxy_of_the_environment_that_refuses_is_named() {
+        let (upstream, _asked) = company_proxy(server().await, true).await;
+        let (_, path, _proxy, _denied, _home) = world_behind(&["only.invalid:443"], upstream).await;
+        let answer = say(&path, "CONNECT only.invalid:443 HTTP/1.1\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 502") && answer.contains("407 Log in"), "{answer}");
     }
 
     #[tokio::test]

@@ -8,9 +8,9 @@ pub(super) const LONGEST_HEAD: usize = 32 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked<'a> {
     /// `CONNECT host:port`
-    Tunnel { host: &'a str, port: u16, rest: &'a [u8] },
+    Tunnel { host: &'a str, port: u16, authority: &'a str, rest: &'a [u8] },
     /// `GET http://host/path`, with the head as the server is to get it.
-    Plain { host: &'a str, port: u16, head: Vec<u8>, rest: &'a [u8] },
+    Plain { host: &'a str, port: u16, authority: &'a str, head: Vec<u8>, rest: &'a [u8] },
 }
 
 impl<'a> Asked<'a> {
@@ -30,7 +30,8 @@ impl<'a> Asked<'a> {
         }
         if method == "CONNECT" {
             let (host, port) = split(target).ok_or("the target is not host:port")?;
-            return Ok(Asked::Tunnel { host, port: port.ok_or("the target has no port")?, rest });
+            let port = port.ok_or("the target has no port")?;
+            return Ok(Asked::Tunnel { host, port, authority: target, rest });
         }
         let after = target.strip_prefix("http://").ok_or("the target is neither host:port nor an http:// address")?;
         let (authority, path) = after.find(['/', '?']).map_or((after, ""), |at| after.split_at(at));
@@ -50,7 +51,7 @@ impl<'a> Asked<'a> {
         }
         // One request a connection: the next may be for another host.
         sent.push_str("Connection: close\r\n\r\n");
-        Ok(Asked::Plain { host, port: port.unwrap_or(80), head: sent.into_bytes(), rest })
+        Ok(Asked::Plain { host, port: port.unwrap_or(80), authority, head: sent.into_bytes(), rest })
     }
 
     pub(super) fn host(&self) -> &str {
@@ -62,6 +63,19 @@ impl<'a> Asked<'a> {
     pub(super) fn port(&self) -> u16 {
         match self {
             Asked::Tunnel { port, .. } | Asked::Plain { port, .. } => *port,
+        }
+    }
+
+    /// The head as a further proxy is to get it: with the whole address, and with these lines more.
+    pub(super) fn for_proxy(&self, more: &str) -> Vec<u8> {
+        match self {
+            Asked::Tunnel { .. } => Vec::new(),
+            Asked::Plain { authority, head, .. } => {
+                let space = head.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
+                let line = head.windows(2).position(|two| two == b"\r\n").map_or(head.len(), |at| at + 2);
+                let address = format!("http://{authority}");
+                [&head[..space], address.as_bytes(), &head[space..line], more.as_bytes(), &head[line..]].concat()
+            }
         }
     }
 
@@ -86,7 +100,13 @@ mod tests {
     fn a_plain_request_goes_on_with_the_host_it_was_asked_for() {
         let said = b"POST http://a.org:8080/x?y=1 HTTP/1.1\r\nHost: evil.net\r\nProxy-Authorization: z\r\nConnection: \
                      keep-alive\r\nContent-Length: 2\r\n\r\nhi";
-        let Asked::Plain { host, port, head, rest } = Asked::read(said).unwrap() else { panic!("plain") };
+        let asked = Asked::read(said).unwrap();
+        let further = String::from_utf8(asked.for_proxy("X: y\r\n")).unwrap();
+        assert!(
+            further.starts_with("POST http://a.org:8080/x?y=1 HTTP/1.1\r\nX: y\r\nHost: a.org:8080\r\n"),
+            "{further}"
+        );
+        let Asked::Plain { host, port, head, rest, .. } = asked else { panic!("plain") };
         assert_eq!((host, port, rest), ("a.org", 8080, b"hi".as_slice()));
         let head = String::from_utf8(head).unwrap();
         assert_eq!(head, "POST /x?y=1 HTTP/1.1\r\nHost: a.org:8080\r\nContent-Length: 2\r\nConnection: close\r\n\r\n");
