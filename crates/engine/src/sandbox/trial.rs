@@ -84,7 +84,10 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
     let request = request(&bait.repository, &data);
     let workspace = trial.workspaces.create(&request).await?.workspace;
     let bait = Bait { workspace: workspace.dir.clone(), ..bait };
-    let spec = SandboxSpec { level: trial.level, network: trial.network, ..SandboxSpec::default() };
+    // As in a loop the user's home is there to be read, also where it lies below a place that is hidden: a name that only
+    // leads to the way to this program would be the private temporary directory's, and prove nothing.
+    let readable = vec![bait.home.to_string_lossy().into_owned()];
+    let spec = SandboxSpec { level: trial.level, network: trial.network, readable, ..SandboxSpec::default() };
     let files = root.join("data/transcripts/trial/1");
     private_dir(&files)?;
     let mut env = trial.env.clone();
