@@ -8,9 +8,10 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
 use windlass_core::duration::human;
+use windlass_core::sandbox::SandboxLevel;
 use windlass_core::spec::AgentChoice;
 use windlass_engine::call::{self, Answer, Call};
-use windlass_engine::config::Options;
+use windlass_engine::config::{Options, Sandbox, SandboxSupport};
 use windlass_engine::environment::for_agent;
 use windlass_server::{AgentReport, KnownGood};
 use windlass_supervise::Launcher;
@@ -113,6 +114,15 @@ pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<A
     let project = context.project_if_any().await;
     let settings = context.settings(project.as_deref(), Options::default())?;
     let named = settings.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
+    let sandbox = match call_for.map(|_| context.sandbox(&settings)) {
+        Some(SandboxSupport::Works { .. }) => SandboxLevel::ReadOnly,
+        Some(SandboxSupport::Missing { reason, fix })
+            if !matches!(settings.sandbox.value, None | Some(Sandbox::Auto)) =>
+        {
+            return Err(Failure::usage(reason, fix));
+        }
+        Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxLevel::Off,
+    };
     let mut reports = Vec::new();
     let mut calls = tokio::task::JoinSet::new();
     for (name, agent) in &settings.agents {
@@ -135,6 +145,8 @@ pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<A
                 launcher: Launcher::current()?,
                 own_program: std::env::current_exe()?,
                 timeout,
+                data: context.data(),
+                sandbox,
             };
             let index = reports.len();
             calls.spawn(async move { (index, call::ask(&call).await) });

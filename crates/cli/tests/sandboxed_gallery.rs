@@ -62,6 +62,24 @@ fn one_that_writes_to_home_changes_nothing_there() {
 }
 
 #[test]
+fn one_that_is_only_asked_whether_it_answers_changes_nothing_either() {
+    let Some(world) = sandboxed() else { return };
+    let said = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents/recordings/claude/plain.jsonl");
+    let script = format!(
+        "if [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat > /dev/null\n\
+         touch \"$HOME/by-agent\" by-agent && echo escaped >&2\ncat '{}'",
+        said.canonicalize().unwrap().display()
+    );
+    world.install_script("claude", &script);
+    let reports = call(&world, &["agents", "--call", "--json"]).assert_code(0).json();
+    let claude = reports.as_array().unwrap().iter().find(|report| report["name"] == "claude").unwrap();
+    assert_eq!(claude["call"]["result"], "ok", "{claude}");
+    assert!(!names(&world.home()).contains(&"by-agent".to_owned()));
+    let temp = world.data_dir().join("tmp");
+    assert!(!temp.exists() || names(&temp).is_empty(), "the private temp of a call goes with it");
+}
+
+#[test]
 fn one_that_fills_a_tools_cache_may_but_changes_nothing_that_the_tool_would_run() {
     let Some(world) = sandboxed() else { return };
     let home = world.home();

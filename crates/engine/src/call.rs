@@ -1,7 +1,7 @@
 //! One tiny call of an agent outside any loop: whether it is logged in and answers.
 //!
 //! The agent runs as in a turn: the same adapter, the same supervisor, in a directory of its own that is gone
-//! afterwards. Whoever calls has to know that the provider may charge for it.
+//! afterwards, and where there is a sandbox as a reviewer that changes nothing. Whoever calls has to know that the provider may charge for it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,16 @@ use jiff::Timestamp;
 use serde::Serialize;
 use windlass_agents::{Exit, LaunchError, LaunchFacts, TurnRequest};
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
+use windlass_core::command::CommandSpec;
+use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
 use windlass_core::spec::AgentChoice;
-use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, ShimSpec, SpawnFailureKind};
+use windlass_supervise::{
+    ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, SandboxPolicy, ShimSpec, SpawnFailureKind,
+};
 
-use crate::data::{TurnFiles, private_dir, private_files};
+use crate::data::{DataDir, TurnFiles, private_dir, private_files};
 use crate::exchange::{self, Exchange};
+use crate::sandbox::{Confined, Ground, SandboxError};
 use crate::transcript::TranscriptReader;
 
 const PROMPT: &str = "Reply with OK. Use no tools.\n";
@@ -31,6 +36,9 @@ pub struct Call {
     pub env: BTreeMap<String, String>,
     pub own_program: PathBuf,
     pub timeout: Duration,
+    /// Windlass's own data, which the agent does not see.
+    pub data: DataDir,
+    pub sandbox: SandboxLevel,
 }
 
 /// What became of the call.
@@ -58,20 +66,25 @@ pub enum Answer {
 /// Asks the agent.
 pub async fn ask(call: &Call) -> Called {
     let began = std::time::Instant::now();
-    let place = std::env::temp_dir().join(format!("windlass-call-{}", uuid::Uuid::now_v7().simple()));
+    let name = format!("windlass-call-{}", uuid::Uuid::now_v7().simple());
+    let place = std::env::temp_dir().join(&name);
     let files = TurnFiles { dir: place.clone() };
-    let answer = match start(call, &files) {
+    let answer = match start(call, &name, &files) {
         Ok((spec, transcript)) => follow(call, &spec, transcript).await,
         Err(message) => Answer::NotStarted { message },
     };
     let stderr = if answer == Answer::Ok { Vec::new() } else { last_lines(&files.stderr()) };
-    if let Err(error) = std::fs::remove_dir_all(&place) {
-        tracing::warn!(%error, place = %place.display(), "the directory of a call stays");
+    for place in [place, call.data.loop_temp(&name)] {
+        if let Err(error) = std::fs::remove_dir_all(&place)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, place = %place.display(), "the directory of a call stays");
+        }
     }
     Called { answer, stderr, took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX) }
 }
 
-fn start(call: &Call, files: &TurnFiles) -> Result<(ShimSpec, TranscriptReader), String> {
+fn start(call: &Call, name: &str, files: &TurnFiles) -> Result<(ShimSpec, TranscriptReader), String> {
     let cwd = files.dir.join("empty");
     let written = private_dir(&cwd).and_then(|()| std::fs::write(files.prompt(), PROMPT));
     written.map_err(|error| format!("cannot write to {}: {error}", files.dir.display()))?;
@@ -89,8 +102,10 @@ fn start(call: &Call, files: &TurnFiles) -> Result<(ShimSpec, TranscriptReader),
     let launch = windlass_agents::launch_with(&request, &facts).map_err(refused)?;
     let transcript = exchange::reader(&request, &facts, files).map_err(refused)?;
     private_files(&launch.files).map_err(|error| format!("cannot write to {}: {error}", files.dir.display()))?;
+    let mut command = launch.command;
+    let sandbox = confine(call, name, files, &mut command).map_err(|error| error.to_string())?;
     let spec = ShimSpec {
-        command: launch.command,
+        command,
         stdout: files.stdout(),
         stderr: files.stderr(),
         times: None,
@@ -99,9 +114,29 @@ fn start(call: &Call, files: &TurnFiles) -> Result<(ShimSpec, TranscriptReader),
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
-        sandbox: None,
+        sandbox,
     };
     Ok((spec, transcript))
+}
+
+fn confine(
+    call: &Call,
+    name: &str,
+    files: &TurnFiles,
+    command: &mut CommandSpec,
+) -> Result<Option<SandboxPolicy>, SandboxError> {
+    let profile = &call.agent.profile;
+    let spec = SandboxSpec { level: call.sandbox, ..SandboxSpec::default() };
+    let dir = command.cwd.clone();
+    let confined = Confined {
+        level: call.sandbox,
+        dir: &dir,
+        files: &files.dir,
+        shown: Vec::new(),
+        result: windlass_agents::usage_file(profile, &files.prompt()),
+        own_places: windlass_agents::own_places(profile, &command.env),
+    };
+    Ground::alone(&call.data, &call.env, name, &spec, &dir).confine(command, confined)
 }
 
 async fn follow(call: &Call, spec: &ShimSpec, transcript: TranscriptReader) -> Answer {

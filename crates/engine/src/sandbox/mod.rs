@@ -91,6 +91,17 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// For an agent that is called outside any loop, in a directory of its own.
+    pub(crate) fn alone(
+        data: &'a DataDir,
+        env: &'a BTreeMap<String, String>,
+        name: &'a str,
+        spec: &'a SandboxSpec,
+        dir: &'a Path,
+    ) -> Self {
+        Self { data, env, loop_id: name, spec, project: dir, workspace: None }
+    }
+
     /// The policy for a process, and what its environment has to say; `None` where the loop has no sandbox.
     pub(crate) fn confine(
         &self,
