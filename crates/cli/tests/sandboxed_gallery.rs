@@ -163,6 +163,53 @@ fn one_that_plants_hooks_and_settings_is_refused_and_nothing_runs() {
 }
 
 #[test]
+fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass() {
+    let world = World::new();
+    let mark = world.root().join("ran");
+    let plant = format!(
+        "git config --file evil.cfg core.fsmonitor 'touch {0}'; common=$(git rev-parse --git-common-dir)\n\
+         for hook in pre-commit post-commit post-checkout reference-transaction post-index-change; do\n\
+           printf '#!/bin/sh\\ntouch {0}\\n' > $common/hooks/$hook; chmod +x $common/hooks/$hook\n\
+         done\n\
+         mkdir sub; git init -q sub; git -C sub config core.fsmonitor 'touch {0}'; echo x > sub/file\n\
+         printf '[submodule \"sub\"]\\n\\tpath = sub\\n\\turl = ./sub\\n\\tupdate = !touch {0}\\n' > .gitmodules\n\
+         echo '* filter=x diff=x merge=x' | tee .gitattributes > $common/info/attributes; echo work > file\n\
+         for key in core.fsmonitor filter.x.clean filter.x.smudge diff.x.textconv diff.external merge.x.driver core.pager gpg.program; do\n\
+           git config $key 'touch {0}; cat'\n\
+         done\n\
+         git config commit.gpgSign true; git config include.path $PWD/evil.cfg; git config core.hooksPath $common/hooks\n\
+         mv .git was; git init -q .; git config core.fsmonitor 'touch {0}'; rm -f {0}",
+        mark.display()
+    );
+    hostile(&world, &plant, &["--sandbox", "off", "--gate", "test -f file"]).assert_code(0);
+    call(&world, &["diff", "work"]).assert_code(0);
+    call(&world, &["merge", "work"]).assert_code(0);
+    assert!(!mark.exists(), "something planted has run");
+    assert_eq!(world.repo().file_at("main", "file"), "work\n");
+    assert!(status(&world, "work").to_string().contains("has been put back"), "and its .git is as it was");
+}
+
+#[test]
+fn one_that_prints_its_environment_and_commits_a_key_tells_nobody_anything() {
+    let Some(mut world) = sandboxed() else { return };
+    world.set_env("MY_API_TOKEN", "not-for-agents-1");
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{line}\n{line}\n-----END PRIVATE KEY-----");
+    let leak = format!(
+        "env; printf '%b' '{key}' > id; git add -A; git commit -qm one; git rm -q id; git commit -qm two\n\
+         printf '%b' '{key}' > again; cat again; echo ok > file",
+        key = key.replace('\n', "\\n")
+    );
+    // What is held back was not judged, so the claim does not count.
+    hostile(&world, &leak, &[]).assert_code(3).assert_stdout_has("again (line 1: private-key)");
+    let said = transcript(&world);
+    assert!(said.contains("WINDLASS_TURN=") && !said.contains("MY_API_TOKEN"), "{said}");
+    assert!(said.contains("[redacted:private-key]") && !said.contains(line), "{said}");
+    assert_eq!(world.repo().tree_files("windlass/work").iter().filter(|name| *name == "file").count(), 1);
+    assert!(!world.repo().git(["log", "-p", "windlass/work"]).contains("PRIVATE KEY"));
+}
+
+#[test]
 fn one_that_changes_remotes_and_pushes_reaches_nothing() {
     let Some(world) = sandboxed() else { return };
     let remote = world.root().join("remote.git");
