@@ -49,6 +49,8 @@ export class World {
     this.repo = join(this.dir, "shop");
     writeFileSync(this.config, "# my own words\n");
     this.children = new Set();
+    // Who is stopped leaves no server behind; agents end with it.
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => { for (const child of this.children) child.kill("SIGKILL"); process.exit(1); });
     this.repository("shop", { "README.md": "a shop\n" });
   }
 

@@ -64,10 +64,12 @@ export function FeedPane({ feed, side, title, active }: Props) {
   }, [hit, pane, virtual]);
 
   const total = virtual.getTotalSize();
+  const height = virtual.scrollRect?.height;
+  // Only when there is something to follow: each time costs the browser a layout.
   useLayoutEffect(() => {
     const box = scroller.current;
     if (box && pane.following) box.scrollTop = box.scrollHeight;
-  });
+  }, [pane, pane.following, total, height]);
   // What does not fill the pane, or is scrolled to its top, asks for more by itself; a side that has long been silent
   // does not page through all that the other said: there is a button for that.
   const unasked = useRef(0);

@@ -65,8 +65,8 @@ export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, 
   );
 });
 
-/** A loop that works and says nothing for so long deserves a look; the engine's own limit for silence comes later. */
-const QUIET_MS = 5 * 60_000;
+/** A loop that works and says nothing for so long deserves a look; by default the engine ends such a turn after five minutes. */
+const QUIET_MS = 2 * 60_000;
 
 function LastActivity({ at, running }: { at: string; running: boolean }) {
   const { t, i18n } = useTranslation();
