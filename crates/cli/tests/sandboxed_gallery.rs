@@ -351,6 +351,20 @@ fn the_doctor_breaks_out_of_no_level() {
     }
 }
 
+/// The way to the program is made in the private temporary directory then, which is no way into the real home.
+#[test]
+fn the_doctor_is_not_misled_by_a_program_in_a_home_below_the_temporary_directory() {
+    let Some(world) = sandboxed() else { return };
+    let program = world.home().join("bin/windlass");
+    std::fs::create_dir(world.home().join("bin")).unwrap();
+    let built = Path::new(env!("CARGO_BIN_EXE_windlass"));
+    std::fs::hard_link(built, &program).or_else(|_| std::fs::copy(built, &program).map(drop)).unwrap();
+    let mut doctor = world.windlass(&program);
+    doctor.args(["doctor", "--sandbox", "--json"]);
+    let report = world.run(doctor).assert_code(0).json();
+    assert_eq!(report["ok"], true, "{report}");
+}
+
 /// A machine on which bubblewrap is there and does not work.
 fn without_namespaces() -> Option<World> {
     let world = sandboxed()?;

@@ -15,6 +15,7 @@ mod measure;
 mod memory;
 mod overhead;
 mod place;
+mod redaction;
 mod report;
 mod sandbox;
 mod served;
@@ -37,10 +38,11 @@ impl Scale {
 /// A group's name, and what measures it.
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 9] = [
     ("overhead", overhead::rows),
     ("sandbox", sandbox::rows),
     ("flood", flood::rows),
+    ("redaction", redaction::rows),
     ("startup", startup::rows),
     ("list", history::rows),
     ("fleet", fleet::rows),
