@@ -23,6 +23,10 @@ export interface WindlassSettings {
   context_tokens?: number;
   /** Files of your checkout that git does not have and the work needs, such as .env; copied, never committed. Default: none. */
   copy?: Array<string>;
+  /** The Unix socket of Docker, such as unix:///var/run/docker.sock. Default: DOCKER_HOST, or where Docker has its socket. */
+  docker_host?: string;
+  /** The image of the containers that sandbox = "docker" makes; it is on this machine already, with the agent and what the gates need. Default: none. */
+  docker_image?: string;
   /** How long a loop may take in all, also in the middle of a turn. Default: no limit. */
   duration?: string;
   /** Variables of your environment that agents, gates and other commands get beside the ordinary ones such as PATH and HOME: names, or beginnings such as AWS_*. Default: none. */
@@ -91,8 +95,8 @@ export interface WindlassSettings {
   reviewer_budget_usd?: number;
   /** Who takes the reviewer's place, in this order, when it fails for good. Default: none. */
   reviewer_fallbacks?: Array<string>;
-  /** What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), read-only (the workspace too), off; auto is workspace where this machine can do it, and says what it got. Default: auto. */
-  sandbox?: "auto" | "off" | "workspace" | "read-only";
+  /** What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), read-only (the workspace too), docker (a container of docker_image), off; auto is workspace where this machine can do it, and says what it got. Default: auto. */
+  sandbox?: "auto" | "off" | "workspace" | "read-only" | "docker";
   /** Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data. Default: none. */
   sandbox_denied?: Array<string>;
   /** Places that may be read in the sandbox although they are denied by default, such as ~/.aws. Default: none. */

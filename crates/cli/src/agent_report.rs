@@ -8,10 +8,10 @@ use std::time::Duration;
 use serde_json::json;
 use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
 use windlass_core::duration::human;
-use windlass_core::sandbox::SandboxLevel;
+use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
 use windlass_core::spec::AgentChoice;
 use windlass_engine::call::{self, Answer, Call};
-use windlass_engine::config::{Options, Sandbox, SandboxSupport};
+use windlass_engine::config::{Options, Sandbox, SandboxSupport, asked_container};
 use windlass_engine::environment::for_agent;
 use windlass_server::{AgentReport, KnownGood};
 use windlass_supervise::Launcher;
@@ -115,13 +115,17 @@ pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<A
     let settings = context.settings(project.as_deref(), Options::default())?;
     let named = settings.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
     let sandbox = match call_for.map(|_| context.sandbox(&settings)) {
-        Some(SandboxSupport::Works { .. }) => SandboxLevel::ReadOnly,
+        Some(SandboxSupport::Works { .. }) => SandboxSpec { level: SandboxLevel::ReadOnly, ..SandboxSpec::default() },
+        Some(SandboxSupport::Docker(docker)) => {
+            let asked = asked_container(&settings, Path::new(&docker.socket));
+            SandboxSpec { docker: Some(docker), ..asked }
+        }
         Some(SandboxSupport::Missing { reason, fix })
             if !matches!(settings.sandbox.value, None | Some(Sandbox::Auto)) =>
         {
             return Err(Failure::usage(reason, fix));
         }
-        Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxLevel::Off,
+        Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxSpec::default(),
     };
     let mut reports = Vec::new();
     let mut calls = tokio::task::JoinSet::new();
@@ -146,7 +150,7 @@ pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<A
                 own_program: std::env::current_exe()?,
                 timeout,
                 data: context.data(),
-                sandbox,
+                sandbox: sandbox.clone(),
             };
             let index = reports.len();
             calls.spawn(async move { (index, call::ask(&call).await) });

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::sandbox::DockerSpec;
 use windlass_engine::clock::SystemClock;
 use windlass_engine::config::{self, Environment, Options, Paths, Sandbox, SandboxSupport, Settings};
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::Engine;
+use windlass_engine::sandbox::docker;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 use windlass_engine::workspace::Workspaces;
-use windlass_supervise::Launcher;
+use windlass_supervise::{Launcher, Unavailable};
 
 use crate::failure::Failure;
 use crate::mcp::ToolsOfTurns;
@@ -76,13 +78,27 @@ impl Context {
 
     /// What this machine can do to keep agents in; looked up only where it matters.
     pub fn sandbox(&self, settings: &Settings) -> SandboxSupport {
-        if settings.sandbox.value == Some(Sandbox::Off) {
-            return SandboxSupport::Unknown;
+        match settings.sandbox.value {
+            Some(Sandbox::Off) => return SandboxSupport::Unknown,
+            Some(Sandbox::Docker) => {
+                return match self.docker(settings) {
+                    Ok(docker) => SandboxSupport::Docker(docker),
+                    Err(missing) => SandboxSupport::Missing { reason: missing.reason, fix: missing.fix },
+                };
+            }
+            Some(Sandbox::Auto | Sandbox::Workspace | Sandbox::ReadOnly) | None => {}
         }
         match windlass_supervise::probe_sandbox(&self.search_path()) {
             Ok(backend) => SandboxSupport::Works { backend: backend.name().to_owned() },
             Err(missing) => SandboxSupport::Missing { reason: missing.reason, fix: missing.fix },
         }
+    }
+
+    /// The container that the settings ask for, tried.
+    pub fn docker(&self, settings: &Settings) -> Result<DockerSpec, Unavailable> {
+        let env = self.env.texts();
+        let socket = docker::socket(settings.docker_host.value.as_deref(), &env)?;
+        docker::probe(&config::asked_container(settings, &socket), &env)
     }
 
     pub fn search_path(&self) -> String {

@@ -10,6 +10,7 @@ use windlass_core::machine::LoopState;
 use windlass_core::residue::Leftover;
 use windlass_engine::config::Options;
 use windlass_engine::environment::withheld;
+use windlass_engine::sandbox::docker;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
 use windlass_server::{Condition, Diagnosis, DoctorReport};
 
@@ -31,6 +32,7 @@ pub async fn look(context: &Context, calls: Option<Duration>) -> DoctorReport {
     findings.extend(containment());
     findings.extend(residue(context).await);
     findings.push(sandbox(context));
+    findings.push(docker(context));
     findings.extend(agents_found(context, calls).await);
     let broken = findings.iter().any(|finding| finding.state == Condition::Problem);
     DoctorReport { ok: !broken, findings }
@@ -196,6 +198,26 @@ fn sandbox(context: &Context) -> Diagnosis {
         Err(missing) => {
             warning("sandbox", format!("off: {}; agents and gates run with your rights", missing.reason), missing.fix)
         }
+    }
+}
+
+/// Whether containers can be had, for those who want them.
+fn docker(context: &Context) -> Diagnosis {
+    let settings = match context.settings(None, Options::default()) {
+        Ok(settings) => settings,
+        Err(failure) => return problem("docker", failure.message, failure.hint),
+    };
+    if settings.docker_image.value.is_some() {
+        return match context.docker(&settings) {
+            Ok(docker) => ok("docker", format!("--sandbox docker makes containers of the image {}", docker.image)),
+            Err(missing) => warning("docker", missing.reason, missing.fix),
+        };
+    }
+    let found = docker::socket(settings.docker_host.value.as_deref(), &context.env.texts())
+        .and_then(|socket| windlass_supervise::docker::docker_version(&socket));
+    match found {
+        Ok(version) => ok("docker", format!("version {version}; --sandbox docker needs an image: --docker-image")),
+        Err(missing) => ok("docker", format!("none ({}); only --sandbox docker needs it", missing.reason)),
     }
 }
 

@@ -14,6 +14,7 @@ use windlass_core::stop::{Status, StopReason};
 use windlass_engine::config::{RunOptions, Settings, read_plan, resolve_spec};
 use windlass_engine::engine::{Engine, Held, NewLoop};
 use windlass_engine::feed::News;
+use windlass_engine::sandbox::docker;
 use windlass_engine::trust::Consent;
 
 use crate::args::{RestartArgs, ResumeArgs, RunArgs};
@@ -180,7 +181,11 @@ fn still_confined(context: &Context, held: &Held) -> Result<(), Failure> {
     if spec.is_off() {
         return Ok(());
     }
-    windlass_supervise::probe_sandbox(&context.search_path()).map(drop).map_err(|missing| {
+    let tried = match spec.docker {
+        Some(_) => docker::probe(spec, &context.env.texts()).map(drop),
+        None => windlass_supervise::probe_sandbox(&context.search_path()).map(drop),
+    };
+    tried.map_err(|missing| {
         let what =
             format!("the loop has the sandbox '{}', which cannot be had here: {}", spec.level.name(), missing.reason);
         // What it suggests is for a new loop; this one is bound to its sandbox.

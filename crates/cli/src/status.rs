@@ -143,7 +143,8 @@ pub fn sandbox(spec: &SandboxSpec) -> String {
     if spec.is_off() {
         return "off: the agent and the gates run with your rights".to_owned();
     }
-    let backend = spec.backend.as_deref().unwrap_or("unknown");
+    let image = spec.docker.as_ref().map(|docker| docker.image.as_str());
+    let backend = image.or(spec.backend.as_deref()).unwrap_or("unknown");
     let network = match spec.network {
         NetworkAccess::Allow => "network allowed".to_owned(),
         NetworkAccess::Deny => "no network".to_owned(),

@@ -81,6 +81,8 @@ fn every_flag_reaches_the_settings() {
         "x/{name}",
         "--sandbox",
         "read-only",
+        "--docker-image",
+        "debian:12",
         "--network",
         "deny",
         "--network-host",
@@ -94,6 +96,7 @@ fn every_flag_reaches_the_settings() {
     assert_eq!(options.session, Some(SessionPolicy::Fresh));
     assert_eq!(options.commit, Some(CommitPolicy::Agent));
     assert_eq!((options.sandbox, options.network), (Some(Sandbox::ReadOnly), Some(NetworkAccess::Deny)));
+    assert_eq!(options.docker_image.as_deref(), Some("debian:12"));
     assert_eq!(options.network_hosts.as_ref().unwrap().get(), ["@models", "*.example.org:8443"]);
     assert_eq!(options.branch.as_ref().unwrap().fill("n"), "x/n");
     assert_eq!(options.duration.unwrap().get(), 5_400_000);
@@ -166,7 +169,7 @@ fn a_flag_whose_feature_is_missing_is_unknown() {
         assert!(error.starts_with(&format!("unexpected argument '{flag}' found")), "{error}");
         assert!(hints.iter().any(|hint| hint == "'windlass run --help' shows what can be said"), "{hints:?}");
     }
-    for (flag, value) in [("--session", "keep"), ("--sandbox", "docker"), ("--commit", "maybe")] {
+    for (flag, value) in [("--session", "keep"), ("--sandbox", "podman"), ("--commit", "maybe")] {
         let (error, hints) = refused(&["run", "goal", flag, value]);
         assert!(error.starts_with(&format!("invalid value '{value}' for '{flag} ")), "{error}");
         assert!(hints[0].starts_with("possible values: "), "{hints:?}");

@@ -22,6 +22,20 @@ pub struct SandboxSpec {
     /// Places that are denied besides those of the level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
+    /// The container of the level `docker`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docker: Option<DockerSpec>,
+}
+
+/// What containers are made of, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DockerSpec {
+    pub image: String,
+    /// The path of the daemon's socket.
+    pub socket: String,
+    /// The daemon is not root's, so that root in a container is the user.
+    #[serde(default)]
+    pub rootless: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -34,6 +48,8 @@ pub enum SandboxLevel {
     Workspace,
     /// The same, and the workspace cannot be written to either.
     ReadOnly,
+    /// In a container: writes as with `Workspace`, and of the machine nothing is there but those places.
+    Docker,
 }
 
 impl SandboxLevel {
@@ -42,6 +58,7 @@ impl SandboxLevel {
             SandboxLevel::Off => "off",
             SandboxLevel::Workspace => "workspace",
             SandboxLevel::ReadOnly => "read-only",
+            SandboxLevel::Docker => "docker",
         }
     }
 }
@@ -71,26 +88,15 @@ impl SandboxSpec {
         self.level == SandboxLevel::Off
     }
 
-    /// The level of a process: one that only reads gets no more than that.
-    pub fn level_for(&self, only_reads: bool) -> SandboxLevel {
-        match self.level {
-            SandboxLevel::Workspace if only_reads => SandboxLevel::ReadOnly,
-            level @ (SandboxLevel::Off | SandboxLevel::Workspace | SandboxLevel::ReadOnly) => level,
-        }
+    /// Whether a process can change the directory it works in.
+    pub fn writes(&self) -> bool {
+        self.level != SandboxLevel::ReadOnly
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_only_reads_gets_a_read_only_workspace_where_there_is_a_sandbox() {
-        let level = |level, only_reads| SandboxSpec { level, ..SandboxSpec::default() }.level_for(only_reads);
-        assert_eq!(level(SandboxLevel::Workspace, true), SandboxLevel::ReadOnly);
-        assert_eq!(level(SandboxLevel::Workspace, false), SandboxLevel::Workspace);
-        assert_eq!(level(SandboxLevel::Off, true), SandboxLevel::Off);
-    }
 
     #[test]
     fn a_loop_from_before_there_was_a_sandbox_has_none() {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use windlass_agents::{Exit, LaunchError, LaunchFacts, TurnRequest};
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
 use windlass_core::command::CommandSpec;
-use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
+use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::AgentChoice;
 use windlass_supervise::{
     ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, SandboxPolicy, ShimSpec, SpawnFailureKind,
@@ -38,7 +38,7 @@ pub struct Call {
     pub timeout: Duration,
     /// Windlass's own data, which the agent does not see.
     pub data: DataDir,
-    pub sandbox: SandboxLevel,
+    pub sandbox: SandboxSpec,
 }
 
 /// What became of the call.
@@ -126,17 +126,16 @@ fn confine(
     command: &mut CommandSpec,
 ) -> Result<Option<SandboxPolicy>, SandboxError> {
     let profile = &call.agent.profile;
-    let spec = SandboxSpec { level: call.sandbox, ..SandboxSpec::default() };
     let dir = command.cwd.clone();
     let confined = Confined {
-        level: call.sandbox,
+        writes: false,
         dir: &dir,
         files: &files.dir,
         shown: Vec::new(),
         result: windlass_agents::usage_file(profile, &files.prompt()),
         own_places: windlass_agents::own_places(profile, &command.env),
     };
-    Ground::alone(&call.data, &call.env, name, &spec, &dir).confine(command, confined)
+    Ground::alone(&call.data, &call.env, name, &call.sandbox, &dir).confine(command, confined)
 }
 
 async fn follow(call: &Call, spec: &ShimSpec, transcript: TranscriptReader) -> Answer {

@@ -157,6 +157,9 @@ pub struct SandboxView {
     pub network: NetworkAccess,
     #[serde(default)]
     pub network_hosts: Vec<String>,
+    /// What containers are made of, at the level `docker`.
+    #[serde(default)]
+    pub docker_image: Option<String>,
 }
 
 impl SandboxView {
@@ -166,6 +169,7 @@ impl SandboxView {
             backend: spec.backend.clone(),
             network: spec.network,
             network_hosts: spec.hosts.clone(),
+            docker_image: spec.docker.as_ref().map(|docker| docker.image.clone()),
         }
     }
 }

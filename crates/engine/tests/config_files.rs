@@ -84,6 +84,8 @@ copy = [\".env\"]
 secrets_allow = [\"tests/fixtures/*\"]
 env_pass = [\"DATABASE_URL\", \"AWS_*\"]
 sandbox = \"workspace\"
+docker_image = \"debian:12\"
+docker_host = \"unix:///run/docker.sock\"
 network = \"deny\"
 network_hosts = [\"@models\", \"*.example.org\"]
 sandbox_readable = [\"~/.aws\"]
@@ -211,7 +213,7 @@ fn a_value_that_cannot_be_says_why_and_where() {
         ),
         ("network = \"none\"", "'network': 'none' is not a known network access"),
         ("sandbox_writable = [\"relative\"]", "'sandbox_writable': 'relative' is not a place of this machine"),
-        ("sandbox = \"docker\"", "'sandbox': 'docker' is not a known sandbox"),
+        ("sandbox = \"podman\"", "'sandbox': 'podman' is not a known sandbox"),
         ("gates = [\"ok\", 3]", "'gates': item 2 of the list is neither a text nor a table"),
         ("gates = [\"\"]", "'gates': a gate is blank"),
         ("gates = [{ timeout = \"1m\" }]", "'gates': item 1 of the list has no command"),

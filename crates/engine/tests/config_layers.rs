@@ -140,6 +140,8 @@ fn defaults_are_those_of_the_contract() {
         ("secrets_allow", "[]"),
         ("env_pass", "[]"),
         ("sandbox", "\"auto\""),
+        ("docker_image", "(none)"),
+        ("docker_host", "(DOCKER_HOST, or where Docker has its socket)"),
         ("network", "\"allow\""),
         ("network_hosts", "[\"@models\",\"@registries\"]"),
         ("sandbox_readable", "(none)"),

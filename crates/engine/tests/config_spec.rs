@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_core::profile::{AdapterKind, AgentProfile, ModelPrice, OutputFormat};
-use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
+use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
     TimeLimits, WorkspaceKind, WorkspaceSpec,
@@ -117,7 +117,9 @@ fn auto_takes_the_sandbox_that_there_is_and_says_what_it_got() {
 #[test]
 fn a_sandbox_that_was_asked_for_and_cannot_be_had_is_an_error() {
     let missing = SandboxSupport::Missing { reason: "bubblewrap is not installed".into(), fix: "install it".into() };
-    for (level, name) in [(Sandbox::Workspace, "workspace"), (Sandbox::ReadOnly, "read-only")] {
+    for (level, name) in
+        [(Sandbox::Workspace, "workspace"), (Sandbox::ReadOnly, "read-only"), (Sandbox::Docker, "docker")]
+    {
         let flags = Options { sandbox: Some(level), ..Options::default() };
         let error = sandboxed(flags, &missing).unwrap_err();
         assert_eq!(error.to_string(), format!("the sandbox '{name}' cannot be had here: bubblewrap is not installed"));
@@ -130,6 +132,15 @@ fn a_sandbox_that_was_asked_for_and_cannot_be_had_is_an_error() {
     assert!(matches!(deny(Sandbox::Auto, &missing), Err(UsageError::NetworkOpen { .. })), "auto does not open it");
     assert!(matches!(deny(Sandbox::Off, &works), Err(UsageError::NetworkOpen { .. })));
     assert_eq!(deny(Sandbox::Auto, &works).unwrap().spec.sandbox.network, NetworkAccess::Deny);
+}
+
+#[test]
+fn a_container_is_part_of_the_loop() {
+    let docker = DockerSpec { image: "debian:12".into(), socket: "/run/docker.sock".into(), rootless: true };
+    let flags = Options { sandbox: Some(Sandbox::Docker), ..Options::default() };
+    let spec = sandboxed(flags, &SandboxSupport::Docker(docker.clone())).unwrap().spec;
+    assert_eq!((spec.sandbox.level, spec.sandbox.docker), (SandboxLevel::Docker, Some(docker)));
+    assert_eq!(spec.workspace.kind, WorkspaceKind::Clone, "the user's repository stays out of reach");
 }
 
 #[test]

@@ -24,7 +24,8 @@
 //! and answers then; until the next turn begins it reads no output, so what comes late waits in the pipe
 //! and belongs to the next turn.
 //!
-//! With a [`sandbox::SandboxPolicy`] the reaper and all below it see and change only what that allows.
+//! With a [`sandbox::SandboxPolicy`] the reaper and all below it see and change only what that allows: bubblewrap or a
+//! container stands between shim and reaper then, and nothing else differs.
 //!
 //! The invariant: whoever dies first (agent, reaper, shim or engine), the tree is ended, and a stream
 //! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
@@ -41,6 +42,11 @@ mod contain;
 #[cfg(target_os = "linux")]
 mod descendants;
 #[cfg(target_os = "linux")]
+pub mod docker;
+#[cfg(not(target_os = "linux"))]
+#[path = "docker_elsewhere.rs"]
+pub mod docker;
+#[cfg(target_os = "linux")]
 mod process_cap;
 mod sys;
 mod wire;
@@ -51,6 +57,6 @@ pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
 };
-pub use sandbox::{Access, Backend, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox};
+pub use sandbox::{Access, Backend, Docker, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox};
 pub use spec::{Containment, ContainmentRequest, ShimSpec, TurnPaths};
 pub use sweep::{find_tagged, sweep};

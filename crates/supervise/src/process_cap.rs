@@ -34,7 +34,7 @@ pub(crate) fn cap(init: u32) -> io::Result<()> {
         return Err(io::Error::other("the tree has no PID namespace of its own"));
     }
     let user = if is_own(&user, "user")? { None } else { Some(user) };
-    let text = limit(std::fs::read_to_string(PID_MAX)?.trim().parse().unwrap_or(MOST)).to_string();
+    let text = most().to_string();
     // What a process enters is the namespace of its children, so it takes two.
     in_child(|| {
         if let Some(user) = &user {
@@ -43,6 +43,11 @@ pub(crate) fn cap(init: u32) -> io::Result<()> {
         move_into_link_name_space(numbers.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
         in_child(|| std::fs::write(PID_MAX, &text))
     })
+}
+
+/// How many a tree may have on this machine.
+pub(crate) fn most() -> u32 {
+    limit(std::fs::read_to_string(PID_MAX).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(MOST))
 }
 
 /// A quarter of what the machine has, at most.

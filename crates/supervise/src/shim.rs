@@ -9,6 +9,8 @@
 
 #[cfg(target_os = "linux")]
 mod bridge;
+#[cfg(target_os = "linux")]
+mod container;
 mod exec;
 mod input;
 #[cfg(target_os = "linux")]
@@ -42,7 +44,7 @@ use crate::{sys, wire};
 pub fn main() -> ! {
     #[cfg(target_os = "linux")]
     if let Some(orders) = inside::orders() {
-        inside::main(orders);
+        inside::main(&orders);
     }
     prepare_process();
     let code = match read_spec() {

@@ -19,6 +19,7 @@
 
 mod agent;
 pub mod clis;
+pub mod docker;
 mod mcp;
 pub mod model;
 pub mod neutral;

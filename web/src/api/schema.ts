@@ -1079,6 +1079,17 @@ export interface components {
             /** @description The last commit; where the workspace was asked for, there may be more. */
             to: string;
         };
+        /** @description What containers are made of, and by whom. */
+        DockerSpec: {
+            image: string;
+            /**
+             * @description The daemon is not root's, so that root in a container is the user.
+             * @default false
+             */
+            rootless: boolean;
+            /** @description The path of the daemon's socket. */
+            socket: string;
+        };
         /** @description What a loop needs on this machine. */
         DoctorReport: {
             findings: components["schemas"]["Diagnosis"][];
@@ -1961,6 +1972,7 @@ export interface components {
             /**
              * @default {
              *       "backend": null,
+             *       "docker_image": null,
              *       "level": "off",
              *       "network": "allow",
              *       "network_hosts": []
@@ -2023,6 +2035,7 @@ export interface components {
             /**
              * @default {
              *       "backend": null,
+             *       "docker_image": null,
              *       "level": "off",
              *       "network": "allow",
              *       "network_hosts": []
@@ -2761,7 +2774,7 @@ export interface components {
             /** @constant */
             type: "rejected";
         };
-        SandboxLevel: "off" | "workspace" | "read-only";
+        SandboxLevel: "off" | "workspace" | "read-only" | "docker";
         /** @description What the agents are kept in on this machine. */
         SandboxReport: {
             /** @description What makes it, where it works. */
@@ -2776,6 +2789,8 @@ export interface components {
             backend?: string | null;
             /** @description Places that are denied besides those of the level. */
             denied?: string[];
+            /** @description The container of the level `docker`. */
+            docker?: components["schemas"]["DockerSpec"] | null;
             /** @description Hosts that may be reached, where the network is a list. */
             hosts?: string[];
             level: components["schemas"]["SandboxLevel"];
@@ -2789,6 +2804,11 @@ export interface components {
         /** @description What the loop's processes are kept away from. Fields are only ever added. */
         SandboxView: {
             backend: string | null;
+            /**
+             * @description What containers are made of, at the level `docker`.
+             * @default null
+             */
+            docker_image: string | null;
             level: components["schemas"]["SandboxLevel"];
             network: components["schemas"]["NetworkAccess"];
             /** @default [] */

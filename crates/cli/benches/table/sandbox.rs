@@ -1,43 +1,64 @@
-//! What the sandbox adds to each turn, against the same loop without one.
+//! What the sandbox adds to each turn, against the same loop without one; a container, against `docker run`.
 //!
-//! Invariant: both sides are the same program with the same agent and nothing to commit, so that the difference is the
-//! start of a process. Two lengths are measured and subtracted.
+//! Invariant: in a loop there is nothing to commit, so that a turn is little but the start of a process. Two lengths are
+//! measured and subtracted.
 
+use std::path::Path;
+
+use windlass_testkit::docker::{Dockerd, IMAGE};
 use windlass_testkit::{World, sandbox_works};
 
 use crate::Scale;
 use crate::measure::{Pairs, ms, timed};
-use crate::place::{repository, run_to_limit, to_its_limit};
+use crate::place::{quietly, repository, run_to_limit, to_its_limit};
 use crate::report::Row;
 
 const SHORT: usize = 2;
 
 pub fn rows(scale: Scale) -> Vec<Row> {
+    bubblewrap(scale).into_iter().chain(docker(scale)).collect()
+}
+
+/// Milliseconds for one turn.
+fn per_turn(world: &World, repo: &Path, level: &str, turns: usize) -> f64 {
+    let of = |iterations| {
+        let command = run_to_limit(world, repo, "true", iterations, &["--sandbox", level, "--commit", "off"]);
+        ms(timed(|| to_its_limit(command)).1)
+    };
+    (of(SHORT + turns) - of(SHORT)) / turns as f64
+}
+
+fn bubblewrap(scale: Scale) -> Option<Row> {
     if !sandbox_works() {
-        return Vec::new();
+        return None;
     }
     let world = World::new();
-    let long = SHORT + scale.of(20, 1);
     let repo = repository(&world, "repo", 100);
-    let per_turn = |level: &str| {
-        let of = |iterations| {
-            let more = ["--sandbox", level, "--commit", "off"];
-            let command = run_to_limit(&world, repo.path(), "true", iterations, &more);
-            ms(timed(|| to_its_limit(command)).1)
-        };
-        (of(long) - of(SHORT)) / (long - SHORT) as f64
-    };
-    let (mut reference, mut ours) = (Vec::new(), Vec::new());
-    for round in 0..=scale.of(11, 1) {
-        let (without, with) = (per_turn("off"), per_turn("workspace"));
-        // The first pair warms the caches.
-        if round > 0 {
-            reference.push(without);
-            ours.push(with);
-        }
-    }
-    let pairs = Pairs { reference, ours };
+    let turns = scale.of(20, 1);
+    let one = |level| per_turn(&world, repo.path(), level, turns);
+    let pairs = Pairs::take(scale.of(11, 1), || one("off"), || one("workspace"));
     let added = pairs.median_difference();
     let what = format!("one turn in the sandbox (adds {added:.1} ms)");
-    vec![Row::of_times(&what, "the same turn without one", &pairs, "≤ 15 ms added", move |_, _| added <= 15.0)]
+    Some(Row::of_times(&what, "the same turn without one", &pairs, "≤ 15 ms added", move |_, _| added <= 15.0))
+}
+
+fn docker(scale: Scale) -> Option<Row> {
+    let daemon = Dockerd::get()?;
+    let world = daemon.world();
+    let repo = repository(&world, "repo", 100);
+    let mut runs = world.command("docker");
+    if !runs.arg("--version").status().is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let plain = || {
+        let mut command = world.command("docker");
+        command.args(["run", "--rm", "--network", "none", "--read-only", "-v", "/usr:/usr:ro", IMAGE, "true"]);
+        ms(timed(|| quietly(command)).1)
+    };
+    let turns = scale.of(5, 1);
+    let one = || per_turn(&world, repo.path(), "docker", turns);
+    let pairs = Pairs::take(scale.of(11, 1), plain, one);
+    Some(Row::of_times("one turn in a container", "`docker run --rm IMAGE true`", &pairs, "≤ 1.5×", |ratio, _| {
+        ratio <= 1.5
+    }))
 }

@@ -76,10 +76,13 @@ pub struct RunArgs {
     #[arg(
         long,
         value_name = "LEVEL",
-        value_parser = word::<Sandbox>(&["auto", "off", "workspace", "read-only"]),
+        value_parser = word::<Sandbox>(&["auto", "off", "workspace", "read-only", "docker"]),
         help_heading = "Agent"
     )]
     sandbox: Option<Sandbox>,
+    /// The image that --sandbox docker makes containers of; it has to be on this machine already
+    #[arg(long, value_name = "IMAGE", value_parser = not_blank, help_heading = "Agent")]
+    docker_image: Option<String>,
     /// Whether they reach the network; deny and list, which is --network-host alone, need a sandbox [default: allow]
     #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny", "list"]), help_heading = "Agent")]
     network: Option<NetworkAccess>,
@@ -270,6 +273,7 @@ impl RunArgs {
             branch: self.branch.clone(),
             in_place: self.in_place.then_some(true),
             sandbox: self.sandbox,
+            docker_image: self.docker_image.clone(),
             network: self.network,
             network_hosts: (!self.network_hosts.is_empty())
                 .then(|| self.network_hosts.clone())

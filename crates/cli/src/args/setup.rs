@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_engine::config::{Millis, Sandbox};
 
-use super::values::{setting, word};
+use super::values::{not_blank, setting, word};
 
 /// Watch a complete loop on a throw-away repository; nothing to install, nothing spent
 #[derive(Debug, Clone, Args)]
@@ -59,7 +59,7 @@ pub struct DoctorArgs {
     #[arg(
         long,
         value_name = "LEVEL",
-        value_parser = word::<Sandbox>(&["auto", "workspace", "read-only"]),
+        value_parser = word::<Sandbox>(&["auto", "workspace", "read-only", "docker"]),
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "auto"
@@ -68,6 +68,9 @@ pub struct DoctorArgs {
     /// With --sandbox: whether it reaches the network
     #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny"]), requires = "sandbox")]
     pub network: Option<NetworkAccess>,
+    /// With --sandbox=docker: the image of the container
+    #[arg(long, value_name = "IMAGE", value_parser = not_blank, requires = "sandbox")]
+    pub docker_image: Option<String>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
-use windlass_core::sandbox::{NetworkAccess, SandboxLevel};
+use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_engine::config::{Options, Sandbox, SandboxSupport};
 use windlass_engine::sandbox::trial::{self, Bait, Trial};
 use windlass_supervise::Launcher;
@@ -86,7 +86,7 @@ impl Expected {
         match self {
             Expected::None => false,
             Expected::All => true,
-            Expected::WhoWrites => level == SandboxLevel::Workspace,
+            Expected::WhoWrites => level != SandboxLevel::ReadOnly,
             Expected::WithNetwork => network == NetworkAccess::Allow,
         }
     }
@@ -106,7 +106,12 @@ pub fn make_attempts(bait: &str) -> Result<Exit, Failure> {
 }
 
 pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Result<Exit, Failure> {
-    let flags = Options { sandbox: Some(asked), network: args.network, ..Options::default() };
+    let flags = Options {
+        sandbox: Some(asked),
+        network: args.network,
+        docker_image: args.docker_image.clone(),
+        ..Options::default()
+    };
     let settings = context.settings(None, flags)?;
     let network = match settings.network.value.unwrap_or_default() {
         NetworkAccess::Allow => NetworkAccess::Allow,
@@ -116,16 +121,22 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
     let level = match asked {
         Sandbox::Auto | Sandbox::Workspace => SandboxLevel::Workspace,
         Sandbox::ReadOnly => SandboxLevel::ReadOnly,
+        Sandbox::Docker => SandboxLevel::Docker,
         Sandbox::Off => return Err(Failure::usage("there is nothing to try without a sandbox", "name a level")),
     };
-    let backend = match context.sandbox(&settings) {
-        SandboxSupport::Works { backend } => backend,
+    let (backend, docker) = match context.sandbox(&settings) {
+        SandboxSupport::Works { backend } => (backend, None),
+        SandboxSupport::Docker(docker) => (format!("image {}", docker.image), Some(docker)),
         SandboxSupport::Missing { reason, fix } => return Err(Failure::usage(reason, fix)),
         SandboxSupport::Unknown => return Err(Failure::usage("no sandbox was looked for", "name a level")),
     };
+    // An image need not have all that the attempts are made with.
+    let readable = match (&docker, &settings.sandbox_readable.value) {
+        (Some(_), Some(readable)) => readable.get().to_vec(),
+        _ => Vec::new(),
+    };
     let trial = Trial {
-        level,
-        network,
+        spec: SandboxSpec { level, network, docker, readable, ..SandboxSpec::default() },
         launcher: Launcher::current()?,
         workspaces: context.workspaces()?,
         env: context.env.texts(),

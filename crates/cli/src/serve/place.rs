@@ -141,6 +141,7 @@ fn sandbox(context: &Context) -> Option<SandboxReport> {
     let settings = context.settings(None, Options::default()).ok()?;
     match context.sandbox(&settings) {
         SandboxSupport::Works { backend } => Some(SandboxReport { works: true, backend: Some(backend), ..none }),
+        SandboxSupport::Docker(_) => Some(SandboxReport { works: true, backend: Some("docker".to_owned()), ..none }),
         SandboxSupport::Missing { reason, fix } => Some(SandboxReport { reason: Some(reason), fix: Some(fix), ..none }),
         // Switched off.
         SandboxSupport::Unknown => None,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -26,9 +27,19 @@ impl Driven {
 
     pub fn set_up(cli: Cli, case: &str, script: &str, change: impl Fn(CliSetup) -> CliSetup) -> Option<Driven> {
         let program = cli.installed_or_say_skipped(&format!("{case} with {}", cli.name()))?;
-        let world = World::new();
+        Some(Driven::in_world(World::new(), cli, &program, script, change))
+    }
+
+    /// With this program of the CLI, in a world that was made ready for it.
+    pub fn in_world(
+        world: World,
+        cli: Cli,
+        program: &Path,
+        script: &str,
+        change: impl Fn(CliSetup) -> CliSetup,
+    ) -> Driven {
         let server = ModelServer::with_toml(script);
-        let setup = change(cli.setup(&program, &world.home(), &server.url()));
+        let setup = change(cli.setup(program, &world.home(), &server.url()));
         setup.write_files();
         let env: Vec<String> = setup.env.iter().map(|(name, value)| format!("{name:?} = {value:?}")).collect();
         // OpenCode names a model with its provider, which its settings do here already.
@@ -38,7 +49,7 @@ impl Driven {
             name = cli.name(),
             env = env.join(", ")
         ));
-        Some(Driven { setup, world, server })
+        Driven { setup, world, server }
     }
 
     /// The files that point the CLI at the server.

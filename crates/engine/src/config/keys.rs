@@ -295,7 +295,16 @@ settings! {
     sandbox: Sandbox {
         env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",
         doc: "What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), \
-              read-only (the workspace too), off; auto is workspace where this machine can do it, and says what it got",
+              read-only (the workspace too), docker (a container of docker_image), off; auto is workspace where this machine can do it, and says what it got",
+    }
+    docker_image: String {
+        env: "WINDLASS_DOCKER_IMAGE", flag: Some("--docker-image"), default: "none",
+        doc: "The image of the containers that sandbox = \"docker\" makes; it is on this machine already, with the agent and \
+              what the gates need",
+    }
+    docker_host: String {
+        env: "WINDLASS_DOCKER_HOST", flag: None, default: "DOCKER_HOST, or where Docker has its socket",
+        doc: "The Unix socket of Docker, such as unix:///var/run/docker.sock",
     }
     network: NetworkAccess {
         env: "WINDLASS_NETWORK", flag: Some("--network"), default: "allow",

@@ -51,7 +51,7 @@ pub use paths::Paths;
 pub use plan::{Plan, read_plan};
 pub use profiles::{Profile, built_in_agents};
 pub use request::{RequestError, edit};
-pub use sandbox::SandboxSupport;
+pub use sandbox::{SandboxSupport, asked_container};
 pub use schema::{loop_schema, profile_schema, schema};
 pub use spec::{DEFAULT_PROMISE, Resolved, RunOptions, resolve_spec};
 pub use typescript::typescript;

@@ -1,6 +1,6 @@
 //! The sandbox of a new loop: what was asked for, held against what this machine can do.
 
-use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
+use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 
 use super::keys::Settings;
 use super::lists::Locations;
@@ -16,6 +16,8 @@ pub enum SandboxSupport {
     Works {
         backend: String,
     },
+    /// A container of the image that was asked for runs.
+    Docker(DockerSpec),
     Missing {
         reason: String,
         fix: String,
@@ -32,45 +34,65 @@ pub(super) fn sandbox(
     let level = match asked {
         Sandbox::Auto | Sandbox::Workspace => SandboxLevel::Workspace,
         Sandbox::ReadOnly => SandboxLevel::ReadOnly,
+        Sandbox::Docker => SandboxLevel::Docker,
         Sandbox::Off => SandboxLevel::Off,
     };
     let network = settings.network.value.unwrap_or_default();
     let missing = match (level, support) {
         (SandboxLevel::Off, _) => None,
-        (SandboxLevel::Workspace | SandboxLevel::ReadOnly, SandboxSupport::Works { backend }) => {
-            let list = |list: &Option<Locations>| list.as_ref().map(|list| list.get().to_vec()).unwrap_or_default();
+        (_, SandboxSupport::Works { backend }) => {
             return Ok(SandboxSpec {
-                level,
                 backend: Some(backend.clone()),
                 network,
-                hosts: match network {
-                    NetworkAccess::List => settings.network_hosts.value.clone().unwrap_or_default().get().to_vec(),
-                    NetworkAccess::Allow | NetworkAccess::Deny => Vec::new(),
-                },
-                readable: list(&settings.sandbox_readable.value),
-                writable: list(&settings.sandbox_writable.value),
-                denied: list(&settings.sandbox_denied.value),
+                hosts: hosts(settings),
+                ..places(level, settings)
             });
         }
-        (SandboxLevel::Workspace | SandboxLevel::ReadOnly, SandboxSupport::Missing { reason, fix }) => {
-            Some((reason.clone(), fix.clone()))
+        (_, SandboxSupport::Docker(docker)) => {
+            let docker = Some(docker.clone());
+            let backend = Some("docker".to_owned());
+            return Ok(SandboxSpec { backend, docker, network, hosts: hosts(settings), ..places(level, settings) });
         }
-        (SandboxLevel::Workspace | SandboxLevel::ReadOnly, SandboxSupport::Unknown) => {
+        (_, SandboxSupport::Missing { reason, fix }) => Some((reason.clone(), fix.clone())),
+        (_, SandboxSupport::Unknown) => {
             Some(("nobody has looked what works here".to_owned(), "see `windlass doctor`".to_owned()))
         }
     };
+    if let Some((reason, fix)) = missing.clone().filter(|_| asked != Sandbox::Auto) {
+        return Err(UsageError::NoSandbox { level: level.name(), reason, fix });
+    }
     if network != NetworkAccess::Allow {
         let reason = missing.map_or("the sandbox is off".to_owned(), |(reason, _)| reason);
         return Err(UsageError::NetworkOpen { origin: settings.network.origin.clone(), reason });
     }
-    match missing {
-        Some((reason, fix)) if asked != Sandbox::Auto => {
-            return Err(UsageError::NoSandbox { level: level.name(), reason, fix });
-        }
-        Some((reason, fix)) => {
-            notes.push(format!("sandbox: off — {reason}: the agent and the gates run with your rights; {fix}"));
-        }
-        None => {}
+    if let Some((reason, fix)) = missing {
+        notes.push(format!("sandbox: off — {reason}: the agent and the gates run with your rights; {fix}"));
     }
     Ok(SandboxSpec::default())
+}
+
+/// What is said of places in the settings.
+fn places(level: SandboxLevel, settings: &Settings) -> SandboxSpec {
+    let list = |list: &Option<Locations>| list.as_ref().map(|list| list.get().to_vec()).unwrap_or_default();
+    SandboxSpec {
+        level,
+        readable: list(&settings.sandbox_readable.value),
+        writable: list(&settings.sandbox_writable.value),
+        denied: list(&settings.sandbox_denied.value),
+        ..SandboxSpec::default()
+    }
+}
+
+fn hosts(settings: &Settings) -> Vec<String> {
+    match settings.network.value.unwrap_or_default() {
+        NetworkAccess::List => settings.network_hosts.value.clone().unwrap_or_default().get().to_vec(),
+        NetworkAccess::Allow | NetworkAccess::Deny => Vec::new(),
+    }
+}
+
+/// The container that the settings ask for, untried.
+pub fn asked_container(settings: &Settings, socket: &std::path::Path) -> SandboxSpec {
+    let socket = socket.to_string_lossy().into_owned();
+    let docker = settings.docker_image.value.clone().map(|image| DockerSpec { image, socket, rootless: false });
+    SandboxSpec { docker, ..places(SandboxLevel::Docker, settings) }
 }

@@ -17,6 +17,7 @@ pub enum Sandbox {
     Off,
     Workspace,
     ReadOnly,
+    Docker,
 }
 
 macro_rules! words {
@@ -59,11 +60,12 @@ words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
     "agent" => CommitPolicy::Agent,
     "off" => CommitPolicy::Off,
 ]);
-words!(Sandbox, "auto, off, workspace or read-only", "\"workspace\"", "sandbox", [
+words!(Sandbox, "auto, off, workspace, read-only or docker", "\"workspace\"", "sandbox", [
     "auto" => Sandbox::Auto,
     "off" => Sandbox::Off,
     "workspace" => Sandbox::Workspace,
     "read-only" => Sandbox::ReadOnly,
+    "docker" => Sandbox::Docker,
 ]);
 words!(NetworkAccess, "allow, deny or list", "\"deny\"", "network access", [
     "allow" => NetworkAccess::Allow,

@@ -184,6 +184,7 @@ impl Driver {
     }
 
     async fn drive(&mut self) -> Result<Left, DriveError> {
+        crate::sandbox::docker::clear(&self.state).await;
         self.performing.ensure_workspace(&self.state).await?;
         loop {
             self.take_commands().await?;

@@ -40,14 +40,15 @@ pub(super) async fn run(
 ) -> Result<ShellRun, DriveError> {
     let engine = Arc::clone(&context.engine);
     let mut command = CommandSpec {
-        program: engine.shell(),
+        // In a container the user's own need not be there.
+        program: if state.spec.sandbox.docker.is_some() { "/bin/sh".to_owned() } else { engine.shell() },
         args: vec!["-c".to_owned(), command.to_owned()],
         env: engine.command_environment(state),
         cwd: dir.to_owned(),
         stdin: Stdin::Null,
     };
     let confined = Confined {
-        level: state.spec.sandbox.level,
+        writes: state.spec.sandbox.writes(),
         dir,
         files: &files.dir,
         shown: Vec::new(),

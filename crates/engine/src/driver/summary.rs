@@ -174,7 +174,7 @@ fn shim(
     private_files(&launch.files).map_err(|error| error.to_string())?;
     let confined = Confined {
         // Its directory is its own, so it may write there.
-        level: state.spec.sandbox.level,
+        writes: state.spec.sandbox.writes(),
         dir: scratch,
         files: &files.dir,
         shown: Vec::new(),

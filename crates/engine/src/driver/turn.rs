@@ -234,7 +234,7 @@ impl Job<'_> {
         let profile = &self.state.agent(self.turn.role).profile;
         let ground = Ground::of(&self.engine, self.state);
         let confined = Confined {
-            level: self.state.spec.sandbox.level_for(self.turn.role.only_reads()),
+            writes: self.state.spec.sandbox.writes() && !self.turn.role.only_reads(),
             dir: &command.cwd.clone(),
             files: &self.files.dir,
             shown: command

@@ -16,6 +16,7 @@ use windlass_core::machine::{Input, LoopState};
 use windlass_core::residue::{Leftover, LeftoverKind};
 use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::Status;
+use windlass_supervise::docker::{find_containers, remove_containers};
 
 use crate::engine::{Engine, EngineError, is_alive};
 use crate::ports::PortRange;
@@ -34,6 +35,8 @@ struct Places {
     worktrees: PathBuf,
     temp: PathBuf,
     sockets: PathBuf,
+    /// The socket of the daemon that made the loop's containers.
+    docker: Option<PathBuf>,
     started_at: Option<Timestamp>,
     ports: Option<PortRange>,
     /// A loop that is paused goes on with its temporary files.
@@ -90,6 +93,7 @@ impl Engine {
             worktrees: self.data.worktrees(),
             temp: self.data.loop_temp(&state.id.0),
             sockets: self.data.sockets(&state.id),
+            docker: state.spec.sandbox.docker.as_ref().map(|docker| PathBuf::from(&docker.socket)),
             started_at: state.started_at,
             ports: self.ports.of(&state.id.0),
             ended: state.status.is_ended(),
@@ -118,6 +122,9 @@ fn look(places: &Places) -> Vec<Leftover> {
         let fix = format!("umount {}", point.display());
         left.push(Leftover { kind: LeftoverKind::Mount, what: point.display().to_string(), fix });
     }
+    for what in containers(places) {
+        left.push(Leftover { kind: LeftoverKind::Container, what, fix: clean() });
+    }
     let mut path = |kind, path: &Path| {
         left.push(Leftover { kind, what: path.display().to_string(), fix: clean() });
     };
@@ -133,6 +140,15 @@ fn look(places: &Places) -> Vec<Leftover> {
     left
 }
 
+fn containers(places: &Places) -> Vec<String> {
+    let Some(socket) = &places.docker else { return Vec::new() };
+    match find_containers(socket, &places.id.0) {
+        Ok(found) => found.iter().map(|one| format!("{:.12} ({})", one.id, one.state)).collect(),
+        Err(error) if error.is_absence() => Vec::new(),
+        Err(error) => vec![format!("unknown: {error}")],
+    }
+}
+
 /// What git or a removal that was cut off left beside the workspace.
 fn unfinished(places: &Places) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(&places.worktrees).into_iter().flatten().flatten();
@@ -146,6 +162,9 @@ fn unfinished(places: &Places) -> Vec<PathBuf> {
 fn remove(places: &Places) {
     if let Err(error) = windlass_supervise::sweep(LOOP_TAG, &places.id.0) {
         tracing::warn!(loop_id = %places.id, %error, "cannot look for processes that were left behind");
+    }
+    if let Some(Err(error)) = places.docker.as_ref().map(|socket| remove_containers(socket, &places.id.0)) {
+        tracing::warn!(loop_id = %places.id, %error, "cannot remove containers that were left behind");
     }
     let temp = places.ended.then_some(&places.temp);
     for path in temp.into_iter().chain([&places.sockets]).chain(&unfinished(places)) {

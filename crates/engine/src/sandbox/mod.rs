@@ -4,6 +4,7 @@
 //! later one. Invariant: a loop that has a sandbox never starts a process without it.
 
 mod denied;
+pub mod docker;
 mod places;
 pub mod trial;
 
@@ -15,7 +16,7 @@ use windlass_core::command::CommandSpec;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::network::HostList;
-use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
+use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
 use crate::config::{Environment, Paths};
@@ -55,7 +56,8 @@ pub enum SandboxError {
 /// A process that is to be started in a loop.
 #[derive(Debug)]
 pub(crate) struct Confined<'a> {
-    pub(crate) level: SandboxLevel,
+    /// Whether it may change the directory it works in.
+    pub(crate) writes: bool,
     /// Where it works: the workspace, a pristine checkout, a scratch directory.
     pub(crate) dir: &'a Path,
     /// The directory of its prompt and private files, to be read.
@@ -108,12 +110,10 @@ impl<'a> Ground<'a> {
         command: &mut CommandSpec,
         what: Confined<'_>,
     ) -> Result<Option<SandboxPolicy>, SandboxError> {
-        if what.level == SandboxLevel::Off {
+        if self.spec.is_off() {
             return Ok(None);
         }
-        let search_path = command.env.get("PATH").map_or("", String::as_str);
-        let backend = find_sandbox(search_path)
-            .map_err(|missing| SandboxError::Unavailable { reason: missing.reason, fix: missing.fix })?;
+        let backend = self.backend(command)?;
         let temp = self.data.loop_temp(self.loop_id);
         private_dir(&temp).map_err(|source| SandboxError::Prepare { path: temp.clone(), source })?;
         if backend == Backend::Seatbelt {
@@ -122,7 +122,12 @@ impl<'a> Ground<'a> {
         let home = command.env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
         let mut places = Places::default();
         self.hide_shared(&mut places, &command.env, &temp);
-        self.show_needed(&mut places, command, home.as_deref());
+        match &backend {
+            Backend::Bubblewrap { .. } | Backend::Seatbelt => {
+                self.show_needed(&mut places, command, home.as_deref());
+            }
+            Backend::Docker(_) => self.show_in_container(&mut places, home.as_deref()),
+        }
         if let Some(home) = &home {
             for name in DENIED {
                 places.hide(&home.join(name));
@@ -143,12 +148,29 @@ impl<'a> Ground<'a> {
             places.hide(&from_home(path, home.as_deref()));
         }
         self.work(&mut places, &what)?;
+        if let Backend::Docker(docker) = &backend {
+            // Whatever else is shown: who reaches it has the machine.
+            places.hide(&docker.socket);
+        }
         let network = match self.spec.network {
             NetworkAccess::Allow => Network::Allow,
             NetworkAccess::Deny => Network::Deny,
             NetworkAccess::List => self.listed(&backend, &mut command.env)?,
         };
-        Ok(Some(SandboxPolicy { backend, network, places: places.list() }))
+        let policy = SandboxPolicy { backend, network, places: places.list() };
+        if self.spec.docker.is_some() {
+            docker::leave_out_variables(&mut command.env, &policy.places);
+        }
+        Ok(Some(policy))
+    }
+
+    fn backend(&self, command: &CommandSpec) -> Result<Backend, SandboxError> {
+        if let Some(docker) = &self.spec.docker {
+            return Ok(Backend::Docker(docker::container(docker, self.data, self.loop_id, &command.env)));
+        }
+        let search_path = command.env.get("PATH").map_or("", String::as_str);
+        find_sandbox(search_path)
+            .map_err(|missing| SandboxError::Unavailable { reason: missing.reason, fix: missing.fix })
     }
 
     /// The hosts of the list, through the proxy of the loop's driver.
@@ -176,9 +198,6 @@ impl<'a> Ground<'a> {
     /// What all users of the machine write to: sockets of its services, temporary files.
     fn hide_shared(&self, places: &mut Places, env: &BTreeMap<String, String>, temp: &Path) {
         places.hide(Path::new("/run"));
-        for path in RUN_SHOWN {
-            places.put(Path::new(path), Access::ReadOnly);
-        }
         let own = env.get("TMPDIR").map(String::as_str).filter(|dir| dir.starts_with('/'));
         for path in ["/tmp", "/var/tmp"].into_iter().chain(own) {
             places.put_from(Path::new(path), temp);
@@ -187,6 +206,9 @@ impl<'a> Ground<'a> {
 
     /// What lies below those and is needed all the same.
     fn show_needed(&self, places: &mut Places, command: &CommandSpec, home: Option<&Path>) {
+        for path in RUN_SHOWN {
+            places.put(Path::new(path), Access::ReadOnly);
+        }
         let mut needed: Vec<PathBuf> = home.map(Path::to_owned).into_iter().collect();
         needed.push(self.project.to_owned());
         if let Some(workspace) = &self.workspace {
@@ -200,6 +222,17 @@ impl<'a> Ground<'a> {
         // What lies in our own data is shown by its own rule, or not at all.
         for path in needed.iter().filter(|path| !path.starts_with(self.data.root())) {
             places.show_if_hidden(path);
+        }
+    }
+
+    /// In a container nothing is there but what is named: who commits, and the objects that the workspace borrows.
+    fn show_in_container(&self, places: &mut Places, home: Option<&Path>) {
+        for name in [".gitconfig", ".config/git"] {
+            home.into_iter().for_each(|home| places.put(&home.join(name), Access::ReadOnly));
+        }
+        let borrowed = self.workspace.as_ref().map(|workspace| docker::object_stores(&workspace.home.common_dir));
+        for objects in borrowed.into_iter().flatten() {
+            places.put(&objects, Access::ReadOnly);
         }
     }
 
@@ -238,10 +271,7 @@ impl<'a> Ground<'a> {
 
     /// The workspace, and of its repository what no agent may change.
     fn work(&self, places: &mut Places, what: &Confined<'_>) -> Result<(), SandboxError> {
-        let access = match what.level {
-            SandboxLevel::Off | SandboxLevel::Workspace => Access::Writable,
-            SandboxLevel::ReadOnly => Access::ReadOnly,
-        };
+        let access = if what.writes { Access::Writable } else { Access::ReadOnly };
         if let Some(workspace) = &self.workspace {
             // A pristine checkout borrows its objects.
             let own = if what.dir.starts_with(&workspace.dir) { access } else { Access::ReadOnly };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, UnixListener};
 use windlass_core::command::{CommandSpec, Stdin};
-use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
+use windlass_core::sandbox::SandboxSpec;
 use windlass_supervise::{ContainmentRequest, Ended, Launcher, ProcessEvent, ShimSpec};
 
 use super::{Confined, Ground};
@@ -44,8 +44,7 @@ pub struct Bait {
 /// What to try it with.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    pub level: SandboxLevel,
-    pub network: NetworkAccess,
+    pub spec: SandboxSpec,
     pub launcher: Launcher,
     pub workspaces: Workspaces,
     pub env: BTreeMap<String, String>,
@@ -84,10 +83,12 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
     let request = request(&bait.repository, &data);
     let workspace = trial.workspaces.create(&request).await?.workspace;
     let bait = Bait { workspace: workspace.dir.clone(), ..bait };
-    // As in a loop the user's home is there to be read, also where it lies below a place that is hidden: a name that only
-    // leads to the way to this program would be the private temporary directory's, and prove nothing.
-    let readable = vec![bait.home.to_string_lossy().into_owned()];
-    let spec = SandboxSpec { level: trial.level, network: trial.network, readable, ..SandboxSpec::default() };
+    let mut spec = trial.spec.clone();
+    if spec.docker.is_none() {
+        // As in a loop the user's home is there to be read, also where it lies below a place that is hidden: a name that
+        // only leads to the way to this program would be the private temporary directory's, and prove nothing.
+        spec.readable.push(bait.home.to_string_lossy().into_owned());
+    }
     let files = root.join("data/transcripts/trial/1");
     private_dir(&files)?;
     let mut env = trial.env.clone();
@@ -108,7 +109,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
         workspace: Some(workspace),
     };
     let confined = Confined {
-        level: trial.level,
+        writes: trial.spec.writes(),
         dir: &bait.workspace,
         files: &files,
         shown: Vec::new(),

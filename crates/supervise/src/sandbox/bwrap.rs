@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::{Access, Network, Place, SandboxPolicy};
+use super::{Access, Network, SandboxPolicy};
 
 /// Files of `/proc` that change the machine when root writes to them.
 const PROC_SEALED: [&str; 8] = [
@@ -20,7 +20,7 @@ const PROC_SEALED: [&str; 8] = [
 ];
 
 /// Root keeps what package managers need to unpack archives: none of it reaches past the mounts.
-const CAPABILITIES_OF_ROOT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
+pub(crate) const CAPABILITIES_OF_ROOT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
 
 /// Everything before the program that is to run inside.
 pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> {
@@ -45,8 +45,8 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
                 hidden.push(path);
             }
             Access::HiddenFile => all.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
-            Access::ReadOnly => all.add(["--ro-bind".as_ref(), source(place), path]),
-            Access::Writable => all.add(["--bind".as_ref(), source(place), path]),
+            Access::ReadOnly => all.add(["--ro-bind".as_ref(), place.source().as_os_str(), path]),
+            Access::Writable => all.add(["--bind".as_ref(), place.source().as_os_str(), path]),
         }
     }
     if let Network::List { socket, .. } = &policy.network {
@@ -66,10 +66,6 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
     all.0
 }
 
-fn source(place: &Place) -> &OsStr {
-    place.from.as_ref().unwrap_or(&place.path).as_os_str()
-}
-
 #[derive(Default)]
 struct Arguments(Vec<OsString>);
 
@@ -85,7 +81,7 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Backend;
+    use super::super::{Backend, Place};
     use super::*;
 
     fn policy(places: &[(&str, Access)], network: Network) -> SandboxPolicy {

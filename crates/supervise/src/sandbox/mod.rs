@@ -14,12 +14,13 @@ mod seatbelt;
 #[cfg(target_os = "linux")]
 mod seccomp;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
-pub(crate) use bwrap::arguments as bwrap_arguments;
+pub(crate) use bwrap::{CAPABILITIES_OF_ROOT, arguments as bwrap_arguments};
 #[cfg(target_os = "macos")]
 pub(crate) use seatbelt::profile as seatbelt_profile;
 #[cfg(target_os = "linux")]
@@ -38,9 +39,25 @@ pub struct SandboxPolicy {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Backend {
     /// The program `bwrap`, with a system call filter on top.
-    Bubblewrap { program: PathBuf },
+    Bubblewrap {
+        program: PathBuf,
+    },
     /// `sandbox-exec` of macOS.
     Seatbelt,
+    Docker(Docker),
+}
+
+/// A container, made through the daemon behind this socket. It sees of the machine only the places of the policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Docker {
+    pub socket: PathBuf,
+    pub image: String,
+    /// The daemon is not root's, and so root inside is the user outside.
+    pub rootless: bool,
+    /// By which the container is found again; [`LOOP_LABEL`](crate::LOOP_LABEL) among them.
+    pub labels: BTreeMap<String, String>,
+    /// A directory of the owner's, with a short path, in which a socket is made for each start.
+    pub doors: PathBuf,
 }
 
 impl Backend {
@@ -48,6 +65,15 @@ impl Backend {
         match self {
             Backend::Bubblewrap { .. } => "bubblewrap",
             Backend::Seatbelt => "seatbelt",
+            Backend::Docker(_) => "docker",
+        }
+    }
+
+    /// What the tree sees instead of this machine, if it does.
+    pub(crate) fn image(&self) -> Option<&str> {
+        match self {
+            Backend::Bubblewrap { .. } | Backend::Seatbelt => None,
+            Backend::Docker(docker) => Some(&docker.image),
         }
     }
 }
@@ -82,6 +108,12 @@ pub struct Place {
 impl Place {
     pub fn new(path: impl Into<PathBuf>, access: Access) -> Self {
         Self { path: path.into(), access, from: None }
+    }
+
+    /// What is seen there.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn source(&self) -> &Path {
+        self.from.as_deref().unwrap_or(&self.path)
     }
 }
 
@@ -121,7 +153,7 @@ pub fn find_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
 
 #[cfg(target_os = "macos")]
 pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
-    if std::path::Path::new(SANDBOX_EXEC).exists() {
+    if Path::new(SANDBOX_EXEC).exists() {
         return Ok(Backend::Seatbelt);
     }
     Err(Unavailable { reason: format!("{SANDBOX_EXEC} is not there"), fix: "run without: --sandbox off".to_owned() })
@@ -140,7 +172,7 @@ pub(crate) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 impl SandboxPolicy {
     /// The places, those above first; what is said last of one path holds.
-    fn ordered(&self) -> Vec<&Place> {
+    pub(crate) fn ordered(&self) -> Vec<&Place> {
         let mut places: Vec<&Place> = Vec::new();
         for place in &self.places {
             places.retain(|known| known.path != place.path);

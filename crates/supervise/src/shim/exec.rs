@@ -179,7 +179,7 @@ pub(super) enum Report {
     Failed(SpawnFailure),
 }
 
-pub(super) fn understand(report: &[u8], command: &CommandSpec) -> Report {
+pub(super) fn understand(report: &[u8], command: &CommandSpec, image: Option<&str>) -> Report {
     let Some((pid, failure)) = report.split_first_chunk::<4>() else {
         return Report::Failed(SpawnFailure {
             kind: SpawnFailureKind::Other,
@@ -191,10 +191,10 @@ pub(super) fn understand(report: &[u8], command: &CommandSpec) -> Report {
         return Report::Runs { pid: u32::from_le_bytes(*pid) };
     };
     let errno = errno.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
-    Report::Failed(explain(*step, errno, command))
+    Report::Failed(explain(*step, errno, command, image))
 }
 
-fn explain(step: u8, errno: i32, command: &CommandSpec) -> SpawnFailure {
+fn explain(step: u8, errno: i32, command: &CommandSpec, image: Option<&str>) -> SpawnFailure {
     use SpawnFailureKind as Kind;
     let program = &command.program;
     let directory = command.cwd.display();
@@ -202,6 +202,10 @@ fn explain(step: u8, errno: i32, command: &CommandSpec) -> SpawnFailure {
     let (kind, message) = match (step, errno) {
         (1, libc::ENOENT) => (Kind::DirectoryNotFound, format!("directory {directory} does not exist")),
         (1, _) => (Kind::DirectoryNotUsable, format!("cannot enter directory {directory}: {error}")),
+        (2, libc::ENOENT) if image.is_some() => {
+            let image = image.unwrap_or_default();
+            (Kind::ProgramNotFound, format!("program `{program}` is not in the image {image}"))
+        }
         (2, libc::ENOENT) if program.contains('/') => {
             (Kind::ProgramNotFound, format!("program `{program}` does not exist"))
         }

@@ -1,4 +1,5 @@
-//! The way into a sandbox: bubblewrap is started by the shim, and starts this program again as the reaper inside.
+//! The way into a sandbox: bubblewrap is started by the shim, and starts this program again as the reaper inside. Docker
+//! is another way to the same reaper (`container`).
 //!
 //! ```text
 //! shim ──▶ bwrap ──▶ reaper (process 1 inside) ──▶ agent
@@ -14,7 +15,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -24,30 +25,40 @@ use windlass_core::command::CommandSpec;
 use super::bridge::Bridge;
 use super::exec::Prepared;
 use super::reaper::Reaper;
-use crate::sandbox::{Backend, SandboxPolicy, bwrap_arguments, restrict};
+use crate::sandbox::{SandboxPolicy, bwrap_arguments, restrict};
 use crate::spec::Containment;
 use crate::sys::{self, Forked, StringArray};
 
 /// The word behind the shim's own arguments that means this.
-const WORD: &str = "inside";
+pub(super) const WORD: &str = "inside";
 
 /// What the reaper inside is told.
 #[derive(Debug, Serialize, Deserialize)]
-struct Inside {
-    command: CommandSpec,
-    stdio: [RawFd; 3],
-    report: RawFd,
-    socket: RawFd,
+pub(super) struct Inside {
+    pub(super) command: CommandSpec,
+    pub(super) stdio: [RawFd; 3],
+    pub(super) report: RawFd,
+    pub(super) socket: RawFd,
     #[serde(default)]
-    bridge: Option<Bridge>,
+    pub(super) bridge: Option<Bridge>,
 }
 
-/// Bubblewrap, started.
+/// Where the reaper inside finds what it is told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Orders {
+    Descriptor(RawFd),
+    /// A socket, from which the descriptors come as well.
+    Door(PathBuf),
+}
+
+/// What makes the sandbox, started: bubblewrap, or the client of a container.
 #[derive(Debug)]
 pub(super) struct Wrapped {
     pub(super) pid: i32,
     /// What it said about itself.
-    errors: File,
+    pub(super) errors: File,
+    /// It has something to remove when all inside has ended, and must live until then.
+    pub(super) clears_up: bool,
 }
 
 impl Wrapped {
@@ -64,13 +75,13 @@ impl Wrapped {
 
 /// In the shim: starts bubblewrap with the reaper of this command inside.
 pub(super) fn start(
+    program: &Path,
     policy: &SandboxPolicy,
     command: &CommandSpec,
     stdio: [RawFd; 3],
     report: BorrowedFd<'_>,
     socket: BorrowedFd<'_>,
 ) -> io::Result<Wrapped> {
-    let Backend::Bubblewrap { program } = &policy.backend else { return Err(io::ErrorKind::Unsupported.into()) };
     let inside = Inside {
         command: command.clone(),
         stdio,
@@ -90,7 +101,7 @@ pub(super) fn start(
     let nothing = StringArray::new(Vec::new());
     let [stdin, stdout, stderr] = stdio.map(sys::borrowed);
     match sys::fork()? {
-        Forked::Parent { child } => Ok(Wrapped { pid: child, errors }),
+        Forked::Parent { child } => Ok(Wrapped { pid: child, errors, clears_up: false }),
         Forked::Child => {
             let kept = [stdin, stdout, stderr, report, socket, orders.as_fd(), own.as_fd()];
             let error = become_wrapper(&kept, null.as_fd(), errors.as_fd(), || sys::execute(&program, &args, &nothing));
@@ -134,19 +145,23 @@ fn become_wrapper(
     }
 }
 
-fn memory(name: &str) -> io::Result<File> {
+pub(super) fn memory(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
-/// The descriptor with the orders, if this process is to be the reaper inside.
-pub(super) fn orders() -> Option<RawFd> {
+/// The place of the orders, if this process is to be the reaper inside.
+pub(super) fn orders() -> Option<Orders> {
     let mut args = std::env::args_os().skip(1).rev();
-    let number = args.next()?;
-    (args.next()? == WORD).then(|| number.to_str()?.parse().ok()).flatten()
+    let place = args.next()?;
+    if args.next()? != WORD {
+        return None;
+    }
+    let number = place.to_str().and_then(|text| text.parse().ok());
+    Some(number.map_or_else(|| Orders::Door(place.into()), Orders::Descriptor))
 }
 
 /// The reaper inside. What goes wrong before it can speak is said on standard error, which the shim reads.
-pub(super) fn main(orders: RawFd) -> ! {
+pub(super) fn main(orders: &Orders) -> ! {
     let error = match settle(orders) {
         Ok((inside, prepared, bridge)) => Reaper {
             containment: Containment::PidNamespace,
@@ -165,12 +180,17 @@ pub(super) fn main(orders: RawFd) -> ! {
     sys::exit_now(1)
 }
 
-fn settle(orders: RawFd) -> io::Result<(Inside, Prepared, Option<i32>)> {
+fn settle(orders: &Orders) -> io::Result<(Inside, Prepared, Option<i32>)> {
     let _ = rustix::thread::set_name(c"windlass-reaper");
-    let mut text = Vec::new();
-    let orders: OwnedFd = sys::borrowed(orders).try_clone_to_owned()?;
-    File::from(orders).read_to_end(&mut text)?;
-    let inside: Inside = serde_json::from_slice(&text)?;
+    let inside = match orders {
+        Orders::Descriptor(number) => {
+            let mut text = Vec::new();
+            let orders: OwnedFd = sys::borrowed(*number).try_clone_to_owned()?;
+            File::from(orders).read_to_end(&mut text)?;
+            serde_json::from_slice(&text)?
+        }
+        Orders::Door(door) => super::container::enter(door)?,
+    };
     // Or the agent, which is the same user, could trace it and reach the shim's socket.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     restrict()?;

@@ -195,7 +195,8 @@ impl Session {
             Err(Errno::INTR) => return,
             Ok(_) | Err(_) => self.inputs.report = None,
         }
-        match exec::understand(&self.report, &self.spec.command) {
+        let image = self.spec.sandbox.as_ref().and_then(|policy| policy.backend.image());
+        match exec::understand(&self.report, &self.spec.command, image) {
             Report::Runs { pid } => {
                 self.started = true;
                 let containment = self.tree.containment;

@@ -10,12 +10,12 @@ use rustix::io::{Errno, read, write};
 use windlass_core::command::CommandSpec;
 
 use super::exec::Prepared;
-#[cfg(target_os = "linux")]
-use super::inside;
 use super::reaper::{self, Message, Reaper};
+#[cfg(target_os = "linux")]
+use super::{container, inside};
 use crate::record::{SpawnFailure, SpawnFailureKind};
 #[cfg(target_os = "linux")]
-use crate::sandbox::SandboxPolicy;
+use crate::sandbox::{Backend, SandboxPolicy};
 use crate::spec::{Containment, ContainmentRequest, ShimSpec};
 use crate::sys::{self, Forked, Waited};
 
@@ -39,6 +39,8 @@ pub(super) struct Tree {
     killed: bool,
     /// `reaper` is not the reaper itself but the sandbox around it.
     wrapped: bool,
+    /// And has something to remove after it, so it is told to end and not killed.
+    clears_up: bool,
 }
 
 impl Tree {
@@ -133,7 +135,7 @@ impl Tree {
             // If the reaper is killed, its children come to the shim, which then ends them itself.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         }
-        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: false };
+        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: false, clears_up: false };
         match tree.next_message() {
             Some(Message::Ready) => Ok(tree),
             Some(Message::Unable { obstacle, errno }) => {
@@ -163,11 +165,16 @@ impl Tree {
         // If the sandbox's outer process is killed, its reaper comes to the shim, which then waits for it.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
-        let mut wrapped = inside::start(policy, command, stdio, report, theirs.as_fd())
-            .map_err(|error| format!("cannot start {}: {error}", policy.backend.name()))?;
+        let started = match &policy.backend {
+            Backend::Bubblewrap { program } => inside::start(program, policy, command, stdio, report, theirs.as_fd()),
+            Backend::Docker(docker) => container::start(docker, policy, command, stdio, report, theirs.as_fd()),
+            Backend::Seatbelt => Err(std::io::ErrorKind::Unsupported.into()),
+        };
+        let mut wrapped = started.map_err(|error| format!("cannot start {}: {error}", policy.backend.name()))?;
         drop(theirs);
         let (containment, reaper) = (Containment::PidNamespace, wrapped.pid);
-        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: true };
+        let clears_up = wrapped.clears_up;
+        let mut tree = Self { containment, reaper, socket, killed: false, wrapped: true, clears_up };
         match tree.next_message() {
             Some(Message::Ready) => Ok(tree),
             Some(Message::Unable { .. } | Message::MainEnded { .. }) | None => {
@@ -215,7 +222,10 @@ impl Tree {
         self.killed = true;
         match self.containment {
             // It is this process's child and not yet waited for, so the number is still its own.
-            Containment::PidNamespace => drop(sys::kill(self.reaper, libc::SIGKILL)),
+            Containment::PidNamespace => {
+                let signal = if self.clears_up { libc::SIGTERM } else { libc::SIGKILL };
+                drop(sys::kill(self.reaper, signal));
+            }
             Containment::Subreaper | Containment::ProcessGroup => self.command(reaper::KILL_ALL),
         }
         if self.wrapped {
