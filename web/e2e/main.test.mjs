@@ -55,6 +55,12 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   const preview = page.getByRole("complementary", { name: "What will happen" });
   await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
   await preview.getByText("test -f fixed").first().waitFor();
+  await page.getByText("More", { exact: true }).click();
+  await page.getByLabel("Time in all").fill("nonsense");
+  await page.getByRole("alert").filter({ hasText: "nonsense" }).waitFor();
+  assert.equal(await page.getByLabel("Time in all").getAttribute("aria-invalid"), "true", "the fault is said at its field");
+  await page.getByLabel("Time in all").fill("");
+  await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Start the loop" }).click();
   await page.getByRole("heading", { name: "make-the-check-pass" }).waitFor();
   const log = page.getByRole("log");

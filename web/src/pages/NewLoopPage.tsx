@@ -113,7 +113,7 @@ export function NewLoopPage() {
         {start.error && !(fault && shownFault && start.error === fault) ? <Problem error={start.error} /> : null}
         <Button type="submit" tone="accent" disabled={start.isPending || !form.goal.trim() || !project || Boolean(preview.data?.trust && !trust)} className="w-full sm:w-auto"><Play className="size-3.5" />{t("new.start")}</Button>
       </div>
-      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} busy={preview.isFetching} trusted={trust} onTrust={setTrust} />
+      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={setTrust} />
     </form>
   );
 }
