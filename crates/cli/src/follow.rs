@@ -10,6 +10,7 @@ use windlass_core::machine::{Event, LoopState};
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::{FeedBody, FeedItem, FeedReader, News};
 use windlass_engine::journal;
+use windlass_server::Feed;
 
 use crate::failure::Failure;
 use crate::render::Renderer;
@@ -24,12 +25,28 @@ const AT_ONCE: usize = 64 * 1024;
 /// Prints a feed.
 #[derive(Debug)]
 pub struct Follower {
-    reader: FeedReader,
+    source: Source,
     renderer: Option<Renderer>,
     status: StatusLine,
     only: Only,
     /// Nobody reads any more; the loop goes on all the same.
     closed: bool,
+}
+
+/// Where the feed comes from.
+#[derive(Debug)]
+enum Source {
+    Here(Box<FeedReader>),
+    There(Box<Feed>),
+}
+
+impl Source {
+    async fn next(&mut self) -> Result<Option<FeedItem>, Failure> {
+        match self {
+            Source::Here(reader) => Ok(reader.next().await?),
+            Source::There(feed) => Ok(feed.ready()),
+        }
+    }
 }
 
 /// Which items are wanted.
@@ -44,7 +61,7 @@ impl Follower {
         let reader = FeedReader::open(engine, id, after).await?;
         let reader = if json || !live { reader } else { reader.at_most_behind(MOST_BEHIND) };
         Ok(Self {
-            reader,
+            source: Source::Here(Box::new(reader)),
             renderer: (!json).then(|| {
                 let renderer = Renderer::new(Style::for_stdout());
                 if live { renderer.in_environment(engine.env.clone()) } else { renderer }
@@ -53,6 +70,17 @@ impl Follower {
             only: Only::default(),
             closed: false,
         })
+    }
+
+    /// The feed of a loop on another machine.
+    pub fn remote(feed: Feed, json: bool, live: bool) -> Self {
+        Self {
+            source: Source::There(Box::new(feed)),
+            renderer: (!json).then(|| Renderer::new(Style::for_stdout())),
+            status: StatusLine::new(!json && live),
+            only: Only::default(),
+            closed: false,
+        }
     }
 
     #[must_use]
@@ -65,7 +93,7 @@ impl Follower {
     pub async fn catch_up(&mut self) -> Result<(), Failure> {
         let mut pending = String::new();
         loop {
-            let Some(item) = self.reader.next().await? else { break };
+            let Some(item) = self.source.next().await? else { break };
             self.status.see(&item);
             if self.closed || !self.only.wants(&item) {
                 continue;
@@ -88,14 +116,20 @@ impl Follower {
         Ok(())
     }
 
-    /// Prints as things happen, until nobody drives the loop any more.
+    /// Prints as things happen, until nobody drives the loop any more. What comes from a server brings its own news.
     pub async fn follow(&mut self, news: &mut News) -> Result<(), Failure> {
         let mut second = tokio::time::interval(Duration::from_secs(1));
         second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             self.catch_up().await?;
+            let more = async {
+                match &mut self.source {
+                    Source::Here(_) => Ok(news.wait().await),
+                    Source::There(feed) => feed.wait().await,
+                }
+            };
             tokio::select! {
-                more = news.wait() => if !more { break },
+                more = more => if !more? { break },
                 _ = second.tick(), if self.status.on => self.status.draw(),
             }
         }

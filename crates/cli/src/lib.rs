@@ -16,6 +16,7 @@ mod loops;
 mod machine_report;
 mod mcp;
 mod milestone;
+mod remote;
 mod render;
 mod review;
 mod run;
@@ -99,6 +100,9 @@ fn listen() {
 }
 
 async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    if let Some(server) = &cli.server {
+        return remote::perform(server, &cli.command).await;
+    }
     let context = Context::new(cli.dir.as_deref())?;
     match &cli.command {
         Command::Run(args) => run::run(&context, args).await,

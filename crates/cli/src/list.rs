@@ -17,7 +17,7 @@ use crate::status::{clock_time, left};
 use crate::style::{Style, one_line};
 
 /// Rows that a person looks at; `--json` has all.
-const SHOWN: usize = 50;
+pub const SHOWN: usize = 50;
 
 pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let project = if args.all { None } else { Some(project(context).await?) };
@@ -35,40 +35,39 @@ pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
         print(&json(&rows));
         return Ok(Exit::Completed);
     }
+    let views: Vec<LoopView> = rows.iter().filter_map(|row| serde_json::from_str(&summary_json(row)).ok()).collect();
+    print(&table(&views));
+    Ok(Exit::Completed)
+}
+
+/// The loops for a person, the newest first.
+pub fn table(rows: &[LoopView]) -> String {
     if rows.is_empty() {
-        print("no loops yet: start one with `windlass run`\n");
-        return Ok(Exit::Completed);
+        return "no loops yet: start one with `windlass run`\n".to_owned();
     }
     let style = Style::for_stdout();
     let now = Timestamp::now();
-    let width = rows.iter().take(SHOWN).map(|row| row.entry.name.chars().count()).max().unwrap_or(0).max(4);
+    let width = rows.iter().take(SHOWN).map(|row| row.name.chars().count()).max().unwrap_or(0).max(4);
     let mut text = style.dim(&format!("{:<width$}  {:<15} {:>9}  {:>7}  goal\n", "name", "status", "iteration", "age"));
     for row in rows.iter().take(SHOWN) {
-        let entry = &row.entry;
-        let word = loops::word(row);
+        let (name, word) = (&row.name, row.status.as_str());
         let padding = " ".repeat(15_usize.saturating_sub(word.len()));
-        let of = entry.max_iterations.map_or(String::new(), |max| format!("/{max}"));
-        let age = u64::try_from(now.as_millisecond() - entry.created_at.as_millisecond()).unwrap_or(0);
-        let iteration = format!("{}{of}", entry.iterations);
+        let of = row.limits.max_iterations.map_or(String::new(), |max| format!("/{max}"));
+        let age = u64::try_from(now.as_millisecond() - row.created_at.as_millisecond()).unwrap_or(0);
+        let iteration = format!("{}{of}", row.iterations);
         let age = human(age).split(' ').next().unwrap_or_default().to_owned();
-        let name = &entry.name;
-        let goal = format!("{}{}", style.warn(&waits(row, now)), one_line(&entry.goal, 60));
+        let goal = format!("{}{}", style.warn(&waits(row, now)), one_line(&row.goal, 60));
         let _ = writeln!(text, "{name:<width$}  {}{padding} {iteration:>9}  {age:>7}  {goal}", style.status(word));
     }
     if rows.len() > SHOWN {
         text.push_str(&style.dim("… older ones: `windlass list --json` has all\n"));
     }
-    print(&text);
-    Ok(Exit::Completed)
+    text
 }
 
 /// Until when a loop waits, if it does.
-fn waits(row: &Listed, now: Timestamp) -> String {
-    if loops::word(row) != "waiting" {
-        return String::new();
-    }
-    let view = serde_json::from_str::<LoopView>(&row.entry.summary).ok();
-    let until = view.and_then(|view| view.waiting_until);
+fn waits(row: &LoopView, now: Timestamp) -> String {
+    let until = row.waiting_until.filter(|_| row.status == "waiting");
     until.map_or(String::new(), |until| format!("until {}, {} left: ", clock_time(until, now), left(until, now)))
 }
 

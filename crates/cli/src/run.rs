@@ -363,7 +363,7 @@ fn detach(context: &Context, id: &LoopId, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn started_elsewhere(id: &LoopId, name: &str, json: bool) -> Exit {
+pub fn started_elsewhere(id: &LoopId, name: &str, json: bool) -> Exit {
     if json {
         print(&format!("{}\n", serde_json::json!({ "id": id.0, "name": name, "detached": true })));
     } else {

@@ -47,7 +47,7 @@ async fn latest(engine: &Engine, project: Option<String>) -> Result<Listed, Fail
     engine.store.list(filter).await?.into_iter().next().ok_or_else(nothing_yet)
 }
 
-fn in_full(state: &LoopState, word: &str) -> String {
+pub fn in_full(state: &LoopState, word: &str) -> String {
     let style = Style::for_stdout();
     let mut text = status::plan(state, &[], style);
     let mut row = |label: &str, value: String| {

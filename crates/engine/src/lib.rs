@@ -19,6 +19,7 @@ mod exchange;
 pub mod faults;
 pub mod feed;
 pub mod git;
+pub mod http;
 pub mod journal;
 mod log_lines;
 pub mod loop_log;

@@ -24,7 +24,7 @@ use crate::requests::{
     PlanView, Preview, ProjectQuery, ProjectView, RawQuery, Revoked, RollbackLoop, RuleLoop, ServerView,
     SettingsChange, SettingsView, StartLoop, StartMilestone, SteerLoop, Trust,
 };
-use crate::timeline::Timeline;
+use crate::timeline::{Mark, Timeline};
 use crate::turns::TurnView;
 use crate::{board, diff, guard, loops, machine, pages, sse, timeline, turns};
 
@@ -197,6 +197,11 @@ fn of_loops(table: Table) -> Table {
                 .query::<PageQuery>()
                 .answers::<FeedPage>(),
             get(sse::page),
+        )
+        .add(
+            Route::get("/api/loops/{id}/journal", "Every event of its journal, from which its state follows")
+                .answers::<Vec<Mark>>(),
+            get(timeline::journal),
         )
         .add(
             Route::get("/api/loops/{id}/iterations", "How it went: iterations, turns, verdicts, waits")

@@ -1,81 +1,146 @@
-//! The other end of the API, for commands that leave something to the server of their data directory.
+//! The other end of the API: commands that ask a server, of this machine or of another one.
 
-use std::io;
-
-use axum::body::Body;
-use axum::http::{Request, header};
-use hyper_util::rt::TokioIo;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::{Method, RequestBuilder, Response, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use tokio::net::TcpStream;
 use windlass_core::ids::LoopId;
+use windlass_engine::http;
 use windlass_engine::view::LoopView;
 
-use crate::problem::ErrorBody;
-use crate::secret::Secret;
+use crate::feed_client::Feed;
+use crate::problem::{ErrorBody, Problem};
+use crate::requests::{LoopList, Until};
+use crate::timeline::Mark;
 
 /// An answer is no longer than that.
-const LONGEST: usize = 16 * 1024 * 1024;
+const LONGEST: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum ClientError {
-    #[error("the server at {url} cannot be reached")]
-    Unreachable {
-        url: String,
-        #[source]
-        source: io::Error,
-    },
+    #[error("'{said}' is no address of a server")]
+    Address { said: String },
+    #[error("the server at {url} cannot be reached: {why}")]
+    Unreachable { url: String, why: String },
+    #[error("what answers at {url} is no Windlass server, or one of another version: {why}")]
+    Odd { url: String, why: String },
     /// The server understood, and says no.
     #[error("{}", .0.message)]
-    Refused(Box<crate::problem::Problem>),
+    Refused(Box<Problem>),
 }
 
-/// A server on this machine.
-#[derive(Debug, Clone)]
+/// A server, and the token that opens it.
+#[derive(Clone)]
 pub struct Client {
-    url: String,
-    host: String,
-    secret: Secret,
+    http: reqwest::Client,
+    url: Url,
+    token: String,
+}
+
+/// Without the token.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("url", &self.address()).finish_non_exhaustive()
+    }
 }
 
 impl Client {
-    /// `None` where the server speaks TLS: whoever trusts its certificate is not known here.
-    pub fn new(url: &str, secret: Secret) -> Option<Self> {
-        Some(Self { url: url.to_owned(), host: url.strip_prefix("http://")?.to_owned(), secret })
-    }
-
-    /// Lets the server go on with a loop that nobody drives, with its limits as they are.
-    pub async fn resume(&self, id: &LoopId) -> Result<LoopView, ClientError> {
-        self.post(&format!("/api/loops/{id}/resume"), &serde_json::json!({})).await
-    }
-
-    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ClientError> {
-        let answer = self.ask(path, serde_json::to_vec(body).unwrap_or_default()).await;
-        let (good, bytes) = answer.map_err(|source| ClientError::Unreachable { url: self.url.clone(), source })?;
-        let odd = |source: serde_json::Error| ClientError::Unreachable { url: self.url.clone(), source: source.into() };
-        if good {
-            return serde_json::from_slice(&bytes).map_err(odd);
+    /// `url` may be the link that `windlass serve` prints, which has the token in it.
+    pub fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
+        let wrong = || ClientError::Address { said: url.split('?').next().unwrap_or_default().to_owned() };
+        let mut parsed = Url::parse(url).map_err(|_| wrong())?;
+        if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
+            return Err(wrong());
         }
-        let body: ErrorBody = serde_json::from_slice(&bytes).map_err(odd)?;
-        Err(ClientError::Refused(Box::new(body.error)))
+        let linked = parsed.query_pairs().find(|(name, _)| name == "token").map(|(_, value)| value.into_owned());
+        parsed.set_query(None);
+        parsed.set_path("/");
+        let token = linked.or_else(|| token.map(str::to_owned)).unwrap_or_default();
+        let http = http::client(&parsed)
+            .build()
+            .map_err(|error| ClientError::Unreachable { url: parsed.to_string(), why: http::causes(error) })?;
+        Ok(Self { http, url: parsed, token })
     }
 
-    async fn ask(&self, path: &str, body: Vec<u8>) -> io::Result<(bool, Vec<u8>)> {
-        let stream = TcpStream::connect(&self.host).await?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-        tokio::spawn(connection);
-        let request = Request::post(path)
-            .header(header::HOST, &self.host)
-            .header(header::AUTHORIZATION, format!("Bearer {}", self.secret.text()))
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::CONTENT_LENGTH, body.len())
-            .body(Body::from(body))
-            .map_err(io::Error::other)?;
-        let response = sender.send_request(request).await.map_err(io::Error::other)?;
-        let good = response.status().is_success();
-        let bytes = axum::body::to_bytes(Body::new(response.into_body()), LONGEST).await.map_err(io::Error::other)?;
-        Ok((good, bytes.to_vec()))
+    /// Where the server is, for people.
+    pub fn address(&self) -> String {
+        self.url.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// Loops whose name, goal or project has these words in it, newest first.
+    pub async fn loops(&self, words: &str, limit: usize) -> Result<LoopList, ClientError> {
+        let query = [("q", words), ("limit", &limit.to_string())];
+        self.read(self.request(Method::GET, "/api/loops", &query)).await
+    }
+
+    pub async fn show(&self, id: &LoopId) -> Result<LoopView, ClientError> {
+        self.read(self.request(Method::GET, &format!("/api/loops/{id}"), &[])).await
+    }
+
+    /// Everything that was decided about a loop.
+    pub async fn journal(&self, id: &LoopId) -> Result<Vec<Mark>, ClientError> {
+        self.read(self.request(Method::GET, &format!("/api/loops/{id}/journal"), &[])).await
+    }
+
+    /// `stop`, `pause`, `resume`, … with what it takes.
+    pub async fn tell(&self, id: &LoopId, what: &str, body: &impl Serialize) -> Result<LoopView, ClientError> {
+        let request = self.request(Method::POST, &format!("/api/loops/{id}/{what}"), &[]);
+        let body = serde_json::to_vec(body).unwrap_or_default();
+        self.read(request.header(CONTENT_TYPE, "application/json").body(body)).await
+    }
+
+    /// The feed after an event of the journal.
+    pub fn feed(&self, id: &LoopId, after: u64, until: Until) -> Feed {
+        Feed::new(self.clone(), id.clone(), after, until)
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str, query: &[(&str, &str)]) -> RequestBuilder {
+        let mut url = self.url.clone();
+        url.set_path(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.http.request(method, url).header(AUTHORIZATION, format!("Bearer {}", self.token))
+    }
+
+    /// Sends it; what is no answer but a refusal is an error.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let bytes = self.bytes(response).await?;
+        let refused = serde_json::from_slice::<ErrorBody>(&bytes);
+        Err(match refused {
+            Ok(body) => ClientError::Refused(Box::new(body.error)),
+            Err(_) => self.odd(format!("it answers {status}")),
+        })
+    }
+
+    async fn read<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {
+        let response = self.send(request).await?;
+        let bytes = self.bytes(response).await?;
+        serde_json::from_slice(&bytes).map_err(|error| self.odd(error.to_string()))
+    }
+
+    async fn bytes(&self, mut response: Response) -> Result<Vec<u8>, ClientError> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(error))? {
+            if bytes.len() + chunk.len() > LONGEST {
+                return Err(self.odd("its answer is too long".to_owned()));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    pub(crate) fn unreachable(&self, error: reqwest::Error) -> ClientError {
+        ClientError::Unreachable { url: self.address(), why: http::causes(error) }
+    }
+
+    pub(crate) fn odd(&self, why: String) -> ClientError {
+        ClientError::Odd { url: self.address(), why }
     }
 }

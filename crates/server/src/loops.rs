@@ -144,7 +144,9 @@ async fn ask(app: &App, id: &str, command: Command) -> Result<Json<LoopView>, Pr
     let id = app.loop_id(id).await?;
     match app.engine.command(&id, &command).await? {
         Answer::Accepted { .. } | Answer::Done { .. } => now(app, &id).await,
-        Answer::Refused { message } => Err(Problem::new(Kind::Refused, message)),
+        Answer::Refused { message } => {
+            Err(Problem::new(Kind::Refused, message).hint("`windlass status` shows how it stands"))
+        }
     }
 }
 

@@ -88,20 +88,20 @@ pub struct SettingsView {
 pub type SettingsChange = BTreeMap<String, serde_json::Value>;
 
 /// Pause after the current turn, or now.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PauseLoop {
     pub now: bool,
 }
 
 /// Limits raised by so much when a loop goes on.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenLoop {
     pub raise: RaiseLimits,
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RaiseLimits {
     pub max_iterations: u32,
@@ -110,7 +110,7 @@ pub struct RaiseLimits {
     pub max_tokens: u64,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SteerLoop {
     pub message: String,
@@ -195,7 +195,7 @@ pub struct Revoked {
 }
 
 /// One row of the list: the loop as `status --json` shows it, without its history, and how lively it is.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LoopSummary {
     #[serde(flatten)]
     pub view: LoopView,
@@ -206,7 +206,7 @@ pub struct LoopSummary {
     pub driven: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LoopList {
     pub loops: Vec<LoopSummary>,
     /// What `after` is to be for the next page.
@@ -270,6 +270,28 @@ pub struct FeedQuery {
     pub after: Option<String>,
     /// Begin so many KiB of output before the end, at the start of a line.
     pub tail: Option<u64>,
+    /// When the stream of a loop ends by itself; never if left out.
+    pub until: Option<Until>,
+}
+
+/// The end of a feed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// When all is sent that there is.
+    Now,
+    /// When nobody drives the loop any more.
+    Rest,
+}
+
+impl Until {
+    /// As a query says it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Until::Now => "now",
+            Until::Rest => "rest",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]

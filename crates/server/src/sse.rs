@@ -14,11 +14,12 @@ use axum::response::Response;
 use futures_util::Stream;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
+use windlass_engine::engine::is_alive;
 use windlass_engine::feed::{self, Cursor, FeedReader};
 
 use crate::app::{App, Subscribed};
 use crate::problem::{Kind, Problem};
-use crate::requests::{FeedEntry, FeedPage, FeedQuery, PageQuery};
+use crate::requests::{FeedEntry, FeedPage, FeedQuery, PageQuery, Until};
 
 /// A comment is sent so often where nothing else is, so that a dead connection is found.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -51,7 +52,11 @@ pub(crate) async fn events(
         wake,
         shutdown: app.shutdown.clone(),
         first: Some(format!("retry: 1000\n\n{}", first.unwrap_or_default())),
+        until: query.until,
+        at_end: false,
+        id,
         _counted: app.subscribed(),
+        app,
     };
     Ok(stream(futures_util::stream::unfold(subscription, |mut subscription| async move {
         let part = subscription.next().await?;
@@ -75,6 +80,11 @@ struct Subscription {
     wake: watch::Receiver<u64>,
     shutdown: watch::Receiver<bool>,
     first: Option<String>,
+    until: Option<Until>,
+    /// There was nothing more to come; what came since is looked for once more.
+    at_end: bool,
+    app: App,
+    id: LoopId,
     _counted: Subscribed,
 }
 
@@ -110,11 +120,30 @@ impl Subscription {
             if !text.is_empty() {
                 return Some(text);
             }
+            if self.at_end {
+                return None;
+            }
+            if is_over(&self.app, &self.id, self.until).await {
+                self.at_end = true;
+                continue;
+            }
             tokio::select! {
                 woken = self.wake.changed() => if woken.is_err() { return None },
                 () = tokio::time::sleep(HEARTBEAT) => return Some(":\n\n".to_owned()),
                 _ = self.shutdown.wait_for(|leave| *leave) => return None,
             }
+        }
+    }
+}
+
+/// Whether nothing more is wanted, or nothing more can come.
+async fn is_over(app: &App, id: &LoopId, until: Option<Until>) -> bool {
+    match until {
+        None => false,
+        Some(Until::Now) => true,
+        Some(Until::Rest) => {
+            let found = app.find(&id.0).await;
+            found.is_ok_and(|listed| !listed.holder.as_ref().is_some_and(is_alive))
         }
     }
 }

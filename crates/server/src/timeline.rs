@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_core::machine::Event;
 use windlass_core::spec::LoopSpec;
 
@@ -29,11 +29,19 @@ pub struct IterationView {
 }
 
 /// An event of the journal.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
     pub seq: u64,
     pub at: Timestamp,
     pub event: Event,
+}
+
+/// Everything that was decided about the loop, in order; its state follows from it.
+pub(crate) async fn journal(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Vec<Mark>>, Problem> {
+    let id = app.loop_id(&id).await?;
+    let mut marks = Vec::new();
+    each_event(&app, &id, |seq, at, event| marks.push(Mark { seq, at, event })).await?;
+    Ok(Json(marks))
 }
 
 pub(crate) async fn timeline(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Timeline>, Problem> {

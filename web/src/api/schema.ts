@@ -277,6 +277,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/journal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every event of its journal, from which its state follows */
+        get: operations["get_loops_id_journal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/merge": {
         parameters: {
             query?: never;
@@ -1596,6 +1613,11 @@ export interface components {
              * @default null
              */
             tail?: number | null;
+            /**
+             * @description When the stream of a loop ends by itself; never if left out.
+             * @default null
+             */
+            until?: components["schemas"]["Until"] | null;
         };
         /**
          * @description What a section should tell.
@@ -2275,6 +2297,14 @@ export interface components {
         OnLimit: "stop" | "pause";
         /** @description Limits raised by so much when a loop goes on. */
         OpenLoop: {
+            /**
+             * @default {
+             *       "budget_usd": 0,
+             *       "duration_ms": 0,
+             *       "max_iterations": 0,
+             *       "max_tokens": 0
+             *     }
+             */
             raise?: components["schemas"]["RaiseLimits"];
         };
         /** @enum {string} */
@@ -3325,6 +3355,8 @@ export interface components {
             turn: string;
             usage: components["schemas"]["Usage"] | null;
         };
+        /** @description The end of a feed. */
+        Until: "now" | "rest";
         /** @description What some turns used. */
         Usage: {
             /**
@@ -3620,6 +3652,8 @@ export interface operations {
                 after?: string | null;
                 /** @description Begin so many KiB of output before the end, at the start of a line. */
                 tail?: number | null;
+                /** @description When the stream of a loop ends by itself; never if left out. */
+                until?: components["schemas"]["Until"] | null;
             };
             header?: never;
             path?: never;
@@ -3926,6 +3960,8 @@ export interface operations {
                 after?: string | null;
                 /** @description Begin so many KiB of output before the end, at the start of a line. */
                 tail?: number | null;
+                /** @description When the stream of a loop ends by itself; never if left out. */
+                until?: components["schemas"]["Until"] | null;
             };
             header?: never;
             path: {
@@ -4040,6 +4076,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_id_journal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every event of its journal, from which its state follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Mark"][];
                 };
             };
             /** @description What went wrong */

@@ -53,6 +53,9 @@ pub struct Cli {
     /// Work as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
+    /// Ask a server on another machine: its address or the link that 'windlass serve' prints there
+    #[arg(long, value_name = "URL", global = true)]
+    pub server: Option<String>,
     #[command(subcommand)]
     pub command: Command,
 }

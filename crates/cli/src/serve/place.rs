@@ -8,7 +8,9 @@ use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
-use windlass_server::{Client, Facts, ListenError, ListenOptions, Listener, SandboxReport, Secret, Tls, server_file};
+use windlass_server::{
+    Client, Facts, ListenError, ListenOptions, Listener, OpenLoop, SandboxReport, Secret, Tls, server_file,
+};
 use windlass_supervise::ProcessIdentity;
 
 use super::host::Commands;
@@ -55,8 +57,10 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
         tracing::info!("the server finds other programs or keys than this process: it is not asked");
         return false;
     }
-    let Some(client) = Client::new(&running.url, secret) else { return false };
-    match client.resume(id).await {
+    // A server with TLS has a certificate that only its user trusts.
+    let client = Client::new(&running.url, Some(secret.text())).ok().filter(|_| running.url.starts_with("http:"));
+    let Some(client) = client else { return false };
+    match client.tell(id, "resume", &OpenLoop::default()).await {
         Ok(_) => true,
         Err(error) => {
             tracing::info!(%error, "the server does not take the loop");

@@ -6,4 +6,5 @@ mod support;
 mod client;
 mod commands;
 mod feed;
+mod remote;
 mod security;

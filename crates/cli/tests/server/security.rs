@@ -154,11 +154,12 @@ fn the_data_directory_is_its_owners_only() {
 }
 
 /// A certificate for this machine that nobody else has signed.
-fn certificate(world: &World) -> (String, String) {
+pub fn certificate(world: &World) -> (String, String) {
     let (key, cert) = (world.root().join("key.pem"), world.root().join("cert.pem"));
     let mut openssl = world.command("openssl");
     openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]);
     openssl.args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]);
+    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
     openssl.arg("-keyout").arg(&key).arg("-out").arg(&cert);
     world.run(openssl).assert_code(0);
     (cert.display().to_string(), key.display().to_string())

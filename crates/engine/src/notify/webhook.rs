@@ -3,18 +3,16 @@
 //! Address and secret stay out of every error and log line: both may be all that it takes to write to somebody's
 //! channel.
 
-use std::error::Error as _;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
 
 use super::message::Message;
 use super::settings::NotifySettings;
 use crate::engine::Engine;
-use crate::summariser::is_local;
+use crate::http::{self, causes};
 
 /// The body's HMAC-SHA256 with the secret, as `sha256=<hex>`.
 const SIGNATURE: HeaderName = HeaderName::from_static("x-windlass-signature");
@@ -53,16 +51,7 @@ fn headers(engine: &Engine, settings: &NotifySettings, message: &Message) -> Res
 }
 
 fn client(url: &Url) -> Result<reqwest::Client, String> {
-    // Another part of the process may have chosen one already; any will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut client = reqwest::Client::builder()
-        .redirect(Policy::none())
-        .timeout(ONE_TRY)
-        .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
-    if is_local(url) {
-        client = client.no_proxy();
-    }
-    client.build().map_err(|error| causes(error.without_url()))
+    http::client(url).timeout(ONE_TRY).build().map_err(causes)
 }
 
 struct Trouble {
@@ -73,7 +62,7 @@ struct Trouble {
 async fn try_once(client: &reqwest::Client, url: &Url, headers: &HeaderMap, body: &str) -> Result<(), Trouble> {
     let request = client.post(url.clone()).headers(headers.clone()).body(body.to_owned());
     let response = request.send().await;
-    let response = response.map_err(|error| Trouble { why: causes(error.without_url()), may_pass: true })?;
+    let response = response.map_err(|error| Trouble { why: causes(error), may_pass: true })?;
     let status = response.status();
     if status.is_success() {
         return Ok(());
@@ -89,16 +78,6 @@ async fn try_once(client: &reqwest::Client, url: &Url, headers: &HeaderMap, body
 }
 
 /// The error with what caused it, in one line.
-fn causes(error: reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let _ = write!(text, ": {cause}");
-        source = cause.source();
-    }
-    text
-}
-
 fn sign(secret: &[u8], body: &[u8]) -> String {
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret);
     let tag = ring::hmac::sign(&key, body);

@@ -3,16 +3,15 @@
 //! The key leaves this file only as a header to the address that the user named: redirects are not followed, and an
 //! error text that echoes it is cleaned.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 use reqwest::{Response, Url};
 use windlass_core::summary::{EndpointSettings, Protocol, Question, SummariserSettings};
 
 use super::failure::CallError;
 use super::protocol::{self, LimitName};
+use crate::http::{self, causes};
 
 const LONGEST_ANSWER: usize = 1024 * 1024;
 /// Of a refusal only the beginning is read.
@@ -36,16 +35,7 @@ impl<'a> Client<'a> {
             .ok_or(CallError::BadAddress)?;
         let key = key(endpoint)?;
         let headers = headers(endpoint, key.as_deref())?;
-        // Another part of the process may have chosen one already; any will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut http = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .user_agent(concat!("windlass/", env!("CARGO_PKG_VERSION")));
-        if is_local(&url) {
-            // A proxy elsewhere does not reach a server here.
-            http = http.no_proxy();
-        }
-        let http = http.build().map_err(|error| CallError::Setup(causes(error)))?;
+        let http = http::client(&url).build().map_err(|error| CallError::Setup(causes(error)))?;
         Ok(Self { http, url, endpoint, key, headers, timeout_ms: settings.timeout_ms })
     }
 
@@ -113,12 +103,6 @@ impl std::fmt::Debug for Client<'_> {
     }
 }
 
-pub(crate) fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 fn key(endpoint: &EndpointSettings) -> Result<Option<String>, CallError> {
     let Some(name) = endpoint.api_key_env.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
     // Names that the system forbids make `var` fail, as a variable does that is not set.
@@ -158,16 +142,4 @@ async fn read(mut response: Response, most: usize) -> Result<(Vec<u8>, bool), Ca
         body.extend_from_slice(&chunk);
     }
     Ok((body, true))
-}
-
-/// An error with its causes, which say more than the error; without the address, which may hold a password.
-fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -15,7 +15,6 @@ pub use windlass_core::summary::{
 };
 
 use client::Client;
-pub(crate) use client::is_local;
 pub use failure::{CallError, SummaryError};
 
 use crate::tokens;

@@ -1,0 +1,123 @@
+//! Commands that ask a server on another machine: here, one with another home and no loops of its own.
+
+use serde_json::Value;
+use windlass_testkit::{Output, Stream, World};
+
+use crate::client::Server;
+use crate::support::{PROMISE, call, run, windlass};
+
+const IN_STEP: &str = r#"
+[[turn]]
+steps = [{ say = "one" }, { touch = "at1" }, { wait_for = "go1" }, { say = "more" }]
+[[turn]]
+steps = [{ say = "two" }, { say = "<promise>COMPLETE</promise>" }]
+"#;
+
+fn link(server: &Server) -> String {
+    format!("http://{}/?token={}", server.host(), server.token)
+}
+
+fn ask(elsewhere: &World, server: &Server, args: &[&str]) -> Output {
+    call(elsewhere, &[&["--server", &link(server)], args].concat())
+}
+
+#[test]
+fn loops_of_another_machine_are_shown_as_they_are_there() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let agent = world.script(IN_STEP);
+    agent.open_gate("go1");
+    run(&world, &agent, &[]).assert_code(0);
+    let server = Server::start(&world);
+    let shown = |args: &[&str]| {
+        let (there, here) = (ask(&elsewhere, &server, args), call(&world, args));
+        assert_eq!((there.code, &there.stderr), (here.code, &here.stderr), "{args:?}");
+        (there, here)
+    };
+    for args in [&["status", "work"][..], &["status"], &["logs", "work"], &["logs", "work", "--iteration", "2"]] {
+        let (there, here) = shown(args);
+        assert_eq!(there.stdout, here.stdout, "{args:?}");
+    }
+    let listed = ask(&elsewhere, &server, &["list"]);
+    assert!(listed.assert_code(0).stdout.contains("work  completed"), "{}", listed.stdout);
+    let (there, here) = shown(&["status", "work", "--json"]);
+    assert_eq!(there.json(), here.json());
+    let (there, here) = shown(&["logs", "work", "--json", "-f"]);
+    assert_eq!(there.json_lines(), here.json_lines(), "and it ends, since nobody drives the loop");
+}
+
+#[test]
+fn a_loop_of_another_machine_is_paused_steered_resumed_and_followed() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let agent = world.script(IN_STEP);
+    let server = Server::start(&world);
+    run(&world, &agent, &["--detach"]).assert_code(0);
+    agent.wait_touched("at1");
+    ask(&elsewhere, &server, &["steer", "work", "mind the gap"]).assert_code(0);
+    ask(&elsewhere, &server, &["pause", "work", "--now"]).assert_code(0);
+    let again = ask(&elsewhere, &server, &["pause", "work"]);
+    assert_eq!(again.stderr, call(&world, &["pause", "work"]).stderr.replace("work: ", ""), "the words of the command");
+    agent.open_gate("go1");
+    let went_on = ask(&elsewhere, &server, &["resume", "work"]);
+    went_on.assert_code(0);
+    assert!(went_on.stdout.contains(PROMISE) && went_on.stdout.contains("completed"), "{}", went_on.stdout);
+    assert!(agent.prompts().iter().any(|prompt| prompt.contains("mind the gap")));
+    let over = ask(&elsewhere, &server, &["stop", "work"]);
+    over.assert_code(2);
+}
+
+#[test]
+fn a_follower_goes_on_when_its_server_comes_again() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let agent = world.script(IN_STEP);
+    let driver = crate::support::start(&world, &agent, &[]);
+    agent.wait_touched("at1");
+    let server = Server::start(&world);
+    let (port, link) = (server.port.to_string(), link(&server));
+    let mut logs = elsewhere.start(windlass(&elsewhere, &["--server", &link, "logs", "work", "-f", "--json"]));
+    logs.wait_line(Stream::Stdout, "\"one\\n\"");
+    server.running.kill();
+    server.running.wait_ended();
+    drop(server);
+    let mut again = world.start(windlass(&world, &["serve", "--port", &port]));
+    again.wait_line(Stream::Stdout, "listening on");
+    agent.open_gate("go1");
+    let followed = logs.wait();
+    followed.assert_code(0);
+    driver.wait().assert_code(0);
+    let here: Vec<Value> = call(&world, &["logs", "work", "--json"]).json_lines();
+    assert_eq!(journal(&followed.json_lines()), journal(&here), "nothing twice, nothing left out");
+}
+
+fn journal(items: &[Value]) -> Vec<u64> {
+    let journal = items.iter().filter(|item| item["type"] != "text");
+    journal.filter_map(|item| item["seq"].as_u64()).collect()
+}
+
+#[test]
+fn what_does_not_work_is_said_with_what_to_do() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let server = Server::start(&world);
+    let bare = format!("http://{}", server.host());
+    let asked = |server: &str, args: &[&str]| call(&elsewhere, &[&["--server", server], args].concat());
+    asked(&bare, &["list"]).assert_code(2).assert_stderr_has("WINDLASS_SERVER_TOKEN");
+    asked("nowhere", &["list"]).assert_code(2).assert_stderr_has("no address of a server");
+    asked("http://127.0.0.1:1", &["list"]).assert_code(1).assert_stderr_has("cannot be reached");
+    asked(&link(&server), &["status", "none"]).assert_code(2).assert_stderr_has("there is no loop 'none' at http://");
+    asked(&link(&server), &["agents"]).assert_code(2).assert_stderr_has("its own machine only");
+    let mut with_token = windlass(&elsewhere, &["--server", &bare, "list", "--json"]);
+    with_token.env("WINDLASS_SERVER_TOKEN", &server.token);
+    assert_eq!(elsewhere.run(with_token).assert_code(0).json(), serde_json::json!([]));
+}
+
+#[test]
+fn a_server_with_tls_is_asked_if_its_certificate_is_trusted() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let (cert, key) = crate::security::certificate(&world);
+    let server = Server::start_with(&world, &["--tls-cert", &cert, "--tls-key", &key]);
+    let link = link(&server).replace("http:", "https:");
+    let refused = call(&elsewhere, &["--server", &link, "list"]);
+    refused.assert_code(1).assert_stderr_has("certificate");
+    let mut trusted = windlass(&elsewhere, &["--server", &link, "list", "--json"]);
+    trusted.env("SSL_CERT_FILE", &cert);
+    assert_eq!(elsewhere.run(trusted).assert_code(0).json(), serde_json::json!([]));
+}
