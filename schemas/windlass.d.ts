@@ -23,6 +23,12 @@ export interface WindlassSettings {
   context_tokens?: number;
   /** Files of your checkout that git does not have and the work needs, such as .env; copied, never committed. Default: none. */
   copy?: Array<string>;
+  /** A loop's share of the processor where it is scarce, beside the 100 of everything else. Default: 100. */
+  cpu_weight?: number;
+  /** How much disk must stay free where the workspace and Windlass's data are; below it the turn is ended and the loop pauses. Default: 1GiB. */
+  disk_free?: string;
+  /** How much disk a loop's own workspace and temporary files may take; over it the turn is ended and the loop pauses. Default: no limit. */
+  disk_limit?: string;
   /** The Unix socket of Docker, such as unix:///var/run/docker.sock. Default: DOCKER_HOST, or where Docker has its socket. */
   docker_host?: string;
   /** The image of the containers that sandbox = "docker" makes; it is on this machine already, with the agent and what the gates need. Default: none. */
@@ -55,6 +61,8 @@ export interface WindlassSettings {
   max_tokens?: number;
   /** The file with what is known of the project, for the recipe milestone. Default: .windlass/memory.md. */
   memory?: string;
+  /** How much memory all processes of a loop may have together; what would take more is ended. Default: 80% of the machine's memory. */
+  memory_limit?: string;
   /** The model that the agent is told to use, where its command has {model}. Default: the agent's default. */
   model?: string;
   /** Whether agents and gates in the sandbox reach the network: allow, deny, or list, which is network_hosts alone. Default: allow. */
@@ -81,6 +89,8 @@ export interface WindlassSettings {
   post_action?: string;
   /** A skill of the agent that it uses then. Default: none. */
   post_action_skill?: string;
+  /** How many processes and threads a loop may have at once. Default: a quarter of the machine's process numbers, 16384 at most. */
+  process_limit?: number;
   /** Paths of the repository that the agent may not change: what it changes there is put back and reported. Default: none. */
   protect?: Array<string>;
   /** The recipe: named defaults for how a loop goes. Default: promise. */

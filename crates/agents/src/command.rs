@@ -234,6 +234,7 @@ impl Session for CommandSession {
                 | ErrorKind::Auth
                 | ErrorKind::ModelNotFound
                 | ErrorKind::UnknownSession
+                | ErrorKind::ResourceLimit
                 | ErrorKind::Other => TurnOutcome::Failed { kind: *kind, message: message.clone() },
             };
         }

@@ -79,6 +79,7 @@ impl Fault {
             | ErrorKind::Auth
             | ErrorKind::ModelNotFound
             | ErrorKind::UnknownSession
+            | ErrorKind::ResourceLimit
             | ErrorKind::Other => TurnOutcome::Failed { kind: self.kind, message: self.message.clone() },
         }
     }

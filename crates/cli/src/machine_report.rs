@@ -8,7 +8,7 @@ use serde_json::json;
 use windlass_core::environment::looks_secret;
 use windlass_core::machine::LoopState;
 use windlass_core::residue::Leftover;
-use windlass_engine::config::Options;
+use windlass_engine::config::{self, MachineFacts, Options};
 use windlass_engine::environment::withheld;
 use windlass_engine::sandbox::docker;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
@@ -33,6 +33,7 @@ pub async fn look(context: &Context, calls: Option<Duration>) -> DoctorReport {
     findings.extend(residue(context).await);
     findings.push(sandbox(context));
     findings.push(docker(context));
+    findings.push(resources(context).await);
     findings.extend(agents_found(context, calls).await);
     let broken = findings.iter().any(|finding| finding.state == Condition::Problem);
     DoctorReport { ok: !broken, findings }
@@ -220,6 +221,21 @@ fn docker(context: &Context) -> Diagnosis {
         Err(missing) => ok("docker", format!("none ({}); only --sandbox docker needs it", missing.reason)),
     }
 }
+
+/// What a loop that is made here now may take of the machine, and by what that is held.
+async fn resources(context: &Context) -> Diagnosis {
+    let root = context.project_if_any().await;
+    let settings = context.settings(root.as_deref(), Options::default()).unwrap_or_default();
+    let spec = config::resources(&settings, &MachineFacts::of_this_one());
+    let detail = spec.words().join(", ");
+    match spec.held_by.why {
+        None => ok("limits", detail),
+        Some(why) => warning("limits", format!("{detail}; no control group: {why}"), NO_GROUP_FIX),
+    }
+}
+
+const NO_GROUP_FIX: &str = "with systemd: systemd-run --user --scope -- windlass run …; in a container: give it a cgroup of \
+                            its own that it may write to";
 
 async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Diagnosis> {
     let reports = match agent_report::look(context, calls).await {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_core::machine::LoopState;
 use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
-use windlass_engine::config::{Iterations, Options, RunOptions, Settings, resolve_spec};
+use windlass_engine::config::{Iterations, MachineFacts, Options, RunOptions, Settings, resolve_spec};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones::{self, Found, MilestonesError};
 use windlass_engine::store::Listed;
@@ -270,6 +270,7 @@ pub async fn prepare(
             base: Some(context.workspaces()?.default_branch(project).await?),
             milestone: Some(found.milestone),
             sandbox: context.sandbox(settings),
+            machine: MachineFacts::of_this_one(),
             cwd: context.cwd.clone(),
             project_root: project.to_owned(),
             ..RunOptions::default()

@@ -11,7 +11,7 @@ use windlass_core::ids::{LoopId, slug};
 use windlass_core::machine::{Input, Opener, Raise};
 use windlass_core::spec::LoopSpec;
 use windlass_core::stop::{Status, StopReason};
-use windlass_engine::config::{RunOptions, Settings, read_plan, resolve_spec};
+use windlass_engine::config::{MachineFacts, RunOptions, Settings, read_plan, resolve_spec};
 use windlass_engine::engine::{Engine, Held, NewLoop};
 use windlass_engine::feed::News;
 use windlass_engine::sandbox::docker;
@@ -110,6 +110,7 @@ pub fn prepare(
             installed_agent: agent_report::first_installed(context),
             plan: plan.text,
             sandbox: context.sandbox(settings),
+            machine: MachineFacts::of_this_one(),
             cwd: context.cwd.clone(),
             project_root: project.clone(),
             ..wanted

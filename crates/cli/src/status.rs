@@ -107,6 +107,10 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     }
     rows.push(("sandbox", sandbox(&spec.sandbox)));
     rows.push(("limits", limits(state)));
+    let machine = spec.resources.words();
+    if !machine.is_empty() {
+        rows.push(("machine", machine.join(", ")));
+    }
     if spec.gates.is_empty() {
         let why = match &spec.review {
             None => "none: a claim to be done cannot be verified",

@@ -89,6 +89,14 @@ fn every_flag_reaches_the_settings() {
         "@models",
         "--network-host",
         "*.example.org:8443",
+        "--memory-limit",
+        "2GiB",
+        "--process-limit",
+        "64",
+        "--cpu-weight",
+        "10",
+        "--disk-limit",
+        "5MiB",
     ])
     .unwrap();
     let options = args.options();
@@ -102,6 +110,11 @@ fn every_flag_reaches_the_settings() {
     assert_eq!(options.duration.unwrap().get(), 5_400_000);
     assert_eq!((options.gate_timeout.unwrap().get(), options.turn_timeout.unwrap().get()), (60_000, 120_000));
     assert_eq!(options.stall_timeout.unwrap().get(), 180_000);
+    assert_eq!(
+        (options.memory_limit.unwrap().get(), options.disk_limit.unwrap().get()),
+        (Some(2 << 30), Some(5 << 20))
+    );
+    assert_eq!((options.process_limit.unwrap().get(), options.cpu_weight.unwrap().get()), (64, 10));
     assert_eq!(options.completion_promise.as_ref().unwrap().get(), Some("DONE"));
     assert_eq!(options.budget_usd.unwrap().get(), 2.5);
     assert_eq!(options.max_tokens.unwrap().get(), 1_000);

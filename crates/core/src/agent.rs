@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::machine::ChangedFile;
+use crate::resources::LimitHit;
 use crate::review::{Report, Verdict};
 use crate::usage::UsageByModel;
 
@@ -79,6 +80,8 @@ pub enum ErrorKind {
     Auth,
     ModelNotFound,
     UnknownSession,
+    /// Its processes came to a limit of the loop's own.
+    ResourceLimit,
     Other,
 }
 
@@ -148,6 +151,9 @@ pub struct TurnReport {
     /// Files that an agent which only reads changed; they were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<ChangedFile>,
+    /// Limits that the agent's processes came to, whatever became of the turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits_hit: Vec<LimitHit>,
     /// The end of what the assistant said, bounded.
     #[serde(default)]
     pub last_words: String,
@@ -174,6 +180,7 @@ impl TurnReport {
             verdict: None,
             developer: None,
             put_back: Vec::new(),
+            limits_hit: Vec::new(),
             last_words: String::new(),
             tools: Vec::new(),
             failed_calls: 0,

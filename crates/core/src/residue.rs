@@ -35,6 +35,7 @@ pub enum LeftoverKind {
     TempFiles,
     Socket,
     Worktree,
+    ControlGroup,
 }
 
 impl LeftoverKind {
@@ -47,6 +48,7 @@ impl LeftoverKind {
             LeftoverKind::TempFiles => "temporary files",
             LeftoverKind::Socket => "socket",
             LeftoverKind::Worktree => "worktree",
+            LeftoverKind::ControlGroup => "control group",
         }
     }
 }

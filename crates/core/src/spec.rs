@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::Role;
 use crate::milestone::Milestone;
 use crate::profile::AgentProfile;
+use crate::resources::ResourceSpec;
 use crate::sandbox::SandboxSpec;
 use crate::summary::SummariserSettings;
 
@@ -47,6 +48,9 @@ pub struct LoopSpec {
     /// What the loop's processes are kept away from.
     #[serde(default, skip_serializing_if = "SandboxSpec::is_off")]
     pub sandbox: SandboxSpec,
+    /// How much of the machine the loop's processes may take.
+    #[serde(default, skip_serializing_if = "ResourceSpec::is_none")]
+    pub resources: ResourceSpec,
     #[serde(default)]
     pub context: ContextSpec,
     /// The word that ends a follow-up prompt.

@@ -44,6 +44,8 @@ pub enum PauseReason {
     Limit { limit: StopReason },
     /// The agent is not logged in.
     Auth { message: String },
+    /// The loop takes more disk than it may, or too little is free.
+    Disk { message: String },
     /// The reviewer accepted the work, and a person has to agree.
     Review,
     /// The reviewer rejected so often in a row that a person has to say how to go on.

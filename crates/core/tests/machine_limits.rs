@@ -6,7 +6,7 @@ use driven::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Timer, TimerKind, Verdict};
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure};
-use windlass_core::stop::{End, Status, StopReason};
+use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
 
 fn with_gates(commands: &[&str]) -> LoopSpec {
@@ -188,4 +188,31 @@ fn a_refine_loop_whose_time_is_up_in_a_wait_commits_and_judges_what_is_there() {
     driven.checkpoint();
     driven.judge(Verdict::Pass);
     assert_eq!((driven.stop_reason(), driven.state.verified), ("completed", true));
+}
+
+#[test]
+fn a_loop_without_disk_pauses_uncommitted_and_tries_the_turn_again_when_there_is_room() {
+    let mut driven = Driven::working(promise_loop());
+    let message = "only 1 MiB is free".to_owned();
+    assert_eq!(
+        driven.ok(Input::DiskShort { turn: key(1, 1), message: message.clone() }),
+        [Event::TurnInterrupted { turn: key(1, 1), why: Interrupt::Disk { message: message.clone() } }]
+    );
+    let paused = Event::LoopPaused { why: PauseReason::Disk { message } };
+    assert_eq!(driven.end_turn(interrupted())[1..], [paused]);
+    driven.ok(open(Opener::Resume));
+    let events = driven.ok(workspace_opened());
+    assert_eq!(names(&events), ["workspace_opened", "turn_started"]);
+    assert_eq!(driven.state.turn.as_ref().map(|turn| turn.key), Some(key(1, 2)), "the same iteration");
+    assert_eq!(driven.state.counters.failures, 0);
+}
+
+#[test]
+fn a_turn_ended_by_a_limit_of_memory_has_failed_like_any_other() {
+    let spec = LoopSpec { on_failure: OnFailure::Retry { times: 3 }, ..promise_loop() };
+    let mut driven = Driven::working(spec);
+    let outcome = TurnOutcome::Failed { kind: ErrorKind::ResourceLimit, message: "memory_limit".into() };
+    driven.end_turn(TurnReport::bare(outcome));
+    assert_eq!(driven.state.counters.failures, 1);
+    assert_eq!(names(&driven.checkpoint()).last(), Some(&"wait_started"));
 }

@@ -155,6 +155,7 @@ fn show(event: &Event) -> String {
             PauseReason::Person => "person",
             PauseReason::Limit { .. } => "limit",
             PauseReason::Auth { .. } => "auth",
+            PauseReason::Disk { .. } => "disk",
             PauseReason::Review => "review",
             PauseReason::Rejections { .. } => "rejections",
         };
@@ -420,6 +421,7 @@ fn inputs() -> Vec<Case> {
             input: |driven| Input::UsageSeen { turn: turn(driven), usage: usage(2.0, 1) },
         },
         Case { name: "stall", input: |driven| Input::Stalled { turn: turn(driven) } },
+        Case { name: "disk short", input: |driven| Input::DiskShort { turn: turn(driven), message: "full".into() } },
         Case { name: "turn finished", input: |driven| ended(driven, finished()) },
         Case { name: "turn finished with a claim", input: |driven| ended(driven, claimed()) },
         Case { name: "turn failed", input: |driven| ended(driven, failed(ErrorKind::Other)) },

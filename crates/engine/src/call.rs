@@ -15,7 +15,7 @@ use windlass_core::command::CommandSpec;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::AgentChoice;
 use windlass_supervise::{
-    ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, SandboxPolicy, ShimSpec, SpawnFailureKind,
+    ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, SandboxPolicy, ShimSpec, SpawnFailureKind, TreeLimits,
 };
 
 use crate::data::{DataDir, TurnFiles, private_dir, private_files};
@@ -115,6 +115,7 @@ fn start(call: &Call, name: &str, files: &TurnFiles) -> Result<(ShimSpec, Transc
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
         sandbox,
+        limits: TreeLimits::default(),
     };
     Ok((spec, transcript))
 }

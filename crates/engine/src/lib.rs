@@ -21,6 +21,7 @@ pub mod feed;
 pub mod git;
 pub mod http;
 pub mod journal;
+mod limits;
 mod log_lines;
 pub mod loop_log;
 pub mod milestones;

@@ -226,6 +226,7 @@ fn spec(registration: Registration) -> LoopSpec {
             baseline: false,
         },
         sandbox: windlass_core::sandbox::SandboxSpec::default(),
+        resources: windlass_core::resources::ResourceSpec::default(),
         protect: Vec::new(),
         secrets_allow: Vec::new(),
         env_pass: Vec::new(),

@@ -348,6 +348,7 @@ impl TurnWatcher {
             verdict,
             developer,
             put_back: Vec::new(),
+            limits_hit: Vec::new(),
             last_words: self.last_words.trim().to_owned(),
             tools: self.tools.into_iter().collect(),
             failed_calls: self.failed_calls,

@@ -7,6 +7,7 @@ use windlass_core::machine::{
     AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Phase, Ruling, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
+use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
 use windlass_core::stop::{PauseReason, Status, StopReason};
@@ -40,6 +41,9 @@ pub struct LoopView {
     pub session_policy: SessionPolicy,
     #[serde(default)]
     pub sandbox: SandboxView,
+    /// What the loop's processes may take of the machine, and what holds it.
+    #[serde(default)]
+    pub resources: ResourceSpec,
     pub claims: Claims,
     pub gates: Vec<GateView>,
     pub usage: UsageView,
@@ -124,6 +128,7 @@ impl LoopView {
             agent: state.agent(Role::Coder).name.clone(),
             session_policy: state.spec.session,
             sandbox: SandboxView::of(&state.spec.sandbox),
+            resources: state.spec.resources.clone(),
             claims: state.claims,
             gates: gates(state),
             usage: usage(state),
@@ -274,6 +279,7 @@ fn waiting_for(status: &Status) -> Option<String> {
         Status::Paused { why } => Some(match why {
             PauseReason::Person => "a person asked for a pause".to_owned(),
             PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),
+            PauseReason::Disk { message } => message.clone(),
             PauseReason::Auth { message } => format!("the agent is not logged in: {message}"),
             PauseReason::Review => "a person has to approve or reject the work".to_owned(),
             PauseReason::Rejections { reasons } => {

@@ -91,6 +91,11 @@ network_hosts = [\"@models\", \"*.example.org\"]
 sandbox_readable = [\"~/.aws\"]
 sandbox_writable = [\"~/.tool\", \"/var/cache/tool\"]
 sandbox_denied = [\"~/Documents\"]
+memory_limit = \"8GiB\"
+process_limit = 4096
+cpu_weight = 50
+disk_limit = \"20GB\"
+disk_free = 0
 plan = \"plan.md\"
 plan_dirs = [\"docs\"]
 context_tokens = 4000
@@ -211,6 +216,10 @@ fn a_value_that_cannot_be_says_why_and_where() {
             "network_hosts = [\"a b\"]",
             "'network_hosts': 'a b' is no host: write example.org, example.org:8443, *.example.org or an address",
         ),
+        ("memory_limit = \"8 gigs\"", "'memory_limit': `8 gigs` is not a size"),
+        ("disk_limit = 8", "'disk_limit': `8` is not a size"),
+        ("process_limit = 2", "'process_limit': 2 is out of range for a number of processes"),
+        ("cpu_weight = 0", "'cpu_weight': 0 is out of range for a weight"),
         ("network = \"none\"", "'network': 'none' is not a known network access"),
         ("sandbox_writable = [\"relative\"]", "'sandbox_writable': 'relative' is not a place of this machine"),
         ("sandbox = \"podman\"", "'sandbox': 'podman' is not a known sandbox"),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_core::profile::{AdapterKind, AgentProfile, ModelPrice, OutputFormat};
+use windlass_core::resources::{Holder, Means, ResourceSpec};
 use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
@@ -10,8 +11,9 @@ use windlass_core::spec::{
 };
 use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
-    BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, Millis, Options, Paths, Promise, Resolved,
-    RunOptions, Sandbox, SandboxSupport, Settings, Tokens, UsageError, Usd, Value, load, resolve_spec,
+    BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, MachineFacts, Millis, Options, Paths,
+    Processes, Promise, Resolved, RunOptions, Sandbox, SandboxSupport, Settings, Size, Tokens, UsageError, Usd, Value,
+    Weight, load, resolve_spec,
 };
 
 fn settings(flags: Options) -> Settings {
@@ -83,6 +85,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             env_pass: vec![],
             summariser: SummariserSettings::default(),
             sandbox: SandboxSpec::default(),
+            resources: ResourceSpec { disk_free_bytes: Some(1 << 30), ..ResourceSpec::default() },
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
         }
@@ -90,6 +93,32 @@ fn a_plain_run_gets_the_recipes_defaults() {
     let off = "sandbox: off — nobody has looked what works here: the agent and the gates run with your rights; \
                see `windlass doctor`";
     assert_eq!(notes, [off]);
+}
+
+#[test]
+fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
+    let means = Means { memory: Holder::CgroupV2, ..Means::default() };
+    let machine = MachineFacts { memory_bytes: Some(100 << 30), processes: Some(8_192), means: means.clone() };
+    let resources = |flags| {
+        let run = RunOptions { machine: machine.clone(), ..run() };
+        resolve_spec(&with_agent(flags, text_agent()), &run).unwrap().spec.resources
+    };
+    let plain = resources(Options::default());
+    assert_eq!((plain.memory_bytes, plain.processes), (Some(80 << 30), Some(8_192)));
+    assert_eq!((plain.cpu_weight, plain.disk_bytes, plain.disk_free_bytes), (None, None, Some(1 << 30)));
+    assert_eq!(plain.held_by, means);
+    let said = resources(Options {
+        memory_limit: value::<Size>("2GiB"),
+        process_limit: value::<Processes>("64"),
+        cpu_weight: value::<Weight>("10"),
+        disk_limit: value::<Size>("5MiB"),
+        disk_free: value::<Size>("0"),
+        ..Options::default()
+    });
+    assert_eq!((said.memory_bytes, said.processes, said.cpu_weight), (Some(2 << 30), Some(64), Some(10)));
+    assert_eq!((said.disk_bytes, said.disk_free_bytes), (Some(5 << 20), None));
+    let free = resources(Options { memory_limit: value::<Size>("0"), ..Options::default() });
+    assert_eq!(free.memory_bytes, None, "no limit was asked for");
 }
 
 fn sandboxed(flags: Options, support: &SandboxSupport) -> Result<Resolved, UsageError> {

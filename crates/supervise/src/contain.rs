@@ -63,6 +63,7 @@ mod namespace {
     use rustix::fs::{CWD, Mode, OFlags, openat};
     use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 
+    use crate::cgroup::Placement;
     use crate::sys::{self, Forked, Waited};
 
     /// Identity maps for a user namespace, as text made before the fork.
@@ -102,12 +103,12 @@ mod namespace {
 
     /// Forks process 1 of a new PID namespace; says whether it took a user namespace. Privileged
     /// processes do without one, because inside it `sudo` and other users' files stop working.
-    pub(crate) fn fork_into_namespace() -> io::Result<(Forked, bool)> {
+    pub(crate) fn fork_into_namespace(placement: &Placement) -> io::Result<(Forked, bool)> {
         let wanted = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
-        match sys::fork_into(wanted) {
+        match placement.fork(wanted) {
             Ok(forked) => Ok((forked, false)),
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-                sys::fork_into(wanted | libc::CLONE_NEWUSER).map(|forked| (forked, true))
+                placement.fork(wanted | libc::CLONE_NEWUSER).map(|forked| (forked, true))
             }
             Err(error) => Err(error),
         }
@@ -140,8 +141,8 @@ mod namespace {
     /// Makes a namespace and lets it go. `Ok(true)` if it took a user namespace.
     pub(crate) fn try_namespace() -> Result<bool, String> {
         let maps = Maps::own();
-        let (forked, user) =
-            fork_into_namespace().map_err(|error| format!("cannot create a PID namespace: {error}"))?;
+        let (forked, user) = fork_into_namespace(&Placement::default())
+            .map_err(|error| format!("cannot create a PID namespace: {error}"))?;
         match forked {
             Forked::Child => sys::exit_now(match enter(user.then_some(&maps)) {
                 Ok(_) => 0,

@@ -16,8 +16,8 @@
 //!
 //! Between shim and agent sits a *reaper*: process 1 of a PID namespace where the machine allows it
 //! (its death is the death of everything inside), else a subreaper that walks its descendants, else
-//! the leader of a process group. [`probe`] tells which rungs work here. Delegated cgroups would be
-//! a rung between the first two; they add nothing where a PID namespace works, so there is none.
+//! the leader of a process group. [`probe`] tells which rungs work here. Control groups are no rung: they
+//! hold what a tree may take of the machine ([`cgroup`]), and a PID namespace ends it.
 //!
 //! A process may live through several turns. Its standard input is then a pipe that the engine feeds
 //! through the shim. When the engine says that a turn is over, the shim writes that turn's record first
@@ -30,9 +30,11 @@
 //! The invariant: whoever dies first (agent, reaper, shim or engine), the tree is ended, and a stream
 //! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
 
+pub mod cgroup;
 pub mod identity;
 pub mod launcher;
 pub mod record;
+pub mod resources;
 pub mod sandbox;
 pub mod shim;
 pub mod spec;
@@ -51,12 +53,14 @@ mod process_cap;
 mod sys;
 mod wire;
 
+pub use cgroup::{Group, GroupLimits, find_cgroups};
 pub use contain::{Rung, probe};
 pub use identity::{Liveness, ProcessIdentity};
 pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
 };
+pub use resources::{Machine, machine, means};
 pub use sandbox::{Access, Backend, Docker, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox};
-pub use spec::{Containment, ContainmentRequest, ShimSpec, TurnPaths};
+pub use spec::{Containment, ContainmentRequest, ShimSpec, TreeLimits, TurnPaths};
 pub use sweep::{find_tagged, sweep};

@@ -19,10 +19,20 @@ const LEAST: u32 = 301;
 
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";
 
+/// Whether namespaces have numbers of their own here.
+pub(crate) fn works() -> bool {
+    has_own_numbers(&rustix::system::uname().release().to_string_lossy())
+}
+
+/// How many processes a loop can have where nobody says anything.
+pub(crate) fn default_limit() -> u32 {
+    let of_machine = std::fs::read_to_string(PID_MAX).ok().and_then(|text| text.trim().parse().ok());
+    a_quarter(of_machine.unwrap_or(MOST))
+}
+
 /// Caps the PID namespace whose first process is `init`.
-pub(crate) fn cap(init: u32) -> io::Result<()> {
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    if !has_own_numbers(&release) {
+pub(crate) fn cap(init: u32, limit: u32) -> io::Result<()> {
+    if !works() {
         return Err(io::ErrorKind::Unsupported.into());
     }
     let open = |kind: &str| File::open(format!("/proc/{init}/ns/{kind}"));
@@ -34,7 +44,7 @@ pub(crate) fn cap(init: u32) -> io::Result<()> {
         return Err(io::Error::other("the tree has no PID namespace of its own"));
     }
     let user = if is_own(&user, "user")? { None } else { Some(user) };
-    let text = most().to_string();
+    let text = limit.max(LEAST).to_string();
     // What a process enters is the namespace of its children, so it takes two.
     in_child(|| {
         if let Some(user) = &user {
@@ -45,13 +55,8 @@ pub(crate) fn cap(init: u32) -> io::Result<()> {
     })
 }
 
-/// How many a tree may have on this machine.
-pub(crate) fn most() -> u32 {
-    limit(std::fs::read_to_string(PID_MAX).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(MOST))
-}
-
 /// A quarter of what the machine has, at most.
-fn limit(of_machine: u32) -> u32 {
+fn a_quarter(of_machine: u32) -> u32 {
     (of_machine / 4).clamp(LEAST, MOST)
 }
 
@@ -82,13 +87,13 @@ mod tests {
 
     #[test]
     fn a_tree_has_a_quarter_of_the_machine_at_most() {
-        assert_eq!([32_768, 4_194_304, 1_000].map(limit), [8_192, MOST, LEAST]);
+        assert_eq!([32_768, 4_194_304, 1_000].map(a_quarter), [8_192, MOST, LEAST]);
     }
 
     #[test]
     fn the_namespace_that_this_process_is_in_is_never_capped() {
         let before = std::fs::read_to_string(PID_MAX).unwrap();
-        assert!(cap(std::process::id()).is_err());
+        assert!(cap(std::process::id(), MOST).is_err());
         assert_eq!(std::fs::read_to_string(PID_MAX).unwrap(), before);
     }
 }

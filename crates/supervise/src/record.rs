@@ -21,9 +21,20 @@ pub struct ExitRecord {
     pub ended_at: jiff::Timestamp,
     /// Processes that were still there when the main one exited and had to be ended.
     pub leftovers: u32,
+    /// Processes that were ended because the loop's memory limit was reached.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub memory_kills: u64,
+    /// Processes or threads that were not started because there were as many as there may be.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub refused_forks: u64,
     /// Why this record could not be made durable. Only ever seen live: such a record is not on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_recorded: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How the main process ended.
@@ -193,6 +204,8 @@ mod tests {
             stderr_bytes: 0,
             ended_at: jiff::Timestamp::UNIX_EPOCH,
             leftovers: 2,
+            memory_kills: 0,
+            refused_forks: 0,
             not_recorded: None,
         }
     }

@@ -16,6 +16,7 @@ mod input;
 #[cfg(target_os = "linux")]
 mod inside;
 mod reaper;
+mod restraint;
 mod session;
 mod status;
 mod transcript;
@@ -32,6 +33,7 @@ use windlass_core::command::Stdin;
 use windlass_core::secrets::Rules;
 
 use self::input::Input;
+use self::restraint::Restraint;
 use self::session::{Inputs, Outputs, Session};
 use self::status::StatusPipe;
 use self::transcript::{Times, Transcript};
@@ -99,9 +101,11 @@ fn run(spec: ShimSpec) {
     if engine_is_gone() {
         return;
     }
+    let mut restraint = Restraint::before(&spec.limits);
     match start(&spec) {
         Ok((tree, inputs)) => {
-            Session::new(spec, tree, inputs, outputs, status).run();
+            restraint.started(&tree);
+            Session::new(spec, tree, inputs, outputs, status, restraint).run();
         }
         Err(failure) => session::refuse(status, Some(outputs), failure),
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::command::CommandSpec;
 use windlass_core::secrets::KnownSecret;
 
+use crate::cgroup::Group;
 use crate::sandbox::SandboxPolicy;
 
 /// One process tree to run.
@@ -35,6 +36,19 @@ pub struct ShimSpec {
     /// What the tree may see and change; everything that its user may if unset. Where it cannot be had, nothing starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxPolicy>,
+    #[serde(default)]
+    pub limits: TreeLimits,
+}
+
+/// How much of the machine a tree may take.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLimits {
+    /// What holds the limits, where there is such a thing.
+    pub group: Option<Group>,
+    /// Watched by the shim where no group holds it.
+    pub memory_bytes: Option<u64>,
+    /// Capped by the tree's PID namespace where that can be done; what was always the cap if unset.
+    pub processes: Option<u32>,
 }
 
 impl ShimSpec {

@@ -52,6 +52,23 @@ pub(crate) fn fork_into(namespaces: c_int) -> io::Result<Forked> {
     forked(unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) })
 }
 
+/// The same, as a member of the control group (version 2) whose directory is open as `group`.
+#[cfg(target_os = "linux")]
+pub(crate) fn fork_into_group(namespaces: c_int, group: RawFd) -> io::Result<Forked> {
+    /// From `linux/sched.h`; it does not fit the type that `libc` gives it.
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    let number = |value: c_int| u64::try_from(value).unwrap_or(0);
+    // `struct clone_args`, which `libc` does not have everywhere: flags, pidfd, child_tid, parent_tid, exit_signal,
+    // stack, stack_size, tls, set_tid, set_tid_size, cgroup. Zero is "not asked for".
+    let mut args = [0_u64; 11];
+    args[0] = number(namespaces) | CLONE_INTO_CGROUP;
+    args[4] = number(libc::SIGCHLD);
+    args[10] = number(group);
+    // SAFETY: as above: no memory is shared and no stack is given, so this is fork(2). `args` outlives the call, and its
+    // size is the one that is told.
+    forked(unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) })
+}
+
 /// Signal-safe. Ends this process without running anything else.
 pub(crate) fn exit_now(code: c_int) -> ! {
     // SAFETY: _exit has no preconditions.

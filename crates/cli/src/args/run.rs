@@ -7,7 +7,8 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
-    BranchTemplate, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Promise, Sandbox, Tokens, Usd, Wishes,
+    BranchTemplate, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise, Sandbox, Size, Tokens,
+    Usd, Weight, Wishes,
 };
 
 use super::goal::GoalSource;
@@ -205,6 +206,18 @@ pub struct RunArgs {
     /// How long the agent may be silent [default: 5m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     stall_timeout: Option<Millis>,
+    /// How much memory the loop's processes may have together, such as 8GiB; 0 for no limit [default: 80% of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = setting::<Size>, help_heading = "Limits")]
+    memory_limit: Option<Size>,
+    /// How many processes and threads the loop may have at once [default: a quarter of what the machine can]
+    #[arg(long, value_name = "N", value_parser = setting::<Processes>, help_heading = "Limits")]
+    process_limit: Option<Processes>,
+    /// The loop's share of the processor where it is scarce, 1–10000 [default: 100, as everything else]
+    #[arg(long, value_name = "N", value_parser = setting::<Weight>, help_heading = "Limits")]
+    cpu_weight: Option<Weight>,
+    /// How much disk the loop's workspace and temporary files may take, such as 20GiB [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = setting::<Size>, help_heading = "Limits")]
+    disk_limit: Option<Size>,
 
     /// The branch to work on [default: windlass/{name}]
     #[arg(long, value_name = "NAME", value_parser = setting::<BranchTemplate>, help_heading = "Workspace")]
@@ -268,6 +281,10 @@ impl RunArgs {
             summariser: self.summariser,
             turn_timeout: self.turn_timeout,
             stall_timeout: self.stall_timeout,
+            memory_limit: self.memory_limit,
+            process_limit: self.process_limit,
+            cpu_weight: self.cpu_weight,
+            disk_limit: self.disk_limit,
             session: self.session,
             commit: self.commit,
             branch: self.branch.clone(),

@@ -71,6 +71,7 @@ const MEANING: &[(&str, &str, Expected)] = &[
     ("mount", "mount a file system", Expected::None),
     ("user_namespace", "make itself root in a new namespace", Expected::None),
     ("block_device", "open a disk", Expected::None),
+    ("leave_limits", "leave the limits of memory and processes", Expected::None),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

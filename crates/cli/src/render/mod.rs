@@ -272,7 +272,11 @@ impl Renderer {
             let note = format!("\n  it may only read, but changed files, which were put back: {}", files.join(", "));
             style.warn(&note)
         };
-        format!("{line}{changed}\n")
+        // A turn that failed for it says so itself.
+        let survived = report.outcome.is_finished();
+        let hits = report.limits_hit.iter().filter(|_| survived).map(|hit| format!("\n  {}", hit.words("the agent's")));
+        let hits: String = hits.map(|note| style.warn(&note)).collect();
+        format!("{line}{changed}{hits}\n")
     }
 
     fn checkpointed(&self, checkpoint: &CheckpointReport) -> String {
@@ -366,6 +370,7 @@ fn interrupt(why: &Interrupt) -> String {
         Interrupt::Steer => "a message".to_owned(),
         Interrupt::TurnTimeout => "the turn ran too long".to_owned(),
         Interrupt::Limit { limit } => reason(limit),
+        Interrupt::Disk { message } => one_line(message, 400),
     }
 }
 
@@ -373,6 +378,7 @@ pub fn pause(why: &PauseReason) -> String {
     match why {
         PauseReason::Person => "a person asked for it".to_owned(),
         PauseReason::Limit { limit } => reason(limit),
+        PauseReason::Disk { message } => one_line(message, 400),
         PauseReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 200)),
         PauseReason::Review => "the work is accepted by the reviewer and waits for you".to_owned(),
         PauseReason::Rejections { reasons } => {

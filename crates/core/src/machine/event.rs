@@ -190,6 +190,10 @@ pub enum Interrupt {
     Limit {
         limit: StopReason,
     },
+    /// The loop takes more disk than it may, or too little is free.
+    Disk {
+        message: String,
+    },
 }
 
 /// What happens to the tree before a turn.

@@ -42,6 +42,11 @@ pub enum Input {
     Stalled {
         turn: TurnKey,
     },
+    /// The loop takes more disk than it may, or too little is free.
+    DiskShort {
+        turn: TurnKey,
+        message: String,
+    },
     TurnEnded {
         turn: TurnKey,
         report: TurnReport,

@@ -214,12 +214,17 @@ impl EndedTurn {
                 | ErrorKind::ContextOverflow
                 | ErrorKind::Auth
                 | ErrorKind::UnknownSession => true,
-                ErrorKind::ModelNotFound | ErrorKind::Other => false,
+                ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => false,
             },
             TurnOutcome::Interrupted => match self.interrupt {
                 Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => false,
                 Some(
-                    Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Stall | Interrupt::Steer,
+                    Interrupt::Stop
+                    | Interrupt::Pause
+                    | Interrupt::Shutdown
+                    | Interrupt::Steer
+                    | Interrupt::Stall
+                    | Interrupt::Disk { .. },
                 )
                 | None => true,
             },

@@ -142,6 +142,7 @@ fn recovery(state: &LoopState) -> Option<String> {
             | ErrorKind::Auth
             | ErrorKind::ModelNotFound
             | ErrorKind::UnknownSession
+            | ErrorKind::ResourceLimit
             | ErrorKind::Other => "the agent could not go on",
         },
         Some(TurnOutcome::Interrupted) => "it was interrupted",

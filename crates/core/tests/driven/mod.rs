@@ -15,6 +15,7 @@ use windlass_core::machine::{
 };
 use windlass_core::profile::AgentProfile;
 use windlass_core::recipe::built_in;
+use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
     AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec,
@@ -63,6 +64,7 @@ pub fn promise_loop() -> LoopSpec {
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
         sandbox: SandboxSpec::default(),
+        resources: ResourceSpec::default(),
         follow_up: "continue".into(),
     }
 }

@@ -354,6 +354,7 @@ impl Dice {
             5 => Input::SessionSeen { turn, session: self.session() },
             6 => Input::UsageSeen { turn, usage: self.usage() },
             7 => Input::Stalled { turn },
+            10 => Input::DiskShort { turn, message: "full".into() },
             8 => Input::TimerFired { timer: TimerKind::Wait },
             9 => Input::TimerFired { timer: TimerKind::Duration },
             _ => Input::TimerFired { timer: TimerKind::TurnTimeout(turn) },

@@ -169,7 +169,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         Input::TurnEnded { turn, .. } | Input::SessionSeen { turn, .. } | Input::UsageSeen { turn, .. } => {
             runs(turn) || ends(turn)
         }
-        Input::Stalled { turn } => runs(turn),
+        Input::Stalled { turn } | Input::DiskShort { turn, .. } => runs(turn),
         Input::SetUp => wanted.contains(&Effect::SetUpWorkspace),
         Input::Summarised { turn, .. } => wanted.contains(&Effect::Summarise { turn: *turn }),
         Input::Checkpointed { turn, .. } => wanted.contains(&Effect::Checkpoint { turn: *turn }),

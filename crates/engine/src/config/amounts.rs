@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 use windlass_core::duration;
 use windlass_core::profile::ITERATIONS;
+use windlass_core::size;
 
 use super::value::{Value, ValueError, not};
 
@@ -188,6 +189,71 @@ impl Value for Days {
     }
 }
 
+macro_rules! bounded {
+    ($(#[$doc:meta])* $name:ident, $least:literal..=$most:literal, $what:literal, $example:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct $name(u32);
+
+        impl $name {
+            pub fn get(self) -> u32 {
+                self.0
+            }
+
+            fn check(number: i64) -> Result<Self, ValueError> {
+                u32::try_from(number).ok().filter(|number| ($least..=$most).contains(number)).map(Self).ok_or_else(|| {
+                    ValueError::new(
+                        format!("{number} is out of range for {}", $what),
+                        concat!("give a number from ", $least, " to ", $most),
+                    )
+                })
+            }
+        }
+
+        impl Value for $name {
+            const EXPECTED: &'static str = concat!("a whole number from ", $least, " to ", $most);
+            const EXAMPLE: &'static str = $example;
+
+            fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+                value.as_integer().map(Self::check)
+            }
+
+            fn from_text(text: &str) -> Result<Self, ValueError> {
+                Self::check(whole_number(text, Self::EXPECTED)?)
+            }
+
+            fn json(&self) -> Json {
+                json!(self.0)
+            }
+
+            fn schema() -> Json {
+                json!({ "type": "integer", "minimum": $least, "maximum": $most })
+            }
+        }
+    };
+}
+
+bounded!(
+    /// Processes and threads that there may be at once. With fewer than 16 no sandbox, shell and agent come up.
+    Processes,
+    16..=4_194_304,
+    "a number of processes",
+    "4096"
+);
+bounded!(
+    /// A share of the processor, where everybody else has 100.
+    Weight,
+    1..=10_000,
+    "a weight",
+    "50"
+);
+
+impl Weight {
+    pub(super) fn of_known(weight: u32) -> Self {
+        Self(weight)
+    }
+}
+
 /// US dollars, more than none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usd(f64);
@@ -275,5 +341,42 @@ impl Value for Millis {
 
     fn schema() -> Json {
         json!({ "type": "string", "pattern": "^\\s*[0-9]+(ms|s|m|h|d)\\s*$" })
+    }
+}
+
+/// An amount of memory or disk in bytes, written like `8GiB`; 0 for no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size(u64);
+
+impl Size {
+    pub(super) fn of_known(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// `None` stands for 0.
+    pub fn get(self) -> Option<u64> {
+        Some(self.0).filter(|bytes| *bytes > 0)
+    }
+}
+
+impl Value for Size {
+    const EXPECTED: &'static str = "a size";
+    const EXAMPLE: &'static str = "\"8GiB\"";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        let bare = value.as_integer().map(|number| number.to_string());
+        value.as_str().map(str::to_owned).or(bare).map(|text| Self::from_text(&text))
+    }
+
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        size::parse_bytes(text).map(Self).map_err(|error| ValueError::new(error.to_string(), size::HINT))
+    }
+
+    fn json(&self) -> Json {
+        json!(size::written(self.0))
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": "^\\s*(0|[0-9]+([KMGT]i?)?B)\\s*$" })
     }
 }

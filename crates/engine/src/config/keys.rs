@@ -9,7 +9,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
 use windlass_core::summary::{Protocol, SummariserKind};
 
-use super::amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
+use super::amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
 use super::gates::Gates;
 use super::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
@@ -326,6 +326,28 @@ settings! {
     sandbox_denied: Locations {
         env: "WINDLASS_SANDBOX_DENIED", flag: None, default: "none",
         doc: "Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data",
+    }
+    memory_limit: Size {
+        env: "WINDLASS_MEMORY_LIMIT", flag: Some("--memory-limit"), default: "80% of the machine's memory",
+        doc: "How much memory all processes of a loop may have together; what would take more is ended",
+    }
+    process_limit: Processes {
+        env: "WINDLASS_PROCESS_LIMIT", flag: Some("--process-limit"),
+        default: "a quarter of the machine's process numbers, 16384 at most",
+        doc: "How many processes and threads a loop may have at once",
+    }
+    cpu_weight: Weight {
+        env: "WINDLASS_CPU_WEIGHT", flag: Some("--cpu-weight"), default: "100",
+        doc: "A loop's share of the processor where it is scarce, beside the 100 of everything else",
+    }
+    disk_limit: Size {
+        env: "WINDLASS_DISK_LIMIT", flag: Some("--disk-limit"), default: "no limit",
+        doc: "How much disk a loop's own workspace and temporary files may take; over it the turn is ended and the loop pauses",
+    }
+    disk_free: Size {
+        env: "WINDLASS_DISK_FREE", flag: None, default: "1GiB",
+        doc: "How much disk must stay free where the workspace and Windlass's data are; below it the turn is ended and the \
+              loop pauses",
     }
     plan: String {
         env: "WINDLASS_PLAN", flag: Some("--plan"), default: "the newest one in plan_dirs",

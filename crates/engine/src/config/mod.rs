@@ -19,6 +19,7 @@ mod paths;
 mod plan;
 mod profiles;
 mod request;
+mod resources;
 mod review;
 mod sandbox;
 mod schema;
@@ -38,7 +39,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::ContextSpec;
 use windlass_core::summary::{Protocol, SummariserSettings};
 
-pub use amounts::{Days, Iterations, Millis, Slots, Tokens, Usd};
+pub use amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
@@ -51,6 +52,7 @@ pub use paths::Paths;
 pub use plan::{Plan, read_plan};
 pub use profiles::{Profile, built_in_agents};
 pub use request::{RequestError, edit};
+pub use resources::{MachineFacts, resources};
 pub use sandbox::{SandboxSupport, asked_container};
 pub use schema::{loop_schema, profile_schema, schema};
 pub use spec::{DEFAULT_PROMISE, Resolved, RunOptions, resolve_spec};
@@ -107,6 +109,10 @@ pub fn load(
 
 const DEFAULT_RECIPE: &str = "promise";
 const DEFAULT_GATE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+/// What everything else on the machine has.
+const DEFAULT_CPU_WEIGHT: u32 = 100;
+/// The engine's own writes, a commit and a person's shell still have room.
+const DEFAULT_DISK_FREE: u64 = 1 << 30;
 const DEFAULT_MAX_RUNNING: u32 = 8;
 const DEFAULT_RETENTION_DAYS: u32 = 14;
 const PLAN_DIRS: [&str; 2] = [".windlass/plans", ".claude/plans"];
@@ -124,6 +130,8 @@ fn defaults(recipe: &str) -> Options {
         sandbox: Some(Sandbox::Auto),
         network: Some(NetworkAccess::default()),
         network_hosts: Some(Hosts::ready()),
+        cpu_weight: Some(Weight::of_known(DEFAULT_CPU_WEIGHT)),
+        disk_free: Some(Size::of_known(DEFAULT_DISK_FREE)),
         language: Some("en".to_owned()),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),

@@ -24,6 +24,7 @@ use super::lists::{Commands, Files};
 use super::money;
 use super::nearest::nearest;
 use super::origin::Origin;
+use super::resources::{MachineFacts, resources};
 use super::review;
 use super::sandbox::{SandboxSupport, sandbox};
 use super::summaries::summariser;
@@ -61,6 +62,8 @@ pub struct RunOptions {
     pub documents: Vec<Document>,
     /// What this machine can do.
     pub sandbox: SandboxSupport,
+    /// What this machine has, and what holds limits on it.
+    pub machine: MachineFacts,
     /// Where the user is: a relative program in `agent_command` is meant from here.
     pub cwd: PathBuf,
     /// The root of the checkout: a relative program in a profile is meant from here.
@@ -124,6 +127,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             max_stalls: recipe.time.max_stalls,
         },
         workspace: workspace(settings, run, &sandbox),
+        resources: resources(settings, &run.machine),
         sandbox,
         secrets_allow: settings.secrets_allow.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
         env_pass: settings.env_pass.value.as_ref().map(|names| names.get().to_vec()).unwrap_or_default(),

@@ -13,6 +13,7 @@ use super::DriveError;
 use super::performing::Context;
 use super::reading::Reading;
 use super::turn::{Job, sweep};
+use crate::limits::DiskWatch;
 
 /// How long an agent that was asked to end its turn gets before its process is ended. With the grace of a process
 /// this stays within the three seconds that a stop may take.
@@ -56,6 +57,7 @@ pub(super) async fn follow(
     let stall_after = |now: Timestamp| now.checked_add(SignedDuration::from_millis(stall)).unwrap_or(Timestamp::MAX);
     let mut stall_at = stall_after(engine.clock.now());
     let mut course = Course { begun: false, ending: false, closing: false, lingered: false, stop_at: None };
+    let mut disk = DiskWatch::start(&engine, job.state);
     running.send(&reading.input());
     let (mut record, lives) = loop {
         tokio::select! {
@@ -77,6 +79,7 @@ pub(super) async fn follow(
                 None => break (None, false),
             },
             () = context.ended(), if !course.ending => course.end(&mut running, &mut reading),
+            message = disk.short() => context.tell(Input::DiskShort { turn: job.turn, message }),
             () = sleep_until(course.stop_at), if course.stop_at.is_some() => {
                 course.stop_at = None;
                 running.stop();

@@ -30,6 +30,7 @@ use crate::data::DataDir;
 use crate::engine::Engine;
 use crate::faults;
 use crate::journal::{self, JournalError};
+use crate::limits;
 use crate::log_lines;
 use crate::loop_log;
 use crate::notify::Notifier;
@@ -132,6 +133,7 @@ impl Driver {
             }
             Err(error) => Err(error),
         };
+        limits::release(&self.state.id);
         if self.state.status.is_ended() {
             remove_temp(&self.engine.data, &self.state);
         }

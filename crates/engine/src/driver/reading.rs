@@ -5,12 +5,14 @@ use windlass_agents::{Exit, Progress, Session};
 use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState};
+use windlass_core::resources::ResourceSpec;
 use windlass_supervise::{Ended, EndedBy, ExitRecord, SpawnFailureKind};
 
 use super::performing::Context;
 use super::turn::session_facts;
 use super::{DriveError, transcript_error};
 use crate::data::TurnFiles;
+use crate::limits;
 use crate::transcript::{TranscriptReader, TurnWatcher};
 
 pub(super) struct Reading {
@@ -19,6 +21,7 @@ pub(super) struct Reading {
     transcript: TranscriptReader,
     watcher: TurnWatcher,
     session_told: bool,
+    resources: ResourceSpec,
 }
 
 impl Reading {
@@ -45,6 +48,7 @@ impl Reading {
             transcript: TranscriptReader::with(files, &state.agent(turn.role).profile, session),
             watcher,
             session_told: false,
+            resources: state.spec.resources.clone(),
         }
     }
 
@@ -98,7 +102,11 @@ impl Reading {
             None => (TurnOutcome::CutOff, None),
             Some(record) => self.judge(record, context.engine.clock.now())?,
         };
-        Ok(self.watcher.report(outcome, exit, duration_ms))
+        let mut report = self.watcher.report(outcome, exit, duration_ms);
+        if let Some(record) = record {
+            limits::blame(&mut report, record, &self.resources);
+        }
+        Ok(report)
     }
 
     /// Some agents wait out a rate limit in silence until they are stalled; what they said of it still holds.

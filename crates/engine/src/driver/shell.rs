@@ -12,6 +12,7 @@ use super::DriveError;
 use super::performing::Context;
 use crate::data::TurnFiles;
 use crate::faults;
+use crate::limits::{self, DiskWatch};
 use crate::sandbox::{Confined, Ground};
 
 /// What is kept of the output on disk, beside its end.
@@ -68,12 +69,15 @@ pub(super) async fn run(
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
         sandbox,
+        limits: limits::of_tree(state),
     };
     faults::point("gate.before_start");
     let started_at = engine.clock.now();
     let timeout = SignedDuration::from_millis(i64::try_from(timeout_ms).unwrap_or(i64::MAX));
     let deadline = started_at.checked_add(timeout).unwrap_or(Timestamp::MAX);
     let mut running = engine.launcher.start(&shim).await?;
+    let mut disk = DiskWatch::start(&engine, state);
+    let mut disk_short = None;
     let mut timed_out = false;
     let mut ending = false;
     let record = loop {
@@ -94,6 +98,10 @@ pub(super) async fn run(
                 ending = true;
                 running.stop();
             }
+            message = disk.short() => {
+                disk_short = Some(message);
+                running.kill();
+            }
             () = engine.clock.sleep_until(deadline), if !timed_out && !ending => {
                 timed_out = true;
                 running.stop();
@@ -107,8 +115,18 @@ pub(super) async fn run(
         verdict,
         exit_code,
         duration_ms: u64::try_from(took).unwrap_or(0),
-        output_tail: tail(files, record.as_ref()),
+        output_tail: tail(files, record.as_ref()) + &limits_note(verdict, record.as_ref(), state, disk_short),
     })
+}
+
+/// Which limits a command came to that did not pass, for whoever reads its output.
+fn limits_note(verdict: Verdict, record: Option<&ExitRecord>, state: &LoopState, disk_short: Option<String>) -> String {
+    if verdict.passed() {
+        return String::new();
+    }
+    let hits = record.map(|record| limits::hits(record, &state.spec.resources)).unwrap_or_default();
+    let said = hits.iter().map(|hit| hit.words("the command's")).chain(disk_short);
+    said.map(|what| format!("\n[windlass: {what}]\n")).collect()
 }
 
 fn judge(record: Option<&ExitRecord>, timed_out: bool) -> Result<(Verdict, Option<i32>), DriveError> {

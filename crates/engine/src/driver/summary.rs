@@ -194,6 +194,7 @@ fn shim(
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
         sandbox,
+        limits: crate::limits::of_tree(state),
     };
     Ok((spec, transcript))
 }

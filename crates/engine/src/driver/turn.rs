@@ -20,6 +20,7 @@ use super::{DriveError, review, transcript_error};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::faults;
+use crate::limits;
 use crate::sandbox::{Confined, Ground, SandboxError};
 use crate::tools::{SOCKET_VARIABLE, ToolSocket, Whose};
 
@@ -37,6 +38,10 @@ pub(super) async fn run(
     let facts = review::facts(&context, state, turn).await?;
     let prompt = prompt::build(state, &facts, &crate::tokens::count);
     let prompt = context.engine.secrets(state).text(&prompt);
+    if let Some(message) = limits::disk_short(&context.engine, state).await {
+        context.tell(Input::DiskShort { turn, message });
+        return Ok(Input::TurnEnded { turn, report: TurnReport::bare(TurnOutcome::Interrupted) });
+    }
     let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt };
     let report = match job.run(&mut context).await {
         Ok(report) => report,
@@ -227,6 +232,7 @@ impl Job<'_> {
             grace_ms: ShimSpec::DEFAULT_GRACE_MS,
             containment: ContainmentRequest::Auto,
             sandbox,
+            limits: limits::of_tree(self.state),
         })
     }
 

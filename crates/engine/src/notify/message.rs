@@ -45,6 +45,7 @@ impl Occasion {
                 PauseReason::Person => None,
                 PauseReason::Limit { .. }
                 | PauseReason::Auth { .. }
+                | PauseReason::Disk { .. }
                 | PauseReason::Review
                 | PauseReason::Rejections { .. } => Some(Occasion::NeedsPerson),
             };

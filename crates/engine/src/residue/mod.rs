@@ -19,6 +19,7 @@ use windlass_core::stop::Status;
 use windlass_supervise::docker::{find_containers, remove_containers};
 
 use crate::engine::{Engine, EngineError, is_alive};
+use crate::limits;
 use crate::ports::PortRange;
 use crate::store::ListFilter;
 use processes::Seen;
@@ -134,6 +135,9 @@ fn look(places: &Places) -> Vec<Leftover> {
     if places.sockets.exists() {
         path(LeftoverKind::Socket, &places.sockets);
     }
+    for group in limits::left(&places.id) {
+        path(LeftoverKind::ControlGroup, &group);
+    }
     for unfinished in unfinished(places) {
         path(LeftoverKind::Worktree, &unfinished);
     }
@@ -166,6 +170,7 @@ fn remove(places: &Places) {
     if let Some(Err(error)) = places.docker.as_ref().map(|socket| remove_containers(socket, &places.id.0)) {
         tracing::warn!(loop_id = %places.id, %error, "cannot remove containers that were left behind");
     }
+    limits::release(&places.id);
     let temp = places.ended.then_some(&places.temp);
     for path in temp.into_iter().chain([&places.sockets]).chain(&unfinished(places)) {
         let gone = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };

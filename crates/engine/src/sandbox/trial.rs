@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, UnixListener};
 use windlass_core::command::{CommandSpec, Stdin};
 use windlass_core::sandbox::SandboxSpec;
-use windlass_supervise::{ContainmentRequest, Ended, Launcher, ProcessEvent, ShimSpec};
+use windlass_supervise::{ContainmentRequest, Ended, Launcher, ProcessEvent, ShimSpec, TreeLimits};
 
 use super::{Confined, Ground};
 use crate::data::{DataDir, private_dir};
@@ -129,6 +129,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,
         sandbox,
+        limits: TreeLimits::default(),
     };
     let mut running = trial.launcher.start(&shim).await?;
     let mut ended = "its supervisor was killed".to_owned();

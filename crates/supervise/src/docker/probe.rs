@@ -76,7 +76,7 @@ async fn say_version(
         args: vec!["--version".to_owned()],
         shown: Vec::new(),
         user: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
-        most_processes: process_cap::most(),
+        most_processes: process_cap::default_limit(),
     });
     let container = match daemon.create(&body).await {
         // A daemon elsewhere does not have our files.

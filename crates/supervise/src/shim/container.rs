@@ -30,7 +30,6 @@ use windlass_core::command::CommandSpec;
 use super::bridge::Bridge;
 use super::inside::{Inside, WORD, Wrapped, memory};
 use crate::docker::{Daemon, DockerError, Start, create_body};
-use crate::process_cap;
 use crate::sandbox::{Docker, SandboxPolicy};
 use crate::sys::{self, Forked};
 
@@ -44,6 +43,7 @@ pub(super) fn start(
     docker: &Docker,
     policy: &SandboxPolicy,
     command: &CommandSpec,
+    most_processes: u32,
     stdio: [RawFd; 3],
     report: BorrowedFd<'_>,
     socket: BorrowedFd<'_>,
@@ -65,7 +65,7 @@ pub(super) fn start(
             let handed = [stdin, stdout, stderr, report, socket];
             let client = || -> Result<(), String> {
                 let handed = become_client(handed, null.as_fd(), errors.as_fd()).map_err(|error| error.to_string())?;
-                run(docker, policy, &own_program, handed, &orders)
+                run(docker, policy, &own_program, most_processes, handed, &orders)
             };
             let code = match client() {
                 Ok(()) => 0,
@@ -102,6 +102,7 @@ fn run(
     docker: &Docker,
     policy: &SandboxPolicy,
     own_program: &Path,
+    most_processes: u32,
     handed: Vec<OwnedFd>,
     orders: &[u8],
 ) -> Result<(), String> {
@@ -120,7 +121,7 @@ fn run(
             args,
             shown: vec![&door.path],
             user: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
-            most_processes: process_cap::most(),
+            most_processes,
         });
         let daemon = Daemon::at(&docker.socket);
         let container = daemon.create(&body).await.map_err(|error| explain(&error, docker))?;

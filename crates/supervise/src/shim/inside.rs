@@ -25,6 +25,7 @@ use windlass_core::command::CommandSpec;
 use super::bridge::Bridge;
 use super::exec::Prepared;
 use super::reaper::Reaper;
+use crate::cgroup::Placement;
 use crate::sandbox::{SandboxPolicy, bwrap_arguments, restrict};
 use crate::spec::Containment;
 use crate::sys::{self, Forked, StringArray};
@@ -78,6 +79,7 @@ pub(super) fn start(
     program: &Path,
     policy: &SandboxPolicy,
     command: &CommandSpec,
+    placement: &Placement,
     stdio: [RawFd; 3],
     report: BorrowedFd<'_>,
     socket: BorrowedFd<'_>,
@@ -100,7 +102,7 @@ pub(super) fn start(
     let program = CString::new(program.as_os_str().as_bytes())?;
     let nothing = StringArray::new(Vec::new());
     let [stdin, stdout, stderr] = stdio.map(sys::borrowed);
-    match sys::fork()? {
+    match placement.fork(0)? {
         Forked::Parent { child } => Ok(Wrapped { pid: child, errors, clears_up: false }),
         Forked::Child => {
             let kept = [stdin, stdout, stderr, report, socket, orders.as_fd(), own.as_fd()];

@@ -15,6 +15,7 @@ use windlass_core::secrets::Rules;
 use super::exec::{self, Report};
 use super::input::Input;
 use super::reaper::Message;
+use super::restraint::Restraint;
 use super::status::StatusPipe;
 use super::transcript::{Times, Transcript};
 use super::tree::Tree;
@@ -77,11 +78,19 @@ pub(super) struct Session {
     /// What has to be said instead of that.
     pub(super) failure: Option<Ended>,
     leftovers: u32,
+    pub(super) restraint: Restraint,
     buffer: Vec<u8>,
 }
 
 impl Session {
-    pub(super) fn new(spec: ShimSpec, tree: Tree, inputs: Inputs, outputs: Outputs, status: StatusPipe) -> Self {
+    pub(super) fn new(
+        spec: ShimSpec,
+        tree: Tree,
+        inputs: Inputs,
+        outputs: Outputs,
+        status: StatusPipe,
+        restraint: Restraint,
+    ) -> Self {
         Self {
             grace: Duration::from_millis(spec.grace_ms.min(ShimSpec::MAX_GRACE_MS)),
             spec,
@@ -100,6 +109,7 @@ impl Session {
             main_ended: None,
             failure: None,
             leftovers: 0,
+            restraint,
             buffer: vec![0; CHUNK],
         }
     }
@@ -134,6 +144,9 @@ impl Session {
         if self.kill_at.is_some_and(|at| at <= Instant::now()) {
             self.tree.kill();
         }
+        if self.restraint.is_exceeded() {
+            self.tree.kill();
+        }
         self.status.progress();
         if !ready.tree {
             return true;
@@ -164,7 +177,8 @@ impl Session {
             None => PollFd::from_borrowed_fd(self.tree.events(), PollFlags::empty()),
         });
         let kill_at = self.kill_at.filter(|_| !self.tree.was_killed());
-        let deadline = [kill_at, self.status.deadline()].into_iter().flatten().min();
+        let look_at = self.restraint.deadline().filter(|_| !self.tree.was_killed());
+        let deadline = [kill_at, look_at, self.status.deadline()].into_iter().flatten().min();
         let timeout = deadline.map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
             Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() }
@@ -386,6 +400,7 @@ impl Session {
             }
             ended
         });
+        let (memory_kills, refused_forks) = self.restraint.hits();
         let mut record = ExitRecord {
             ended: self.failure.take().unwrap_or(main_ended),
             by: self.by,
@@ -393,6 +408,8 @@ impl Session {
             stderr_bytes: stderr,
             ended_at: jiff::Timestamp::now(),
             leftovers: self.leftovers,
+            memory_kills,
+            refused_forks,
             not_recorded: None,
         };
         // Between turns there is none to record: each has its own.
@@ -452,6 +469,8 @@ pub(super) fn refuse(mut status: StatusPipe, outputs: Option<Outputs>, failure: 
         stderr_bytes: length(|outputs| &outputs.stderr),
         ended_at: jiff::Timestamp::now(),
         leftovers: 0,
+        memory_kills: 0,
+        refused_forks: 0,
         not_recorded: None,
     };
     write_record(outputs.and_then(|outputs| outputs.record), &mut record);

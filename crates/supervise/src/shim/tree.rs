@@ -13,6 +13,7 @@ use super::exec::Prepared;
 use super::reaper::{self, Message, Reaper};
 #[cfg(target_os = "linux")]
 use super::{container, inside};
+use crate::cgroup::{Group, Placement};
 use crate::record::{SpawnFailure, SpawnFailureKind};
 #[cfg(target_os = "linux")]
 use crate::sandbox::{Backend, SandboxPolicy};
@@ -29,6 +30,11 @@ fn confined(spec: &ShimSpec) -> CommandSpec {
         return CommandSpec { program: crate::sandbox::SANDBOX_EXEC.to_owned(), args, ..own.clone() };
     }
     spec.command.clone()
+}
+
+#[cfg(target_os = "linux")]
+fn most_processes(spec: &ShimSpec) -> u32 {
+    spec.limits.processes.unwrap_or_else(crate::process_cap::default_limit)
 }
 
 #[derive(Debug)]
@@ -56,17 +62,24 @@ impl Tree {
                 Some(outermost)
             };
             // Where it cannot be had, `docs/limits.md` says so.
-            let _ = init.map(crate::process_cap::cap);
+            let _ = init.map(|init| crate::process_cap::cap(init, most_processes(spec)));
         }
         Ok(tree)
+    }
+
+    /// Whether the tree's processes are members of the group.
+    pub(super) fn is_in(&self, group: &Group) -> bool {
+        group.holds(self.reaper.cast_unsigned())
     }
 
     /// Starts a reaper on the asked-for rung, which starts the command. How that went comes over the
     /// report pipe.
     fn start_uncapped(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
+        // A group that is gone or closed is found out about by the session.
+        let placement = &Placement::open(spec.limits.group.as_ref()).unwrap_or_default();
         #[cfg(target_os = "linux")]
         if let Some(policy) = &spec.sandbox {
-            return Self::start_wrapped(policy, &spec.command, stdio, report).map_err(|why| {
+            return Self::start_wrapped(policy, spec, placement, stdio, report).map_err(|why| {
                 let kind = SpawnFailureKind::SandboxUnavailable;
                 SpawnFailure { kind, os_error: None, message: format!("the sandbox cannot be made: {why}") }
             });
@@ -82,7 +95,7 @@ impl Tree {
         };
         let mut why = String::new();
         for containment in ladder {
-            match Self::start_on(*containment, command, stdio, report) {
+            match Self::start_on(*containment, command, placement, stdio, report) {
                 Ok(tree) => return Ok(tree),
                 Err(reason) => why = format!("containment {containment} does not work here: {reason}"),
             }
@@ -94,6 +107,7 @@ impl Tree {
     fn start_on(
         containment: Containment,
         command: &Prepared,
+        placement: &Placement,
         stdio: [RawFd; 3],
         report: BorrowedFd<'_>,
     ) -> Result<Self, String> {
@@ -103,16 +117,16 @@ impl Tree {
         let (forked, maps) = {
             let maps = crate::contain::Maps::own();
             match containment {
-                Containment::PidNamespace => crate::contain::fork_into_namespace()
+                Containment::PidNamespace => crate::contain::fork_into_namespace(placement)
                     .map(|(forked, user)| (forked, user.then_some(maps)))
                     .map_err(|error| format!("cannot create a PID namespace: {error}"))?,
                 Containment::Subreaper | Containment::ProcessGroup => {
-                    (sys::fork().map_err(|error| format!("cannot fork: {error}"))?, None)
+                    (placement.fork(0).map_err(|error| format!("cannot fork: {error}"))?, None)
                 }
             }
         };
         #[cfg(not(target_os = "linux"))]
-        let forked = sys::fork().map_err(|error| format!("cannot fork: {error}"))?;
+        let forked = placement.fork(0).map_err(|error| format!("cannot fork: {error}"))?;
 
         let reaper = match forked {
             Forked::Parent { child } => child,
@@ -158,16 +172,21 @@ impl Tree {
     #[cfg(target_os = "linux")]
     fn start_wrapped(
         policy: &SandboxPolicy,
-        command: &CommandSpec,
+        spec: &ShimSpec,
+        placement: &Placement,
         stdio: [RawFd; 3],
         report: BorrowedFd<'_>,
     ) -> Result<Self, String> {
         // If the sandbox's outer process is killed, its reaper comes to the shim, which then waits for it.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
+        let command = &spec.command;
+        let most = most_processes(spec);
         let started = match &policy.backend {
-            Backend::Bubblewrap { program } => inside::start(program, policy, command, stdio, report, theirs.as_fd()),
-            Backend::Docker(docker) => container::start(docker, policy, command, stdio, report, theirs.as_fd()),
+            Backend::Bubblewrap { program } => {
+                inside::start(program, policy, command, placement, stdio, report, theirs.as_fd())
+            }
+            Backend::Docker(docker) => container::start(docker, policy, command, most, stdio, report, theirs.as_fd()),
             Backend::Seatbelt => Err(std::io::ErrorKind::Unsupported.into()),
         };
         let mut wrapped = started.map_err(|error| format!("cannot start {}: {error}", policy.backend.name()))?;

@@ -21,6 +21,7 @@ impl Session {
         if self.failure.is_some() {
             return;
         }
+        let (memory_kills, refused_forks) = self.restraint.hits();
         let mut record = ExitRecord {
             ended: Ended::TurnOver,
             by: EndedBy::Itself,
@@ -28,6 +29,8 @@ impl Session {
             stderr_bytes: stderr,
             ended_at: jiff::Timestamp::now(),
             leftovers: 0,
+            memory_kills,
+            refused_forks,
             not_recorded: None,
         };
         write_record(self.outputs.record.take(), &mut record);

@@ -7,6 +7,8 @@ mod basics;
 mod crashes;
 mod endings;
 mod engine;
+#[cfg(target_os = "linux")]
+mod limits;
 mod output;
 mod turns;
 mod world;
@@ -38,6 +40,8 @@ fn main() -> ExitCode {
 
 fn run_cases(args: &[String]) -> ExitCode {
     let all = [basics::CASES, output::CASES, endings::CASES, crashes::CASES, turns::CASES].concat();
+    #[cfg(target_os = "linux")]
+    let all = [all, limits::CASES.to_vec()].concat();
     let wanted = |name: &str| {
         let mut filters = args.iter().filter(|arg| !arg.starts_with('-')).peekable();
         filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use windlass_core::command::{CommandSpec, Stdin};
 use windlass_supervise::{
     Access, ContainmentRequest, ExitRecord, Launcher, Network, Place, ProcessEvent, Running, SandboxPolicy, ShimSpec,
-    probe, probe_sandbox, read_exit_record,
+    TreeLimits, probe, probe_sandbox, read_exit_record,
 };
 
 /// Whether trees are started in a sandbox.
@@ -61,6 +61,7 @@ impl World {
             grace_ms: ShimSpec::DEFAULT_GRACE_MS,
             containment: ContainmentRequest::Auto,
             sandbox: self.sandbox(),
+            limits: TreeLimits::default(),
         }
     }
 
@@ -119,7 +120,7 @@ pub(crate) fn alive(token: &str) -> Vec<u32> {
 }
 
 /// Runs a case on the rungs that end every tree, as far as this machine has them.
-pub(crate) fn on_each_strong_rung(case: impl Fn(ContainmentRequest)) {
+pub(crate) fn on_each_strong_rung(mut case: impl FnMut(ContainmentRequest)) {
     if probe()[0].available {
         case(ContainmentRequest::PidNamespace);
     } else {

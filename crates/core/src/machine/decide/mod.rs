@@ -74,6 +74,10 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
             batch.expect_turn(*turn)?;
             batch.interrupt_turn(Interrupt::Stall)?;
         }
+        Input::DiskShort { turn, message } => {
+            batch.expect_turn(*turn)?;
+            batch.interrupt_turn(Interrupt::Disk { message: message.clone() })?;
+        }
         Input::TurnEnded { turn, report } => batch.turn_ended(*turn, report)?,
         Input::SetUp => batch.set_up()?,
         Input::Summarised { turn, summary } => batch.summarised(*turn, summary)?,

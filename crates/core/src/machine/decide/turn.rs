@@ -106,6 +106,8 @@ impl Batch {
         match self.state.last_turn.as_ref().and_then(|last| last.interrupt.clone()) {
             Some(Interrupt::Stop) => self.stop_loop(StopReason::Cancelled),
             Some(Interrupt::Pause) => self.push(Event::LoopPaused { why: PauseReason::Person }),
+            // Nothing is committed: that would take space too, and the turn is tried again.
+            Some(Interrupt::Disk { message }) => self.push(Event::LoopPaused { why: PauseReason::Disk { message } }),
             Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
                 self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
             }
@@ -142,7 +144,7 @@ impl Batch {
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             // Nothing was worked on: the same turn is the next one's.
             ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.pause_or(Self::prepare),
-            ErrorKind::ModelNotFound | ErrorKind::Other => self.close_turn(),
+            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => self.close_turn(),
         }
     }
 

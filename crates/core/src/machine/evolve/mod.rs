@@ -318,7 +318,12 @@ fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Inte
             Some(Interrupt::Stall) => counters.stalls += 1,
             Some(Interrupt::TurnTimeout) => counters.failures += 1,
             Some(
-                Interrupt::Stop | Interrupt::Pause | Interrupt::Shutdown | Interrupt::Steer | Interrupt::Limit { .. },
+                Interrupt::Stop
+                | Interrupt::Pause
+                | Interrupt::Shutdown
+                | Interrupt::Steer
+                | Interrupt::Limit { .. }
+                | Interrupt::Disk { .. },
             )
             | None => {}
         },
@@ -326,7 +331,7 @@ fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Inte
             ErrorKind::RateLimit => counters.rate_limits += 1,
             ErrorKind::Overloaded | ErrorKind::Network => counters.no_answers += 1,
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => counters.sessions_lost += 1,
-            ErrorKind::ModelNotFound | ErrorKind::Other => counters.failures += 1,
+            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => counters.failures += 1,
             ErrorKind::Auth => {}
         },
         TurnOutcome::RateLimited { .. } => counters.rate_limits += 1,

@@ -1,0 +1,142 @@
+//! How much of the machine a loop may take: decided when the loop is made, and kept for all of its life.
+
+use serde::{Deserialize, Serialize};
+
+use crate::size;
+
+/// What all processes of a loop together may take. Unset is without a limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ResourceSpec {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Threads count as the kernel counts them, which is like processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// The share of the processor where it is scarce, beside the 100 that everybody else has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_weight: Option<u32>,
+    /// What the workspace and the private temporary files may take on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_bytes: Option<u64>,
+    /// What must stay free where the workspace and Windlass's own data are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_free_bytes: Option<u64>,
+    /// What held the first three when the loop was made, for people to read.
+    #[serde(default)]
+    pub held_by: Means,
+}
+
+impl ResourceSpec {
+    /// A loop from before there were limits.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Each limit in words, with what holds it.
+    pub fn words(&self) -> Vec<String> {
+        let Means { memory, processes, cpu, .. } = &self.held_by;
+        let by = |what: Option<String>, holder: &Holder| what.map(|what| format!("{what} ({})", holder.words()));
+        let disk = self.disk_bytes.map(|bytes| format!("disk {}", size::human(bytes)));
+        let free = self.disk_free_bytes.map(|bytes| format!("{} of disk kept free", size::human(bytes)));
+        [
+            by(self.memory_bytes.map(|bytes| format!("memory {}", size::human(bytes))), memory),
+            by(self.processes.map(|count| format!("processes {count}")), processes),
+            by(self.cpu_weight.map(|weight| format!("CPU weight {weight}")), cpu),
+            disk,
+            free,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// What a machine holds limits with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Means {
+    pub memory: Holder,
+    pub processes: Holder,
+    pub cpu: Holder,
+    /// Why not everything is held by a cgroup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Holder {
+    CgroupV2,
+    CgroupV1,
+    /// The highest process number of the tree's own PID namespace.
+    PidNamespace,
+    /// Looked at every second: what grows faster is seen too late.
+    Watched,
+    #[default]
+    Nothing,
+}
+
+impl Holder {
+    pub fn words(self) -> &'static str {
+        match self {
+            Holder::CgroupV2 => "cgroup v2",
+            Holder::CgroupV1 => "cgroup v1",
+            Holder::PidNamespace => "PID namespace",
+            Holder::Watched => "watched, not enforced",
+            Holder::Nothing => "not enforced here",
+        }
+    }
+}
+
+/// A limit that the processes of a turn or gate came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum LimitHit {
+    /// Processes were ended.
+    Memory { limit_bytes: Option<u64> },
+    /// Processes or threads were not started.
+    Processes { limit: Option<u32> },
+    /// All of them were ended.
+    Disk { message: String },
+}
+
+impl LimitHit {
+    /// What happened, with the setting that a person would change.
+    pub fn words(&self, whose: &str) -> String {
+        match self {
+            LimitHit::Memory { limit_bytes } => {
+                let limit = limit_bytes.map(|bytes| format!(" of {}", size::human(bytes))).unwrap_or_default();
+                format!("{whose} processes were ended by the memory limit{limit} (memory_limit)")
+            }
+            LimitHit::Processes { limit } => {
+                let limit = limit.map(|count| format!(" of {count}")).unwrap_or_default();
+                format!("{whose} processes came to the limit{limit} of their number (process_limit)")
+            }
+            LimitHit::Disk { message } => message.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_force_is_said_with_what_holds_it() {
+        let held_by = Means { memory: Holder::Watched, processes: Holder::CgroupV2, ..Means::default() };
+        let spec = ResourceSpec {
+            memory_bytes: Some(8 << 30),
+            processes: Some(4096),
+            disk_free_bytes: Some(1 << 30),
+            held_by,
+            ..ResourceSpec::default()
+        };
+        let said = ["memory 8 GiB (watched, not enforced)", "processes 4096 (cgroup v2)", "1 GiB of disk kept free"];
+        assert_eq!(spec.words(), said);
+    }
+
+    #[test]
+    fn a_limit_that_was_reached_names_its_setting() {
+        let said = LimitHit::Memory { limit_bytes: Some(2 << 30) }.words("the agent's");
+        assert_eq!(said, "the agent's processes were ended by the memory limit of 2 GiB (memory_limit)");
+    }
+}

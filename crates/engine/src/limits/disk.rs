@@ -1,0 +1,166 @@
+//! The disk: how much a loop takes of it and how much is left. Nothing tells of that, so it is looked at.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use windlass_core::machine::LoopState;
+use windlass_core::size;
+use windlass_core::spec::WorkspaceKind;
+
+use crate::engine::Engine;
+use crate::workspace::disk_use;
+
+/// What is free costs two system calls to know.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// What a directory takes means looking at each file: never more than this part of the time.
+const SHARE_OF_TIME: u32 = 20;
+
+/// What is to be looked at.
+#[derive(Debug, Clone)]
+struct Disk {
+    name: String,
+    own: Vec<PathBuf>,
+    most: Option<u64>,
+    /// Where something must stay free.
+    places: Vec<PathBuf>,
+    free: Option<u64>,
+}
+
+impl Disk {
+    fn of(engine: &Engine, state: &LoopState) -> Self {
+        let spec = &state.spec.resources;
+        let work = engine.work_dir(state);
+        let own = match state.spec.workspace.kind {
+            WorkspaceKind::Worktree | WorkspaceKind::Clone => Some(work.clone()),
+            // What was there before the loop is not the loop's.
+            WorkspaceKind::InPlace | WorkspaceKind::External => None,
+        };
+        Self {
+            name: state.name.clone(),
+            own: own.into_iter().chain([engine.data.loop_temp(&state.id.0)]).collect(),
+            most: spec.disk_bytes,
+            places: vec![work, engine.data.root().to_owned()],
+            free: spec.disk_free_bytes,
+        }
+    }
+
+    /// Why the loop cannot go on, if so. One that takes little itself goes on for a while: mostly it is another that fills
+    /// the disk, and that one has stopped by then.
+    async fn too_little_free(&self) -> Option<String> {
+        let wanted = self.free?;
+        let short = |place: &PathBuf| free_bytes(place).filter(|free| *free < wanted).map(|free| (place.clone(), free));
+        let (place, free) = self.places.iter().find_map(short)?;
+        if free >= wanted / 2 && self.taken().await < wanted {
+            return None;
+        }
+        Some(format!(
+            "only {} are free on the disk of {}, less than the {} that must stay so (disk_free): make room, then windlass \
+             resume {}",
+            size::human(free),
+            place.display(),
+            size::human(wanted),
+            self.name
+        ))
+    }
+
+    async fn taken(&self) -> u64 {
+        let mut taken = 0;
+        for dir in &self.own {
+            taken += disk_use(dir.clone()).await.bytes;
+        }
+        taken
+    }
+
+    async fn too_much_taken(&self) -> Option<String> {
+        let most = self.most?;
+        let taken = self.taken().await;
+        (taken > most).then(|| {
+            let place = self.own.first().map(|dir| dir.display().to_string()).unwrap_or_default();
+            format!(
+                "the loop's files take {}, more than the {} they may (disk_limit): remove some from {place}, then windlass \
+                 resume {}",
+                size::human(taken),
+                size::human(most),
+                self.name
+            )
+        })
+    }
+
+    /// Looks on until there is a reason to end.
+    async fn watch(self) -> String {
+        let mut measure_at = Instant::now();
+        loop {
+            if let Some(why) = self.too_little_free().await {
+                return why;
+            }
+            let begun = Instant::now();
+            if self.most.is_some() && begun >= measure_at {
+                if let Some(why) = self.too_much_taken().await {
+                    return why;
+                }
+                measure_at = Instant::now() + begun.elapsed() * SHARE_OF_TIME;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+/// Bytes that this user can still write there.
+fn free_bytes(place: &Path) -> Option<u64> {
+    let system = rustix::fs::statvfs(place).ok()?;
+    Some(system.f_bavail.saturating_mul(system.f_frsize))
+}
+
+/// Why a loop cannot begin another turn, if so.
+pub(crate) async fn disk_short(engine: &Engine, state: &LoopState) -> Option<String> {
+    let disk = Disk::of(engine, state);
+    match disk.too_little_free().await {
+        Some(why) => Some(why),
+        None => disk.too_much_taken().await,
+    }
+}
+
+/// Looks at the disk while a tree runs.
+#[derive(Debug)]
+pub(crate) struct DiskWatch {
+    found: Option<oneshot::Receiver<String>>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl DiskWatch {
+    pub(crate) fn start(engine: &Engine, state: &LoopState) -> Self {
+        let disk = Disk::of(engine, state);
+        if disk.most.is_none() && disk.free.is_none() {
+            return Self { found: None, task: None };
+        }
+        let (tell, found) = oneshot::channel();
+        let task = tokio::spawn(async move {
+            // Nobody hears it any more: the tree has ended.
+            let _ = tell.send(disk.watch().await);
+        });
+        Self { found: Some(found), task: Some(task) }
+    }
+
+    /// Why the tree must be ended, told once. Cancel-safe.
+    pub(crate) async fn short(&mut self) -> String {
+        let told = match &mut self.found {
+            Some(found) => found.await.ok(),
+            None => None,
+        };
+        self.found = None;
+        match told {
+            Some(why) => why,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for DiskWatch {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What this machine has, what holds limits on it, and what a tree takes where nothing holds them.
+
+use windlass_core::resources::{Holder, Means};
+
+use crate::cgroup::{Cgroups, find_cgroups};
+
+/// What there is to be shared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Of main memory; unknown where the system does not tell.
+    pub memory_bytes: Option<u64>,
+    /// How many processes a loop can have where nobody says anything.
+    pub processes: Option<u32>,
+}
+
+#[cfg(target_os = "linux")]
+pub fn machine() -> Machine {
+    let info = rustix::system::sysinfo();
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "narrower on 32-bit machines")]
+    let memory = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit));
+    Machine { memory_bytes: Some(memory), processes: Some(crate::process_cap::default_limit()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn machine() -> Machine {
+    Machine::default()
+}
+
+/// What holds the limits of a loop here.
+pub fn means() -> Means {
+    let found = find_cgroups();
+    let why = found.as_ref().err().cloned();
+    let group =
+        |of: fn(&Cgroups) -> bool| found.as_ref().ok().filter(|found| of(found)).map(|found| found.layout.holder());
+    Means {
+        memory: group(|found| found.memory.is_some()).unwrap_or(without_groups::MEMORY),
+        processes: group(|found| found.processes.is_some()).unwrap_or_else(without_groups::processes),
+        cpu: group(|found| found.cpu.is_some()).unwrap_or(Holder::Nothing),
+        why,
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod without_groups {
+    use windlass_core::resources::Holder;
+
+    pub(super) const MEMORY: Holder = Holder::Watched;
+
+    pub(super) fn processes() -> Holder {
+        let has_namespaces = crate::contain::probe().first().is_some_and(|rung| rung.available);
+        if crate::process_cap::works() && has_namespaces { Holder::PidNamespace } else { Holder::Nothing }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod without_groups {
+    use windlass_core::resources::Holder;
+
+    pub(super) const MEMORY: Holder = Holder::Nothing;
+
+    pub(super) fn processes() -> Holder {
+        Holder::Nothing
+    }
+}
+
+/// What the processes below `root` have in memory, `root` itself left out; what they share counts for each.
+#[cfg(target_os = "linux")]
+pub(crate) fn resident_bytes(root: u32) -> u64 {
+    let mut sum = 0;
+    let mut pending = crate::descendants::children_of(root);
+    while let Some(pid) = pending.pop() {
+        pending.extend(crate::descendants::children_of(pid));
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        sum += resident_kb(&status).unwrap_or(0) * 1_024;
+    }
+    sum
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn resident_bytes(_root: u32) -> u64 {
+    0
+}
+
+/// `VmRSS` of proc_pid_status(5); kernel threads and zombies have none.
+#[cfg(target_os = "linux")]
+fn resident_kb(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_counted_without_its_root() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let seen = resident_bytes(std::process::id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(seen > 0);
+        assert_eq!(resident_kb("Name:\tVmRSS: 1 kB\nVmRSS:\t     99 kB\nThreads:\t1\n"), Some(99));
+    }
+}
