@@ -11,9 +11,9 @@ use windlass_core::spec::{
 };
 use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
-    BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, MachineFacts, Millis, Options, Paths,
-    Processes, Promise, Resolved, RunOptions, Sandbox, SandboxSupport, Settings, Size, Tokens, UsageError, Usd, Value,
-    Weight, load, resolve_spec,
+    BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, MachineFacts, Millis, Options, Origin,
+    Paths, Processes, Promise, Resolved, RunOptions, Sandbox, SandboxSupport, Setting, Settings, Size, Tokens,
+    UsageError, Usd, Value, Weight, load, resolve_spec,
 };
 
 fn settings(flags: Options) -> Settings {
@@ -208,6 +208,16 @@ fn everything_that_is_said_is_in_the_specification() {
     assert_eq!(spec.follow_up, "繼續");
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(notes[0].starts_with("the budget and the limit of tokens can end a turn under way"), "{notes:?}");
+}
+
+#[test]
+fn a_reviewer_in_the_settings_is_for_the_recipes_that_have_one() {
+    let mut settings = with_agent(Options::default(), text_agent());
+    settings.reviewer =
+        Setting { value: Some("mine".into()), origin: Origin::Env { name: "WINDLASS_REVIEWER".into() } };
+    assert_eq!(resolve_spec(&settings, &run()).unwrap().spec.review, None);
+    settings.reviewer.origin = Origin::Flag { name: "--reviewer".into() };
+    assert!(matches!(resolve_spec(&settings, &run()), Err(UsageError::ReviewerUnused { .. })));
 }
 
 #[test]

@@ -49,6 +49,15 @@ pub struct TreeLimits {
     pub memory_bytes: Option<u64>,
     /// Capped by the tree's PID namespace where that can be done; what was always the cap if unset.
     pub processes: Option<u32>,
+    /// Only for who makes a group of its own, as Docker does.
+    pub cpu_weight: Option<u32>,
+}
+
+impl TreeLimits {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn most_processes(&self) -> u32 {
+        self.processes.unwrap_or_else(crate::process_cap::default_limit)
+    }
 }
 
 impl ShimSpec {

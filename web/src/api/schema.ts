@@ -1158,11 +1158,8 @@ export interface components {
         ErrorBody: {
             error: components["schemas"]["Problem"];
         };
-        /**
-         * @description Causes of failure that a policy treats differently.
-         * @enum {string}
-         */
-        ErrorKind: "rate_limit" | "overloaded" | "network" | "context_overflow" | "auth" | "model_not_found" | "unknown_session" | "other";
+        /** @description Causes of failure that a policy treats differently. */
+        ErrorKind: ("rate_limit" | "overloaded" | "network" | "context_overflow" | "auth" | "model_not_found" | "unknown_session" | "other") | "resource_limit";
         Event: {
             id: components["schemas"]["LoopId"];
             name: string;
@@ -1753,6 +1750,7 @@ export interface components {
             status: string;
             version: string;
         };
+        Holder: ("cgroup_v2" | "cgroup_v1" | "nothing") | "pid_namespace" | "watched";
         /** @description Why the engine ended a turn. */
         Interrupt: {
             /** @constant */
@@ -1776,6 +1774,10 @@ export interface components {
             limit: components["schemas"]["StopReason"];
             /** @constant */
             type: "limit";
+        } | {
+            message: string;
+            /** @constant */
+            type: "disk";
         };
         /** @description What is remembered of an iteration. */
         IterationRecord: {
@@ -1833,7 +1835,23 @@ export interface components {
             what: string;
         };
         /** @enum {string} */
-        LeftoverKind: "process" | "port" | "mount" | "container" | "temp_files" | "socket" | "worktree";
+        LeftoverKind: "process" | "port" | "mount" | "container" | "temp_files" | "socket" | "worktree" | "control_group";
+        /** @description A limit that the processes of a turn or gate came to. */
+        LimitHit: {
+            /** Format: uint64 */
+            limit_bytes: number | null;
+            /** @constant */
+            type: "memory";
+        } | {
+            /** Format: uint32 */
+            limit: number | null;
+            /** @constant */
+            type: "processes";
+        } | {
+            message: string;
+            /** @constant */
+            type: "disk";
+        };
         /** @description Bounds over the loop's lifetime, restarts included. */
         Limits: {
             /** Format: double */
@@ -1929,6 +1947,8 @@ export interface components {
             protect: string[];
             /** @description Name of the recipe that the defaults came from. */
             recipe: string;
+            /** @description How much of the machine the loop's processes may take. */
+            resources?: components["schemas"]["ResourceSpec"];
             /** @description Who judges the work besides the gates. */
             review?: components["schemas"]["ReviewSpec"] | null;
             /** @description What the loop's processes are kept away from. */
@@ -1989,6 +2009,17 @@ export interface components {
              * @default null
              */
             residue: components["schemas"]["ResidueView"] | null;
+            /**
+             * @description What the loop's processes may take of the machine, and what holds it.
+             * @default {
+             *       "held_by": {
+             *         "cpu": "nothing",
+             *         "memory": "nothing",
+             *         "processes": "nothing"
+             *       }
+             *     }
+             */
+            resources: components["schemas"]["ResourceSpec"];
             /** @description In a loop in which somebody judges the work. */
             review?: components["schemas"]["ReviewView"] | null;
             /**
@@ -2052,6 +2083,17 @@ export interface components {
              * @default null
              */
             residue: components["schemas"]["ResidueView"] | null;
+            /**
+             * @description What the loop's processes may take of the machine, and what holds it.
+             * @default {
+             *       "held_by": {
+             *         "cpu": "nothing",
+             *         "memory": "nothing",
+             *         "processes": "nothing"
+             *       }
+             *     }
+             */
+            resources: components["schemas"]["ResourceSpec"];
             /** @description In a loop in which somebody judges the work. */
             review?: components["schemas"]["ReviewView"] | null;
             /**
@@ -2098,6 +2140,14 @@ export interface components {
             env?: {
                 [key: string]: string;
             };
+        };
+        /** @description What a machine holds limits with. */
+        Means: {
+            cpu: components["schemas"]["Holder"];
+            memory: components["schemas"]["Holder"];
+            processes: components["schemas"]["Holder"];
+            /** @description Why not everything is held by a cgroup. */
+            why?: string | null;
         };
         MergeLoop: {
             /** @default null */
@@ -2350,6 +2400,10 @@ export interface components {
             /** @constant */
             type: "auth";
         } | {
+            message: string;
+            /** @constant */
+            type: "disk";
+        } | {
             /** @constant */
             type: "review";
         } | {
@@ -2541,6 +2595,40 @@ export interface components {
             checked_at: string;
             clean: boolean;
             left: components["schemas"]["Leftover"][];
+        };
+        /** @description What all processes of a loop together may take. Unset is without a limit. */
+        ResourceSpec: {
+            /**
+             * Format: uint32
+             * @description The share of the processor where it is scarce, beside the 100 that everybody else has.
+             */
+            cpu_weight?: number | null;
+            /**
+             * Format: uint64
+             * @description What the workspace and the private temporary files may take on disk.
+             */
+            disk_bytes?: number | null;
+            /**
+             * Format: uint64
+             * @description What must stay free where the workspace and Windlass's own data are.
+             */
+            disk_free_bytes?: number | null;
+            /**
+             * @description What held the first three when the loop was made, for people to read.
+             * @default {
+             *       "cpu": "nothing",
+             *       "memory": "nothing",
+             *       "processes": "nothing"
+             *     }
+             */
+            held_by: components["schemas"]["Means"];
+            /** Format: uint64 */
+            memory_bytes?: number | null;
+            /**
+             * Format: uint32
+             * @description Threads count as the kernel counts them, which is like processes.
+             */
+            processes?: number | null;
         };
         ReviewEvent: {
             plan: components["schemas"]["Plan"];
@@ -3309,6 +3397,8 @@ export interface components {
              * @default
              */
             last_words: string;
+            /** @description Limits that the agent's processes came to, whatever became of the turn. */
+            limits_hit?: components["schemas"]["LimitHit"][];
             outcome: components["schemas"]["TurnOutcome"];
             /** @description Files that an agent which only reads changed; they were put back. */
             put_back?: components["schemas"]["ChangedFile"][];

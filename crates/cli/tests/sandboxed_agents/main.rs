@@ -43,3 +43,32 @@ fn copilot() {
 fn qwen() {
     working::promise_loop(Cli::Qwen);
 }
+
+/// One turn with a tool call, with nothing but the model within reach.
+fn through_a_list_of_hosts(cli: Cli) {
+    let script = r#"
+        [[turn]]
+        steps = [
+            { say = "I will write the file.", shell = "echo scripted > out.txt" },
+            { say = "The file is written.\n<promise>COMPLETE</promise>" },
+        ]
+    "#;
+    let Some(driven) = driven::Driven::new(cli, "a list of hosts", script) else { return };
+    let model = format!("127.0.0.1:{}", driven.server.port());
+    let listed = ["--network", "list", "--network-host", &model, "--gate", "test -f out.txt"];
+    let output = driven.run(&listed);
+    driven.assert_completed(&output);
+    let status = driven.status();
+    assert_eq!(status["sandbox"]["network"], "list", "{status}");
+    assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "scripted\n");
+}
+
+#[test]
+fn claude_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Claude);
+}
+
+#[test]
+fn codex_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Codex);
+}

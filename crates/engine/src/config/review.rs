@@ -7,6 +7,7 @@ use windlass_core::spec::{AgentChoice, PostAction, ReviewSpec};
 
 use super::keys::Settings;
 use super::money;
+use super::origin::Origin;
 use super::spec::{RunOptions, named_agent, no_price, one_off};
 use super::usage::UsageError;
 
@@ -44,7 +45,8 @@ pub(super) fn review(
     run: &RunOptions,
 ) -> Result<Option<ReviewSpec>, UsageError> {
     let Some(kind) = recipe.review else {
-        let said = settings.reviewer.value.is_some() || run.reviewer_command.is_some();
+        // A setting is for the loops that have one; who names one for this loop means it.
+        let said = matches!(settings.reviewer.origin, Origin::Flag { .. }) || run.reviewer_command.is_some();
         return if said { Err(UsageError::ReviewerUnused { recipe: recipe.name.clone() }) } else { Ok(None) };
     };
     let reviewer = match (&run.reviewer_command, &settings.reviewer.value) {

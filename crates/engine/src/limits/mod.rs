@@ -29,7 +29,7 @@ pub(crate) fn of_tree(state: &LoopState) -> TreeLimits {
             false
         }
     });
-    TreeLimits { group, memory_bytes: spec.memory_bytes, processes: spec.processes }
+    TreeLimits { group, memory_bytes: spec.memory_bytes, processes: spec.processes, cpu_weight: spec.cpu_weight }
 }
 
 fn group_of(id: &LoopId) -> Option<Group> {

@@ -144,7 +144,7 @@ impl Group {
             if v2 {
                 set(dir, "cpu.weight", &weight.to_string())?;
             } else {
-                set(dir, "cpu.shares", &shares(weight).to_string())?;
+                set(dir, "cpu.shares", &cpu_shares(weight).to_string())?;
             }
         }
         Ok(())
@@ -211,7 +211,7 @@ fn count_of(text: &str, key: &str) -> Option<u64> {
 }
 
 /// The same share in the words of version 1, where everybody has 1024.
-fn shares(weight: u32) -> u32 {
+pub(crate) fn cpu_shares(weight: u32) -> u32 {
     (weight * 1_024 / ORDINARY_WEIGHT).max(2)
 }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::cgroup::cpu_shares;
 use crate::sandbox::{Access, CAPABILITIES_OF_ROOT, Docker, Network, Place, SandboxPolicy};
+use crate::spec::TreeLimits;
 
 /// What a container is started as.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ pub(crate) struct Start<'a> {
     pub(crate) shown: Vec<&'a Path>,
     /// The caller, by number.
     pub(crate) user: (u32, u32),
-    pub(crate) most_processes: u32,
+    pub(crate) limits: &'a TreeLimits,
 }
 
 /// The body of `POST /containers/create`.
@@ -63,7 +65,11 @@ pub(crate) fn create_body(start: &Start<'_>) -> Value {
             "SecurityOpt": ["no-new-privileges"],
             "NetworkMode": network,
             "UsernsMode": "host",
-            "PidsLimit": start.most_processes,
+            "PidsLimit": start.limits.most_processes(),
+            // 0 is none. Without swap beside it, or a limit of memory is none.
+            "Memory": start.limits.memory_bytes.unwrap_or(0),
+            "MemorySwap": start.limits.memory_bytes.unwrap_or(0),
+            "CpuShares": start.limits.cpu_weight.map_or(0, cpu_shares),
             "LogConfig": { "Type": "none" },
             "Mounts": mounts,
         },
@@ -134,7 +140,7 @@ mod tests {
             args: vec!["shim".to_owned()],
             shown: vec![Path::new("/s/1/door")],
             user: (user, 100),
-            most_processes: 300,
+            limits: &TreeLimits { memory_bytes: Some(64 << 20), cpu_weight: Some(200), ..TreeLimits::default() },
         })
     }
 
@@ -152,6 +158,10 @@ mod tests {
         assert_eq!(host["SecurityOpt"], json!(["no-new-privileges"]));
         assert_eq!(host["NetworkMode"], "none");
         assert_eq!(body["User"], "1000:100");
+        assert_eq!(
+            (&host["Memory"], &host["MemorySwap"], &host["CpuShares"]),
+            (&json!(67_108_864), &json!(67_108_864), &json!(2_048))
+        );
         assert_eq!(body["Entrypoint"], json!(["/bin/windlass", "shim"]));
         let read_only = |path: &str| (path.to_owned(), false);
         let expected = [("/w".to_owned(), true), read_only("/w/.git/config"), read_only("/bin/windlass")];

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::api::{Daemon, OLDEST_API};
 use super::{DockerError, Start, blocking, create_body};
-use crate::process_cap;
 use crate::sandbox::{Docker, SandboxPolicy, Unavailable};
+use crate::spec::TreeLimits;
 
 /// What has to be known of a daemon to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ async fn say_version(
         args: vec!["--version".to_owned()],
         shown: Vec::new(),
         user: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
-        most_processes: process_cap::default_limit(),
+        limits: &TreeLimits::default(),
     });
     let container = match daemon.create(&body).await {
         // A daemon elsewhere does not have our files.

@@ -31,6 +31,7 @@ use super::bridge::Bridge;
 use super::inside::{Inside, WORD, Wrapped, memory};
 use crate::docker::{Daemon, DockerError, Start, create_body};
 use crate::sandbox::{Docker, SandboxPolicy};
+use crate::spec::TreeLimits;
 use crate::sys::{self, Forked};
 
 /// Standard input, output and error, the report and the reaper's socket.
@@ -43,7 +44,7 @@ pub(super) fn start(
     docker: &Docker,
     policy: &SandboxPolicy,
     command: &CommandSpec,
-    most_processes: u32,
+    limits: &TreeLimits,
     stdio: [RawFd; 3],
     report: BorrowedFd<'_>,
     socket: BorrowedFd<'_>,
@@ -65,7 +66,7 @@ pub(super) fn start(
             let handed = [stdin, stdout, stderr, report, socket];
             let client = || -> Result<(), String> {
                 let handed = become_client(handed, null.as_fd(), errors.as_fd()).map_err(|error| error.to_string())?;
-                run(docker, policy, &own_program, most_processes, handed, &orders)
+                run(docker, policy, &own_program, limits, handed, &orders)
             };
             let code = match client() {
                 Ok(()) => 0,
@@ -102,7 +103,7 @@ fn run(
     docker: &Docker,
     policy: &SandboxPolicy,
     own_program: &Path,
-    most_processes: u32,
+    limits: &TreeLimits,
     handed: Vec<OwnedFd>,
     orders: &[u8],
 ) -> Result<(), String> {
@@ -121,7 +122,7 @@ fn run(
             args,
             shown: vec![&door.path],
             user: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
-            most_processes,
+            limits,
         });
         let daemon = Daemon::at(&docker.socket);
         let container = daemon.create(&body).await.map_err(|error| explain(&error, docker))?;

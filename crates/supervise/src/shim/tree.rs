@@ -32,11 +32,6 @@ fn confined(spec: &ShimSpec) -> CommandSpec {
     spec.command.clone()
 }
 
-#[cfg(target_os = "linux")]
-fn most_processes(spec: &ShimSpec) -> u32 {
-    spec.limits.processes.unwrap_or_else(crate::process_cap::default_limit)
-}
-
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) containment: Containment,
@@ -62,7 +57,7 @@ impl Tree {
                 Some(outermost)
             };
             // Where it cannot be had, `docs/limits.md` says so.
-            let _ = init.map(|init| crate::process_cap::cap(init, most_processes(spec)));
+            let _ = init.map(|init| crate::process_cap::cap(init, spec.limits.most_processes()));
         }
         Ok(tree)
     }
@@ -181,12 +176,13 @@ impl Tree {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
         let command = &spec.command;
-        let most = most_processes(spec);
         let started = match &policy.backend {
             Backend::Bubblewrap { program } => {
                 inside::start(program, policy, command, placement, stdio, report, theirs.as_fd())
             }
-            Backend::Docker(docker) => container::start(docker, policy, command, most, stdio, report, theirs.as_fd()),
+            Backend::Docker(docker) => {
+                container::start(docker, policy, command, &spec.limits, stdio, report, theirs.as_fd())
+            }
             Backend::Seatbelt => Err(std::io::ErrorKind::Unsupported.into()),
         };
         let mut wrapped = started.map_err(|error| format!("cannot start {}: {error}", policy.backend.name()))?;

@@ -34,7 +34,7 @@ impl OwnGroup {
     }
 
     fn limits(&self, memory_bytes: Option<u64>) -> TreeLimits {
-        TreeLimits { group: Some(self.0.clone()), memory_bytes, processes: None }
+        TreeLimits { group: Some(self.0.clone()), memory_bytes, ..TreeLimits::default() }
     }
 }
 
@@ -136,7 +136,7 @@ fn a_group_that_cannot_be_entered_leaves_the_watch() {
     let world = World::new();
     let nowhere = Some(world.path("no-such-group"));
     let group = Cgroups { layout: Layout::V2, memory: nowhere.clone(), processes: nowhere, cpu: None }.group("x");
-    let limits = TreeLimits { group: Some(group), memory_bytes: Some(64 * MIB), processes: None };
+    let limits = TreeLimits { group: Some(group), memory_bytes: Some(64 * MIB), ..TreeLimits::default() };
     assert_eq!(run(&shell(&world, HOG, limits)).1.memory_kills, 1);
 }
 
