@@ -25,7 +25,7 @@ export interface WindlassSettings {
   copy?: Array<string>;
   /** A loop's share of the processor where it is scarce, beside the 100 of everything else. Default: 100. */
   cpu_weight?: number;
-  /** How much disk must stay free where the workspace and Windlass's data are; below it the turn is ended and the loop pauses. Default: 1GiB. */
+  /** How much disk must stay free where the workspace and Windlass's data are; below it the turn is ended and the loop pauses. Default: 1GiB, of a small disk 5 %. */
   disk_free?: string;
   /** How much disk a loop's own workspace and temporary files may take; over it the turn is ended and the loop pauses. Default: no limit. */
   disk_limit?: string;

@@ -345,6 +345,8 @@ fn a_full_disk_stops_the_loop_with_a_clear_error_and_it_goes_on_when_there_is_sp
     let mut world = World::new();
     let dir = world.new_dir("small");
     let Some(mount) = Mount::tmpfs(dir.clone(), "size=6m") else { return };
+    // Who looks at the disk would pause the loop, if it came first.
+    world.config("disk_free = 0\n");
     world.set_env("WINDLASS_HOME", &dir);
     let agent = world.script(
         r#"

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::size;
 
+/// What stays free of a disk where nobody says anything: so much, and of a small one a twentieth.
+const KEPT_FREE: u64 = 1 << 30;
+const KEPT_FREE_PART: u64 = 20;
+
 /// What all processes of a loop together may take. Unset is without a limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResourceSpec {
@@ -18,7 +22,7 @@ pub struct ResourceSpec {
     /// What the workspace and the private temporary files may take on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_bytes: Option<u64>,
-    /// What must stay free where the workspace and Windlass's own data are.
+    /// What must stay free where the workspace and Windlass's own data are; unset is what suits the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_free_bytes: Option<u64>,
     /// What held the first three when the loop was made, for people to read.
@@ -32,12 +36,18 @@ impl ResourceSpec {
         *self == Self::default()
     }
 
+    /// What must stay free of a disk of this size.
+    pub fn kept_free(&self, disk_bytes: u64) -> u64 {
+        self.disk_free_bytes.unwrap_or(KEPT_FREE.min(disk_bytes / KEPT_FREE_PART))
+    }
+
     /// Each limit in words, with what holds it.
     pub fn words(&self) -> Vec<String> {
         let Means { memory, processes, cpu, .. } = &self.held_by;
         let by = |what: Option<String>, holder: &Holder| what.map(|what| format!("{what} ({})", holder.words()));
         let disk = self.disk_bytes.map(|bytes| format!("disk {}", size::human(bytes)));
-        let free = self.disk_free_bytes.map(|bytes| format!("{} of disk kept free", size::human(bytes)));
+        let free = Some(self.kept_free(u64::MAX)).filter(|bytes| *bytes > 0);
+        let free = free.map(|bytes| format!("{} of disk kept free", size::human(bytes)));
         [
             by(self.memory_bytes.map(|bytes| format!("memory {}", size::human(bytes))), memory),
             by(self.processes.map(|count| format!("processes {count}")), processes),
@@ -123,15 +133,19 @@ mod tests {
     #[test]
     fn what_is_in_force_is_said_with_what_holds_it() {
         let held_by = Means { memory: Holder::Watched, processes: Holder::CgroupV2, ..Means::default() };
-        let spec = ResourceSpec {
-            memory_bytes: Some(8 << 30),
-            processes: Some(4096),
-            disk_free_bytes: Some(1 << 30),
-            held_by,
-            ..ResourceSpec::default()
-        };
+        let spec =
+            ResourceSpec { memory_bytes: Some(8 << 30), processes: Some(4096), held_by, ..ResourceSpec::default() };
         let said = ["memory 8 GiB (watched, not enforced)", "processes 4096 (cgroup v2)", "1 GiB of disk kept free"];
         assert_eq!(spec.words(), said);
+    }
+
+    #[test]
+    fn of_a_small_disk_less_is_kept_free_unless_somebody_says_how_much() {
+        let plain = ResourceSpec::default();
+        assert_eq!((plain.kept_free(1 << 40), plain.kept_free(100 << 20)), (1 << 30, 5 << 20));
+        let said = |bytes| ResourceSpec { disk_free_bytes: Some(bytes), ..ResourceSpec::default() };
+        assert_eq!((said(48 << 20).kept_free(64 << 20), said(0).kept_free(64 << 20)), (48 << 20, 0));
+        assert!(said(0).words().is_empty());
     }
 
     #[test]

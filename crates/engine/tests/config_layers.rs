@@ -151,7 +151,7 @@ fn defaults_are_those_of_the_contract() {
         ("process_limit", "(a quarter of the machine's process numbers, 16384 at most)"),
         ("cpu_weight", "100"),
         ("disk_limit", "(no limit)"),
-        ("disk_free", "\"1GiB\""),
+        ("disk_free", "(1GiB, of a small disk 5 %)"),
         ("plan", "(the newest one in plan_dirs)"),
         ("plan_dirs", "[\".windlass/plans\",\".claude/plans\"]"),
         ("context_tokens", "8000"),

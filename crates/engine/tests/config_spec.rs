@@ -85,7 +85,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             env_pass: vec![],
             summariser: SummariserSettings::default(),
             sandbox: SandboxSpec::default(),
-            resources: ResourceSpec { disk_free_bytes: Some(1 << 30), ..ResourceSpec::default() },
+            resources: ResourceSpec::default(),
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
         }
@@ -105,7 +105,7 @@ fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
     };
     let plain = resources(Options::default());
     assert_eq!((plain.memory_bytes, plain.processes), (Some(80 << 30), Some(8_192)));
-    assert_eq!((plain.cpu_weight, plain.disk_bytes, plain.disk_free_bytes), (None, None, Some(1 << 30)));
+    assert_eq!((plain.cpu_weight, plain.disk_bytes, plain.disk_free_bytes), (None, None, None));
     assert_eq!(plain.held_by, means);
     let said = resources(Options {
         memory_limit: value::<Size>("2GiB"),
@@ -116,7 +116,7 @@ fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
         ..Options::default()
     });
     assert_eq!((said.memory_bytes, said.processes, said.cpu_weight), (Some(2 << 30), Some(64), Some(10)));
-    assert_eq!((said.disk_bytes, said.disk_free_bytes), (Some(5 << 20), None));
+    assert_eq!((said.disk_bytes, said.disk_free_bytes), (Some(5 << 20), Some(0)));
     let free = resources(Options { memory_limit: value::<Size>("0"), ..Options::default() });
     assert_eq!(free.memory_bytes, None, "no limit was asked for");
 }

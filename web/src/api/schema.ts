@@ -2610,7 +2610,7 @@ export interface components {
             disk_bytes?: number | null;
             /**
              * Format: uint64
-             * @description What must stay free where the workspace and Windlass's own data are.
+             * @description What must stay free where the workspace and Windlass's own data are; unset is what suits the disk.
              */
             disk_free_bytes?: number | null;
             /**

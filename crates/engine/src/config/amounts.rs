@@ -349,10 +349,6 @@ impl Value for Millis {
 pub struct Size(u64);
 
 impl Size {
-    pub(super) fn of_known(bytes: u64) -> Self {
-        Self(bytes)
-    }
-
     /// `None` stands for 0.
     pub fn get(self) -> Option<u64> {
         Some(self.0).filter(|bytes| *bytes > 0)

@@ -345,7 +345,7 @@ settings! {
         doc: "How much disk a loop's own workspace and temporary files may take; over it the turn is ended and the loop pauses",
     }
     disk_free: Size {
-        env: "WINDLASS_DISK_FREE", flag: None, default: "1GiB",
+        env: "WINDLASS_DISK_FREE", flag: None, default: "1GiB, of a small disk 5 %",
         doc: "How much disk must stay free where the workspace and Windlass's data are; below it the turn is ended and the \
               loop pauses",
     }

@@ -111,8 +111,6 @@ const DEFAULT_RECIPE: &str = "promise";
 const DEFAULT_GATE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 /// What everything else on the machine has.
 const DEFAULT_CPU_WEIGHT: u32 = 100;
-/// The engine's own writes, a commit and a person's shell still have room.
-const DEFAULT_DISK_FREE: u64 = 1 << 30;
 const DEFAULT_MAX_RUNNING: u32 = 8;
 const DEFAULT_RETENTION_DAYS: u32 = 14;
 const PLAN_DIRS: [&str; 2] = [".windlass/plans", ".claude/plans"];
@@ -131,7 +129,6 @@ fn defaults(recipe: &str) -> Options {
         network: Some(NetworkAccess::default()),
         network_hosts: Some(Hosts::ready()),
         cpu_weight: Some(Weight::of_known(DEFAULT_CPU_WEIGHT)),
-        disk_free: Some(Size::of_known(DEFAULT_DISK_FREE)),
         language: Some("en".to_owned()),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),

@@ -33,7 +33,7 @@ pub fn resources(settings: &Settings, machine: &MachineFacts) -> ResourceSpec {
         processes: settings.process_limit.value.map(|count| count.get()).or(machine.processes),
         cpu_weight: weight.filter(|weight| *weight != DEFAULT_CPU_WEIGHT),
         disk_bytes: settings.disk_limit.value.and_then(|size| size.get()),
-        disk_free_bytes: settings.disk_free.value.and_then(|size| size.get()),
+        disk_free_bytes: settings.disk_free.value.map(|size| size.get().unwrap_or(0)),
         held_by: machine.means.clone(),
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use windlass_core::machine::LoopState;
+use windlass_core::resources::ResourceSpec;
 use windlass_core::size;
 use windlass_core::spec::WorkspaceKind;
 
@@ -22,15 +23,13 @@ const SHARE_OF_TIME: u32 = 20;
 struct Disk {
     name: String,
     own: Vec<PathBuf>,
-    most: Option<u64>,
     /// Where something must stay free.
     places: Vec<PathBuf>,
-    free: Option<u64>,
+    spec: ResourceSpec,
 }
 
 impl Disk {
     fn of(engine: &Engine, state: &LoopState) -> Self {
-        let spec = &state.spec.resources;
         let work = engine.work_dir(state);
         let own = match state.spec.workspace.kind {
             WorkspaceKind::Worktree | WorkspaceKind::Clone => Some(work.clone()),
@@ -40,18 +39,20 @@ impl Disk {
         Self {
             name: state.name.clone(),
             own: own.into_iter().chain([engine.data.loop_temp(&state.id.0)]).collect(),
-            most: spec.disk_bytes,
             places: vec![work, engine.data.root().to_owned()],
-            free: spec.disk_free_bytes,
+            spec: state.spec.resources.clone(),
         }
     }
 
     /// Why the loop cannot go on, if so. One that takes little itself goes on for a while: mostly it is another that fills
     /// the disk, and that one has stopped by then.
     async fn too_little_free(&self) -> Option<String> {
-        let wanted = self.free?;
-        let short = |place: &PathBuf| free_bytes(place).filter(|free| *free < wanted).map(|free| (place.clone(), free));
-        let (place, free) = self.places.iter().find_map(short)?;
+        let short = |place: &PathBuf| {
+            let (free, size) = free_of(place)?;
+            let wanted = self.spec.kept_free(size);
+            (free < wanted).then(|| (place.clone(), free, wanted))
+        };
+        let (place, free, wanted) = self.places.iter().find_map(short)?;
         if free >= wanted / 2 && self.taken().await < wanted {
             return None;
         }
@@ -74,7 +75,7 @@ impl Disk {
     }
 
     async fn too_much_taken(&self) -> Option<String> {
-        let most = self.most?;
+        let most = self.spec.disk_bytes?;
         let taken = self.taken().await;
         (taken > most).then(|| {
             let place = self.own.first().map(|dir| dir.display().to_string()).unwrap_or_default();
@@ -96,7 +97,7 @@ impl Disk {
                 return why;
             }
             let begun = Instant::now();
-            if self.most.is_some() && begun >= measure_at {
+            if self.spec.disk_bytes.is_some() && begun >= measure_at {
                 if let Some(why) = self.too_much_taken().await {
                     return why;
                 }
@@ -107,10 +108,11 @@ impl Disk {
     }
 }
 
-/// Bytes that this user can still write there.
-fn free_bytes(place: &Path) -> Option<u64> {
+/// Bytes that this user can still write there, and how many there are in all.
+fn free_of(place: &Path) -> Option<(u64, u64)> {
     let system = rustix::fs::statvfs(place).ok()?;
-    Some(system.f_bavail.saturating_mul(system.f_frsize))
+    let bytes = |blocks: u64| blocks.saturating_mul(system.f_frsize);
+    Some((bytes(system.f_bavail), bytes(system.f_blocks)))
 }
 
 /// Why a loop cannot begin another turn, if so.
@@ -132,7 +134,7 @@ pub(crate) struct DiskWatch {
 impl DiskWatch {
     pub(crate) fn start(engine: &Engine, state: &LoopState) -> Self {
         let disk = Disk::of(engine, state);
-        if disk.most.is_none() && disk.free.is_none() {
+        if disk.spec.disk_bytes.is_none() && disk.spec.disk_free_bytes == Some(0) {
             return Self { found: None, task: None };
         }
         let (tell, found) = oneshot::channel();
