@@ -113,8 +113,9 @@ fn claude_is_kept_alive_through_a_promise_loop() {
     assert!(second.to_string().contains("output_tokens"), "{second}");
 }
 
-/// A loop over ACP, under each policy: kept alive it has one process, resumed it has two in the same session.
-fn acp_loops(cli: Cli, words: &[&str], resumes: bool) {
+/// A loop over ACP, under each policy: kept alive it has one process, resumed it has two in the same session, unless the
+/// agent is one that may lose it.
+fn acp_loops(cli: Cli, words: &[&str], keeps_sessions: bool) {
     for (policy, one_process) in [("keep_alive", true), ("resume", false)] {
         let test = format!("an ACP loop with --session {policy}");
         let Some(driven) = Driven::new(cli, &test, "adapter = \"acp\"", words, TOO_EARLY) else { return };
@@ -127,13 +128,14 @@ fn acp_loops(cli: Cli, words: &[&str], resumes: bool) {
         assert_eq!(!last_turn.contains("\"protocolVersion\""), one_process, "{shown}\n{last_turn}");
         let feed = feed(&driven.world, "work");
         let ended = of_type(&feed, "turn_ended");
-        if one_process || resumes {
+        let lost = types(&feed).contains(&"session_lost");
+        assert!(!lost || !(one_process || keeps_sessions), "{shown}");
+        if !lost {
             assert_eq!(ended.len(), 2, "{shown}");
             assert_eq!(ended[0]["report"]["session"], ended[1]["report"]["session"], "{shown}");
             assert!(driven.went_on(), "{shown}");
         } else {
             // It was told so and started afresh, with the whole task.
-            assert!(types(&feed).contains(&"session_lost"), "{shown}");
             assert!(!driven.went_on(), "{shown}");
         }
         let last = &ended[ended.len() - 1]["report"];
@@ -155,7 +157,7 @@ fn codex_acp_runs_loops() {
 
 #[test]
 fn gemini_runs_loops_over_acp() {
-    // It offers to load sessions, and then finds none.
+    // It offers to load sessions, and then finds them only if it had the time to write them.
     acp_loops(Cli::Gemini, &["--acp", "-m", Cli::Gemini.model()], false);
 }
 
