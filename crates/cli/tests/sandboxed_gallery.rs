@@ -64,13 +64,12 @@ fn one_that_writes_to_home_changes_nothing_there() {
 #[test]
 fn one_that_is_only_asked_whether_it_answers_changes_nothing_either() {
     let Some(world) = sandboxed() else { return };
+    let script = "if [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat > /dev/null\n\
+                  touch \"$HOME/by-agent\" by-agent && echo escaped >&2\ncat \"${0%/*}/said\"";
+    let program = world.install_script("claude", script);
+    // Beside the program, which is seen inside wherever this checkout is.
     let said = Path::new(env!("CARGO_MANIFEST_DIR")).join("../agents/recordings/claude/plain.jsonl");
-    let script = format!(
-        "if [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat > /dev/null\n\
-         touch \"$HOME/by-agent\" by-agent && echo escaped >&2\ncat '{}'",
-        said.canonicalize().unwrap().display()
-    );
-    world.install_script("claude", &script);
+    std::fs::copy(said, program.with_file_name("said")).unwrap();
     let reports = call(&world, &["agents", "--call", "--json"]).assert_code(0).json();
     let claude = reports.as_array().unwrap().iter().find(|report| report["name"] == "claude").unwrap();
     assert_eq!(claude["call"]["result"], "ok", "{claude}");
