@@ -1,3 +1,5 @@
+//! Control groups as files: where they are found, how limits are written to them, and what they counted.
+
 use std::fs;
 
 use super::find::choose;
