@@ -429,6 +429,25 @@ fn a_person_has_the_last_word_where_that_is_asked_for() {
 }
 
 #[test]
+fn a_loop_that_is_stopped_while_it_asks_a_person_asks_again() {
+    let mut spec = with_post_action();
+    spec.review.as_mut().unwrap().human_review = true;
+    let mut driven = Driven::working(spec);
+    driven.end_turn(answer("done"));
+    driven.checkpoint();
+    driven.judge(Verdict::Pass);
+    driven.end_turn(clean());
+    driven.end_turn(answer("notes"));
+    driven.checkpoint();
+    driven.judge(Verdict::Pass);
+    driven.ok(Input::Stop);
+    driven.ok(open(Opener::Resume));
+    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review }, "no turn is worked for nothing");
+    driven.ok(Input::Approve { reason: None });
+    assert_eq!(ended(&driven).1, StopReason::Completed);
+}
+
+#[test]
 fn a_pause_before_the_review_comes_back_to_the_review() {
     let mut driven = Driven::working(audited(None, review()));
     driven.end_turn(answer("done"));

@@ -234,6 +234,16 @@ fn a_pause_is_kept_while_the_role_changes_hands() {
 }
 
 #[test]
+fn x_13_a_stop_is_kept_while_the_role_changes_hands() {
+    for report in [failed(ErrorKind::ModelNotFound), missing()] {
+        let mut driven = Driven::working(with(&["b"]));
+        driven.ok(Input::Stop);
+        driven.end_turn(report);
+        assert_eq!(driven.stop_reason(), "cancelled");
+    }
+}
+
+#[test]
 fn cut_offs_are_nobodys_fault() {
     let mut driven = Driven::working(with(&["b"]));
     for _ in 0..2 {

@@ -17,7 +17,7 @@ use windlass_core::stop::{End, Status, StopReason};
 
 use walk::{rules, walks};
 
-/// For a longer run: `PROPTEST_CASES=100000 cargo test -p windlass-core --test machine_properties`.
+/// To look further: `PROPTEST_RNG_SEED=$RANDOM PROPTEST_CASES=100000 cargo test -p windlass-core --test machine_properties`.
 fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }

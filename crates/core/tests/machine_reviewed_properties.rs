@@ -17,7 +17,7 @@ use windlass_core::stop::{End, Status};
 use walk::reviewed::reviewed_walks;
 use walk::{Walk, rules};
 
-/// For a longer run: `PROPTEST_CASES=100000 cargo test -p windlass-core --test machine_reviewed_properties`.
+/// To look further: `PROPTEST_RNG_SEED=$RANDOM PROPTEST_CASES=100000 cargo test -p windlass-core --test machine_reviewed_properties`.
 fn config() -> ProptestConfig {
     ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
 }

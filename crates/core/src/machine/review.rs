@@ -149,6 +149,8 @@ pub struct Review {
     /// What was last said against the work, until it is accepted.
     pub objection: Option<Objection>,
     pub accepted: Vec<AcceptedFeature>,
+    /// A person was asked to agree to the whole, and has not answered.
+    pub asks: bool,
     /// What a person said when the loop asked.
     pub direction: Option<String>,
     pub questions: Vec<DeferredQuestion>,
@@ -180,6 +182,7 @@ impl Review {
             reasons: Vec::new(),
             objection: None,
             accepted: Vec::new(),
+            asks: false,
             direction: None,
             questions: Vec::new(),
             agreed: None,

@@ -138,11 +138,12 @@ impl Batch {
         }
     }
 
-    fn pause_or(&mut self, otherwise: impl FnOnce(&mut Self)) {
-        if self.state.wish == Some(Wish::Pause) {
-            self.push(Event::LoopPaused { why: PauseReason::Person });
-        } else {
-            otherwise(self);
+    /// Nothing new begins once a person has asked for a stop or a pause.
+    fn unless_told_to_rest(&mut self, begin: impl FnOnce(&mut Self)) {
+        match self.state.wish {
+            Some(Wish::Stop) => self.stop_loop(StopReason::Cancelled),
+            Some(Wish::Pause) => self.push(Event::LoopPaused { why: PauseReason::Person }),
+            None => begin(self),
         }
     }
 

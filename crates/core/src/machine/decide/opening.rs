@@ -138,7 +138,7 @@ impl Batch {
                     | TurnOutcome::Interrupted
                     | TurnOutcome::CutOff => true,
                 });
-                self.pause_or(|batch| batch.start_turn(key.next_attempt(), recovery));
+                self.unless_told_to_rest(|batch| batch.start_turn(key.next_attempt(), recovery));
             }
             None => self.next_step(),
         }

@@ -54,6 +54,8 @@ impl Batch {
             self.start_review();
         } else if review.finishing {
             self.start_side_turn(Phase::PostAction, Role::Finisher);
+        } else if review.asks {
+            self.push(Event::LoopPaused { why: PauseReason::Review });
         } else {
             self.next_iteration();
         }
@@ -118,7 +120,7 @@ impl Batch {
             return self.limit_reached(limit);
         }
         let key = self.state.next_key(role);
-        self.pause_or(|batch| batch.start_turn(key, false));
+        self.unless_told_to_rest(|batch| batch.start_turn(key, false));
     }
 
     /// A reviewer, planner or finisher ended its turn, in whatever way.
@@ -163,7 +165,7 @@ impl Batch {
             return self.wait(until, format!("the {role} failed: {message}"));
         }
         if self.fall_back(role, &message) {
-            return self.pause_or(Self::prepare);
+            return self.unless_told_to_rest(Self::prepare);
         }
         self.stop_loop(self.gave_up(role, message));
     }
@@ -190,7 +192,7 @@ impl Batch {
             return self.rejected(turn, message);
         }
         if self.fall_back(turn.role, &message) {
-            return self.pause_or(Self::prepare);
+            return self.unless_told_to_rest(Self::prepare);
         }
         self.stop_loop(self.gave_up(turn.role, message));
     }
@@ -201,7 +203,7 @@ impl Batch {
             Ok(plan) if !plan.marked => self.unreadable(turn, "no section is marked in it".to_owned()),
             Ok(plan) => {
                 self.planned(plan);
-                self.pause_or(Self::next_iteration);
+                self.unless_told_to_rest(Self::next_iteration);
             }
             Err(error) => self.unreadable(turn, format!("{error} ({})", error.hint())),
         }

@@ -86,10 +86,10 @@ impl Batch {
             TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }
-            TurnOutcome::CutOff => self.pause_or(Self::prepare),
+            TurnOutcome::CutOff => self.unless_told_to_rest(Self::prepare),
             TurnOutcome::RateLimited { until, message } => self.rate_limited(*until, message),
             TurnOutcome::NotStarted { message, missing: true } if self.fall_back(turn.role, message) => {
-                self.pause_or(Self::prepare);
+                self.unless_told_to_rest(Self::prepare);
             }
             TurnOutcome::NotStarted { message, missing: true } => {
                 self.stop_loop(StopReason::AgentMissing { message: message.clone() });
@@ -111,7 +111,9 @@ impl Batch {
             Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
                 self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
             }
-            Some(Interrupt::Stall | Interrupt::Shutdown | Interrupt::Steer) | None => self.pause_or(Self::prepare),
+            Some(Interrupt::Stall | Interrupt::Shutdown | Interrupt::Steer) | None => {
+                self.unless_told_to_rest(Self::prepare)
+            }
             Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(),
         }
     }
@@ -123,7 +125,7 @@ impl Batch {
                 let tries = self.state.counters.no_answers;
                 if tries > MAX_NO_ANSWERS {
                     if self.fall_back(turn.role, message) {
-                        return self.pause_or(Self::prepare);
+                        return self.unless_told_to_rest(Self::prepare);
                     }
                     return self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() });
                 }
@@ -134,16 +136,16 @@ impl Batch {
                 // A fresh session that fails in the same way would go on for ever.
                 if self.state.counters.sessions_lost >= MAX_SESSIONS_LOST {
                     if self.fall_back(turn.role, message) {
-                        return self.pause_or(Self::prepare);
+                        return self.unless_told_to_rest(Self::prepare);
                     }
                     return self.stop_loop(StopReason::AgentFailed { message: message.to_owned() });
                 }
                 self.push(Event::SessionLost { turn, message: message.to_owned() });
-                self.pause_or(Self::prepare);
+                self.unless_told_to_rest(Self::prepare);
             }
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             // Nothing was worked on: the same turn is the next one's.
-            ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.pause_or(Self::prepare),
+            ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.unless_told_to_rest(Self::prepare),
             ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => self.close_turn(),
         }
     }
@@ -265,7 +267,7 @@ impl Batch {
     }
 
     pub(super) fn wait(&mut self, until: Timestamp, why: String) {
-        self.pause_or(|batch| batch.push(Event::WaitStarted { until, why }));
+        self.unless_told_to_rest(|batch| batch.push(Event::WaitStarted { until, why }));
     }
 }
 

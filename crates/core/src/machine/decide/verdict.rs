@@ -4,9 +4,9 @@ use super::{Batch, Refusal};
 use crate::ids::{Role, TurnKey};
 use crate::machine::event::{Event, RefusedBecause, StallStep};
 use crate::machine::input::{GateKey, GateReport};
-use crate::machine::state::{Phase, Wish};
+use crate::machine::state::Phase;
 use crate::spec::Done;
-use crate::stop::{PauseReason, Status, StopReason};
+use crate::stop::{Status, StopReason};
 
 /// Iterations with the same tree and the same failing gates before each step.
 const SAME_BEFORE_NUDGE: u32 = 3;
@@ -106,12 +106,11 @@ impl Batch {
         if let Some(limit) = StopReason::reached_limit(&self.state, self.now) {
             return self.target_or_limit(limit);
         }
-        if self.state.wish == Some(Wish::Pause) {
-            return self.push(Event::LoopPaused { why: PauseReason::Person });
-        }
-        let iteration = self.state.iteration + 1;
-        self.push(Event::IterationStarted { iteration });
-        self.start_turn(TurnKey::first(iteration, Role::Coder), false);
+        self.unless_told_to_rest(|batch| {
+            let iteration = batch.state.iteration + 1;
+            batch.push(Event::IterationStarted { iteration });
+            batch.start_turn(TurnKey::first(iteration, Role::Coder), false);
+        });
     }
 
     /// A refine loop whose time or count is up has reached its target, not a limit. What counts is the verdict on the

@@ -153,6 +153,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::PauseRequested { .. } => state.wish = Some(Wish::Pause),
         Event::LoopPaused { why } => {
             state.status = Status::Paused { why: why.clone() };
+            review::paused(state, why);
             state.residue = None;
             state.wish = None;
         }

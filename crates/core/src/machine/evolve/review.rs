@@ -28,6 +28,13 @@ pub(super) fn opened(state: &mut LoopState, by: Opener) {
     }
 }
 
+/// Stopped and opened again, the loop asks once more.
+pub(super) fn paused(state: &mut LoopState, why: &PauseReason) {
+    if let Some(review) = &mut state.review {
+        review.asks |= *why == PauseReason::Review;
+    }
+}
+
 pub(super) fn turn_started(state: &mut LoopState, key: TurnKey) {
     let head = state.head_commit().map(str::to_owned);
     let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
@@ -77,6 +84,7 @@ pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     let Some(review) = &mut state.review else { return };
     review.due = false;
     review.finishing = false;
+    review.asks = false;
     review.unreadable.clear();
     review.post_action = None;
     review.agreed = None;
@@ -177,6 +185,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             if *approved && review.rejections > 0 {
                 accept_feature(review, iteration, head);
             }
+            review.asks = false;
             review.forget_rejections();
             review.objection = None;
             // Why somebody agreed is for the journal; only a rejection gives the coder something to do.
