@@ -414,7 +414,7 @@ impl Session {
         };
         // Between turns there is none to record: each has its own.
         if !self.idle {
-            write_record(self.outputs.record.take(), &mut record);
+            write_record(self.outputs.record.take(), &mut record, self.control.is_none());
         }
         self.status.tell(&Status::Closed(record));
         self.status.finish(self.control);
@@ -473,14 +473,14 @@ pub(super) fn refuse(mut status: StatusPipe, outputs: Option<Outputs>, failure: 
         refused_forks: 0,
         not_recorded: None,
     };
-    write_record(outputs.and_then(|outputs| outputs.record), &mut record);
+    write_record(outputs.and_then(|outputs| outputs.record), &mut record, false);
     status.tell(&Status::Closed(record));
     status.finish(Some(rustix::stdio::stdin()));
 }
 
-pub(super) fn write_record(pending: Option<PendingRecord>, record: &mut ExitRecord) {
+pub(super) fn write_record(pending: Option<PendingRecord>, record: &mut ExitRecord, nobody_hears: bool) {
     let written = match pending {
-        Some(pending) => pending.commit(record).map_err(|error| error.to_string()),
+        Some(pending) => pending.commit(record, nobody_hears).map_err(|error| error.to_string()),
         None => Err("it could not be opened".to_owned()),
     };
     record.not_recorded = written.err();

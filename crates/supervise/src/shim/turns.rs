@@ -33,7 +33,7 @@ impl Session {
             refused_forks,
             not_recorded: None,
         };
-        write_record(self.outputs.record.take(), &mut record);
+        write_record(self.outputs.record.take(), &mut record, false);
         self.idle = true;
         self.status.tell(&Status::TurnOver(record));
     }
