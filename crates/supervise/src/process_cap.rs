@@ -3,11 +3,14 @@
 //! It is the highest process number of the tree's own PID namespace, which Linux has for each since 6.14. Invariant: on an
 //! older kernel that number is the whole machine's, so there it is never touched.
 
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::sys::{self, Forked, Waited};
@@ -30,11 +33,20 @@ pub(crate) fn default_limit() -> u32 {
     a_quarter(of_machine.unwrap_or(MOST))
 }
 
+/// The cap as the kernel wants it told, where it can be told.
+pub(crate) fn words(limit: u32) -> Option<CString> {
+    works().then(|| limit.max(LEAST).to_string()).and_then(|text| CString::new(text).ok())
+}
+
+/// Caps the PID namespace whose first process this is, and which has its own `/proc`. Signal-safe.
+pub(crate) fn cap_own(words: &CStr) -> Result<(), Errno> {
+    let file = openat(CWD, c"/proc/sys/kernel/pid_max", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, words.to_bytes()).map(drop)
+}
+
 /// Caps the PID namespace whose first process is `init`.
 pub(crate) fn cap(init: u32, limit: u32) -> io::Result<()> {
-    if !works() {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
+    let words = words(limit).ok_or(io::ErrorKind::Unsupported)?;
     let open = |kind: &str| File::open(format!("/proc/{init}/ns/{kind}"));
     let (user, numbers) = (open("user")?, open("pid")?);
     let is_own = |file: &File, kind: &str| -> io::Result<bool> {
@@ -44,14 +56,13 @@ pub(crate) fn cap(init: u32, limit: u32) -> io::Result<()> {
         return Err(io::Error::other("the tree has no PID namespace of its own"));
     }
     let user = if is_own(&user, "user")? { None } else { Some(user) };
-    let text = limit.max(LEAST).to_string();
     // What a process enters is the namespace of its children, so it takes two.
     in_child(|| {
         if let Some(user) = &user {
             move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
         }
         move_into_link_name_space(numbers.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
-        in_child(|| std::fs::write(PID_MAX, &text))
+        in_child(|| Ok(cap_own(&words)?))
     })
 }
 

@@ -174,6 +174,7 @@ pub(super) fn main(orders: &Orders) -> ! {
             stdio: inside.stdio,
             report: sys::borrowed(inside.report),
             maps: None,
+            cap: None,
         }
         .run(),
         Err(error) => error,

@@ -81,6 +81,9 @@ pub(super) struct Reaper<'a> {
     /// Identity maps to write, if this process is in a new user namespace.
     #[cfg(target_os = "linux")]
     pub(super) maps: Option<&'a crate::contain::Maps>,
+    /// What it caps its own namespace with, before it starts anything.
+    #[cfg(target_os = "linux")]
+    pub(super) cap: Option<&'a std::ffi::CStr>,
 }
 
 impl Reaper<'_> {
@@ -142,6 +145,8 @@ impl Reaper<'_> {
                 // the socket is closed already, and the first look at it tells.
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| (0, errno.into()))?;
                 let outer = crate::contain::enter(self.maps).map_err(|(obstacle, error)| (obstacle as u8, error))?;
+                // Where it cannot be had, `docs/limits.md` says so.
+                let _ = self.cap.map(crate::process_cap::cap_own);
                 Ok(Some(outer))
             }
             Containment::Subreaper => {

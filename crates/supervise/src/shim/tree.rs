@@ -47,15 +47,11 @@ pub(super) struct Tree {
 impl Tree {
     /// Starts a tree, and caps it where the system can: a tree that forks without end leaves room for others.
     pub(super) fn start(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
-        let tree = Self::start_uncapped(spec, stdio, report)?;
+        let tree = Self::start_somehow(spec, stdio, report)?;
+        // A reaper in a sandbox has no rights to do it itself.
         #[cfg(target_os = "linux")]
-        if tree.containment == Containment::PidNamespace {
-            let outermost = tree.reaper.cast_unsigned();
-            let init = if tree.wrapped {
-                crate::descendants::children_of(outermost).first().copied()
-            } else {
-                Some(outermost)
-            };
+        if tree.wrapped {
+            let init = crate::descendants::children_of(tree.reaper.cast_unsigned()).first().copied();
             // Where it cannot be had, `docs/limits.md` says so.
             let _ = init.map(|init| crate::process_cap::cap(init, spec.limits.most_processes()));
         }
@@ -69,7 +65,7 @@ impl Tree {
 
     /// Starts a reaper on the asked-for rung, which starts the command. How that went comes over the
     /// report pipe.
-    fn start_uncapped(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
+    fn start_somehow(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
         // A group that is gone or closed is found out about by the session.
         let placement = &Placement::open(spec.limits.group.as_ref()).unwrap_or_default();
         #[cfg(target_os = "linux")]
@@ -90,7 +86,7 @@ impl Tree {
         };
         let mut why = String::new();
         for containment in ladder {
-            match Self::start_on(*containment, command, placement, stdio, report) {
+            match Self::start_on(*containment, spec, command, placement, stdio, report) {
                 Ok(tree) => return Ok(tree),
                 Err(reason) => why = format!("containment {containment} does not work here: {reason}"),
             }
@@ -101,6 +97,7 @@ impl Tree {
 
     fn start_on(
         containment: Containment,
+        spec: &ShimSpec,
         command: &Prepared,
         placement: &Placement,
         stdio: [RawFd; 3],
@@ -108,6 +105,8 @@ impl Tree {
     ) -> Result<Self, String> {
         let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
 
+        #[cfg(target_os = "linux")]
+        let cap = crate::process_cap::words(spec.limits.most_processes());
         #[cfg(target_os = "linux")]
         let (forked, maps) = {
             let maps = crate::contain::Maps::own();
@@ -120,6 +119,8 @@ impl Tree {
                 }
             }
         };
+        #[cfg(not(target_os = "linux"))]
+        let _ = spec;
         #[cfg(not(target_os = "linux"))]
         let forked = placement.fork(0).map_err(|error| format!("cannot fork: {error}"))?;
 
@@ -135,6 +136,8 @@ impl Tree {
                 report,
                 #[cfg(target_os = "linux")]
                 maps: maps.as_ref(),
+                #[cfg(target_os = "linux")]
+                cap: cap.as_deref(),
             }
             .run(),
         };
