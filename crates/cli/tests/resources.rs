@@ -235,7 +235,7 @@ fn the_group_of_a_driver_that_was_killed_is_found_and_removed() {
     }
     let world = World::new();
     let agent = world.script(WAITS);
-    let running = start(&world, &agent, &[]);
+    let running = start(&world, &agent, &["--memory-limit", "4GiB"]);
     agent.wait_touched("there");
     let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
     let group = windlass_supervise::find_cgroups().unwrap().group(&id);

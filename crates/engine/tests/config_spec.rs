@@ -97,8 +97,13 @@ fn a_plain_run_gets_the_recipes_defaults() {
 
 #[test]
 fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
-    let means = Means { memory: Holder::CgroupV2, ..Means::default() };
-    let machine = MachineFacts { memory_bytes: Some(100 << 30), processes: Some(8_192), means: means.clone() };
+    let held = |memory, processes| Means { memory, processes, ..Means::default() };
+    let machine = MachineFacts {
+        memory_bytes: Some(100 << 30),
+        processes: Some(8_192),
+        means: held(Holder::CgroupV1, Holder::CgroupV1),
+        means_by_default: held(Holder::Watched, Holder::PidNamespace),
+    };
     let resources = |flags| {
         let run = RunOptions { machine: machine.clone(), ..run() };
         resolve_spec(&with_agent(flags, text_agent()), &run).unwrap().spec.resources
@@ -106,7 +111,7 @@ fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
     let plain = resources(Options::default());
     assert_eq!((plain.memory_bytes, plain.processes), (Some(80 << 30), Some(8_192)));
     assert_eq!((plain.cpu_weight, plain.disk_bytes, plain.disk_free_bytes), (None, None, None));
-    assert_eq!(plain.held_by, means);
+    assert_eq!(plain.held_by, machine.means_by_default, "no process is moved for limits that nobody asked for");
     let said = resources(Options {
         memory_limit: value::<Size>("2GiB"),
         process_limit: value::<Processes>("64"),
@@ -117,6 +122,7 @@ fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
     });
     assert_eq!((said.memory_bytes, said.processes, said.cpu_weight), (Some(2 << 30), Some(64), Some(10)));
     assert_eq!((said.disk_bytes, said.disk_free_bytes), (Some(5 << 20), Some(0)));
+    assert_eq!(said.held_by, machine.means);
     let free = resources(Options { memory_limit: value::<Size>("0"), ..Options::default() });
     assert_eq!(free.memory_bytes, None, "no limit was asked for");
 }

@@ -40,6 +40,21 @@ pub fn means() -> Means {
     }
 }
 
+/// What holds the limits that nobody asked for. With version 1 a process has to be moved into its groups, some
+/// milliseconds for each tree; so there they are left to what costs nothing, if there is such a thing.
+pub fn means_by_default(means: &Means) -> Means {
+    let cheaper = |held: Holder, instead: fn() -> Holder| match held {
+        Holder::CgroupV1 => Some(instead()).filter(|holder| *holder != Holder::Nothing).unwrap_or(held),
+        Holder::CgroupV2 | Holder::PidNamespace | Holder::Watched | Holder::Nothing => held,
+    };
+    Means {
+        memory: cheaper(means.memory, || without_groups::MEMORY),
+        processes: cheaper(means.processes, without_groups::processes),
+        cpu: means.cpu,
+        why: means.why.clone(),
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod without_groups {
     use windlass_core::resources::Holder;
@@ -91,6 +106,15 @@ fn resident_kb(status: &str) -> Option<u64> {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_asked_for_is_left_to_what_costs_nothing() {
+        let all = |holder| Means { memory: holder, processes: holder, cpu: holder, why: None };
+        let by_default = means_by_default(&all(Holder::CgroupV1));
+        assert_eq!((by_default.memory, by_default.cpu), (Holder::Watched, Holder::CgroupV1));
+        assert_ne!(by_default.processes, Holder::Nothing, "a fork bomb is held by something");
+        assert_eq!(means_by_default(&all(Holder::CgroupV2)), all(Holder::CgroupV2));
+    }
 
     #[test]
     fn a_tree_is_counted_without_its_root() {

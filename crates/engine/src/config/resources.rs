@@ -15,12 +15,16 @@ pub struct MachineFacts {
     pub memory_bytes: Option<u64>,
     pub processes: Option<u32>,
     pub means: Means,
+    /// What holds those limits that nobody asked for.
+    pub means_by_default: Means,
 }
 
 impl MachineFacts {
     pub fn of_this_one() -> Self {
         let windlass_supervise::Machine { memory_bytes, processes } = windlass_supervise::machine();
-        Self { memory_bytes, processes, means: windlass_supervise::means() }
+        let means = windlass_supervise::means();
+        let means_by_default = windlass_supervise::means_by_default(&means);
+        Self { memory_bytes, processes, means, means_by_default }
     }
 }
 
@@ -28,12 +32,17 @@ impl MachineFacts {
 pub fn resources(settings: &Settings, machine: &MachineFacts) -> ResourceSpec {
     let share = machine.memory_bytes.map(|bytes| bytes / 100 * (100 - LEFT_TO_THE_MACHINE));
     let weight = settings.cpu_weight.value.map(|weight| weight.get());
+    let held = |asked_for: bool| if asked_for { &machine.means } else { &machine.means_by_default };
     ResourceSpec {
         memory_bytes: settings.memory_limit.value.map_or(share, |size| size.get()),
         processes: settings.process_limit.value.map(|count| count.get()).or(machine.processes),
         cpu_weight: weight.filter(|weight| *weight != DEFAULT_CPU_WEIGHT),
         disk_bytes: settings.disk_limit.value.and_then(|size| size.get()),
         disk_free_bytes: settings.disk_free.value.map(|size| size.get().unwrap_or(0)),
-        held_by: machine.means.clone(),
+        held_by: Means {
+            memory: held(settings.memory_limit.value.is_some()).memory,
+            processes: held(settings.process_limit.value.is_some()).processes,
+            ..machine.means.clone()
+        },
     }
 }

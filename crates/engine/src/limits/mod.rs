@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
-use windlass_core::resources::{LimitHit, ResourceSpec};
+use windlass_core::resources::{Holder, LimitHit, ResourceSpec};
 use windlass_supervise::{EndedBy, ExitRecord, Group, GroupLimits, TreeLimits, find_cgroups};
 
 pub(crate) use disk::{DiskWatch, disk_short};
@@ -19,10 +19,10 @@ pub(crate) use disk::{DiskWatch, disk_short};
 /// The limits of the loop's next tree. Where no group can be had the rest still holds.
 pub(crate) fn of_tree(state: &LoopState) -> TreeLimits {
     let spec = &state.spec.resources;
-    let limits =
-        GroupLimits { memory_bytes: spec.memory_bytes, processes: spec.processes, cpu_weight: spec.cpu_weight };
+    let limits = in_group(spec);
     let wanted = limits != GroupLimits::default();
-    let group = wanted.then(|| group_of(&state.id)).flatten().filter(|group| match group.make(&limits) {
+    let found = wanted.then(find_cgroups).and_then(Result::ok);
+    let group = found.map(|found| found.group_for(&state.id.0, &limits)).filter(|group| match group.make(&limits) {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(loop_id = %state.id, %error, "the loop's control group cannot be made");
@@ -30,6 +30,19 @@ pub(crate) fn of_tree(state: &LoopState) -> TreeLimits {
         }
     });
     TreeLimits { group, memory_bytes: spec.memory_bytes, processes: spec.processes, cpu_weight: spec.cpu_weight }
+}
+
+/// The limits that were left to a group when the loop was made.
+fn in_group(spec: &ResourceSpec) -> GroupLimits {
+    let by_group = |holder: Holder| match holder {
+        Holder::CgroupV2 | Holder::CgroupV1 => true,
+        Holder::PidNamespace | Holder::Watched | Holder::Nothing => false,
+    };
+    GroupLimits {
+        memory_bytes: spec.memory_bytes.filter(|_| by_group(spec.held_by.memory)),
+        processes: spec.processes.filter(|_| by_group(spec.held_by.processes)),
+        cpu_weight: spec.cpu_weight.filter(|_| by_group(spec.held_by.cpu)),
+    }
 }
 
 fn group_of(id: &LoopId) -> Option<Group> {
@@ -67,6 +80,7 @@ pub(crate) fn blame(report: &mut TurnReport, record: &ExitRecord, spec: &Resourc
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::resources::Means;
     use windlass_supervise::Ended;
 
     use super::*;
@@ -99,6 +113,13 @@ mod tests {
         let said = "the agent's processes were ended by the memory limit of 2 GiB (memory_limit); ended by signal 9";
         assert_eq!(report.outcome, TurnOutcome::Failed { kind: ErrorKind::ResourceLimit, message: said.into() });
         assert_eq!(report.limits_hit.len(), 2);
+    }
+
+    #[test]
+    fn a_group_is_for_the_limits_that_were_left_to_it() {
+        let held_by = Means { memory: Holder::Watched, processes: Holder::CgroupV1, ..Means::default() };
+        let spec = ResourceSpec { memory_bytes: Some(1), processes: Some(2), held_by, ..ResourceSpec::default() };
+        assert_eq!(in_group(&spec), GroupLimits { processes: Some(2), ..GroupLimits::default() });
     }
 
     #[test]

@@ -75,6 +75,17 @@ impl Cgroups {
         })
     }
 
+    /// The group of that name, as far as these limits need it: with version 1 each hierarchy is one more to be moved into.
+    pub fn group_for(&self, name: &str, limits: &GroupLimits) -> Group {
+        let Group(mut all) = self.group(name);
+        if all.layout == Layout::V1 {
+            all.memory = all.memory.filter(|_| limits.memory_bytes.is_some());
+            all.processes = all.processes.filter(|_| limits.processes.is_some());
+            all.cpu = all.cpu.filter(|_| limits.cpu_weight.is_some());
+        }
+        Group(all)
+    }
+
     /// Each directory once.
     fn dirs(&self) -> Vec<&Path> {
         let mut dirs: Vec<&Path> = Vec::new();

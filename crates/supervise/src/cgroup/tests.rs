@@ -176,3 +176,17 @@ fn what_was_hit_is_read_from_either_version() {
         assert_eq!(group.left(), std::slice::from_ref(&dir));
     }
 }
+
+#[test]
+fn with_version_1_only_the_hierarchies_that_are_needed_are_entered() {
+    let own = |name: &str| Some(PathBuf::from("/groups").join(name));
+    let limits = GroupLimits { processes: Some(9), ..GroupLimits::default() };
+    let of = |layout| {
+        let cgroups = Cgroups { layout, memory: own("memory"), processes: own("pids"), cpu: own("cpu") };
+        cgroups.group_for("one", &limits).0
+    };
+    let separate = of(Layout::V1);
+    assert_eq!((separate.memory, separate.cpu), (None, None));
+    assert_eq!(separate.processes, Some("/groups/pids/windlass/one".into()));
+    assert!(of(Layout::V2).memory.is_some(), "one directory for all");
+}
