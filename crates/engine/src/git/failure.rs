@@ -38,6 +38,10 @@ pub enum GitError {
     FilterFailed { stderr: String },
     #[error("git's configuration is broken: {stderr}")]
     BadConfig { stderr: String },
+    #[error("{path} leads elsewhere and was not there when the loop began: git would read and write where it leads")]
+    LinkPlanted { path: PathBuf },
+    #[error("the repository {path} leads out of the workspace")]
+    LeadsOut { path: String },
     #[error("git {command} wrote more than {limit} bytes")]
     TooMuchOutput { command: String, limit: usize },
     #[error("git {command} did not end within {seconds} s")]
@@ -71,7 +75,12 @@ impl GitError {
                 Some("the filter comes from your git configuration (often git-lfs): is its program installed?".into())
             }
             Self::BadConfig { .. } => Some("repair the file that git names".into()),
-            Self::TooMuchOutput { .. }
+            Self::LinkPlanted { path } => Some(format!(
+                "see where it leads (ls -l {}) and remove it; a loop in a workspace of its own does so after the turn",
+                path.display()
+            )),
+            Self::LeadsOut { .. }
+            | Self::TooMuchOutput { .. }
             | Self::TimedOut { .. }
             | Self::Spawn { .. }
             | Self::Failed { .. }
@@ -115,7 +124,8 @@ pub(super) fn classify(command: &str, status: String, stderr: &[u8], cwd: &std::
         return GitError::FilterFailed { stderr };
     }
     if stderr.contains("insufficient permission for adding an object")
-        || (stderr.contains("Read-only file system"))
+        || stderr.contains("Read-only file system")
+        || stderr.contains("unable to create directory for")
         || (stderr.contains("Permission denied") && stderr.contains(".lock"))
     {
         return GitError::NotWritable { stderr };
@@ -164,6 +174,12 @@ mod tests {
         assert!(matches!(
             name("fatal: failed to read /r/.git/worktrees/x/commondir: Success"),
             GitError::LockHeld { path } if path == Path::new("/r/.git/worktrees/x/commondir")
+        ));
+        assert!(matches!(
+            name(
+                "fatal: prepare: cannot lock ref 'refs/heads/windlass/x': unable to create directory for /r/.git/refs/heads/windlass/x"
+            ),
+            GitError::NotWritable { .. }
         ));
         assert!(matches!(name("fatal: not a git repository (or any of"), GitError::NotARepository { .. }));
         assert!(matches!(name("error: file write error: No space left on device"), GitError::DiskFull { .. }));

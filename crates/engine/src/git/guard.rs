@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Git, GitError};
+use super::{Git, GitError, links_in};
 
 /// Overrides for every call.
 pub(super) const PINNED: &[(&str, &str)] = &[
@@ -63,6 +63,9 @@ pub struct TrustedConfig {
     drivers: BTreeMap<String, String>,
     /// The configuration includes other files, which can change unnoticed: it is read again each time.
     includes: bool,
+    /// Links in the git directories: the user's own.
+    #[serde(default)]
+    links: Vec<PathBuf>,
 }
 
 impl TrustedConfig {
@@ -74,7 +77,12 @@ impl TrustedConfig {
         let includes = own().any(|entry| entry.key.starts_with("include.") || entry.key.starts_with("includeif."));
         let drivers =
             own().filter(|entry| is_driver(&entry.key)).map(|entry| (entry.key.clone(), entry.value.clone())).collect();
-        Ok(Self { files, drivers, includes })
+        Ok(Self { files, drivers, includes, links: links_of(git.git_dir(), git.common_dir()) })
+    }
+
+    /// A link or pipe in the git directories that was not there then.
+    pub(crate) fn planted_link(&self, git_dir: &Path, common_dir: &Path) -> Option<PathBuf> {
+        links_of(git_dir, common_dir).into_iter().find(|link| !self.links.contains(link))
     }
 
     /// Overrides that put the drivers back to what they were. Costs no process while the files are unchanged.
@@ -100,6 +108,14 @@ impl TrustedConfig {
         }
         Ok(overrides.into_iter().collect())
     }
+}
+
+fn links_of(git_dir: &Path, common_dir: &Path) -> Vec<PathBuf> {
+    let mut links = links_in(git_dir);
+    if common_dir != git_dir {
+        links.extend(links_in(common_dir));
+    }
+    links
 }
 
 struct ConfigEntry {

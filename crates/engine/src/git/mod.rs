@@ -12,6 +12,7 @@ mod guard;
 mod host;
 mod index;
 mod leftover;
+mod links;
 mod process;
 mod refs;
 
@@ -27,6 +28,7 @@ pub(crate) use guard::own_settings;
 pub use host::GitHost;
 pub(crate) use index::hex;
 pub use index::{Entry, Index, IndexError};
+pub(crate) use links::links_in;
 pub(crate) use refs::{HeadFile, head_of, is_id};
 
 /// Who commits when the user has configured nobody.

@@ -112,7 +112,9 @@ impl Workspaces {
         if real
             && git_dir.join("HEAD").is_file()
             && git_dir.join("objects").is_dir()
+            && git_dir.join("refs").is_dir()
             && git_dir.join("config").is_file()
+            && workspace.planted_link().is_none()
         {
             let elsewhere = git_dir.join("commondir");
             if std::fs::symlink_metadata(&elsewhere).is_ok() {
@@ -135,7 +137,8 @@ impl Workspaces {
                 branch: workspace.branch.clone(),
             });
         }
-        let mut note = "the clone's .git was gone and has been made again from the last checkpoint".to_owned();
+        let mut note =
+            "the clone's .git was gone or led elsewhere and has been made again from the last checkpoint".to_owned();
         if std::fs::symlink_metadata(git_dir).is_ok() {
             let mut aside = workspace.index.as_os_str().to_owned();
             aside.push(format!(".replaced-{tag}"));

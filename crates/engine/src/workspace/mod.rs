@@ -107,6 +107,15 @@ impl Workspace {
         format!("refs/heads/{}", self.branch)
     }
 
+    /// A link in the git directory by which an agent in a sandbox would have the engine's git read or write outside it.
+    fn planted_link(&self) -> Option<PathBuf> {
+        match self.kind {
+            Kind::Clone | Kind::InPlace => self.trusted.planted_link(&self.git_dir, &self.common_dir),
+            // Its agent is in no sandbox.
+            Kind::Worktree => None,
+        }
+    }
+
     /// A ref for work of this loop that must not be lost: `refs/windlass/<loop>/<what>/<which>`.
     pub fn keep_ref(&self, what: &str, which: &str) -> String {
         keep_ref(&self.loop_id, what, which)
@@ -171,6 +180,9 @@ impl Workspaces {
 
     /// Git on the workspace, with the engine's index, running nothing an agent could have planted.
     async fn git(&self, workspace: &Workspace) -> Result<Git, GitError> {
+        if let Some(path) = workspace.planted_link() {
+            return Err(GitError::LinkPlanted { path });
+        }
         let bare = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
         let overrides = workspace.trusted.overrides(&bare).await?;
         let lock = |file: &Path| {

@@ -7,13 +7,15 @@
 //!   holds uncommitted.
 //!
 //! Invariant: no git runs *in* a nested repository except `upload-pack`, which git keeps safe for foreign
-//! repositories; its files are read with the workspace's own repository and configuration.
+//! repositories, and only if all it would read lies in the workspace: a `.git` that leads elsewhere would have the
+//! engine, which is in no sandbox, fetch what the agent may not read. A nested repository's files are read with the
+//! workspace's own repository and configuration.
 
 use std::path::{Path, PathBuf};
 
 use super::stage::beside;
 use super::{Workspace, WorkspaceError, save};
-use crate::git::{Entry, FilePath, Git, GitError, HeadFile, head_of, hex};
+use crate::git::{Entry, FilePath, Git, GitError, HeadFile, head_of, hex, links_in};
 
 /// A repository found inside the workspace.
 #[derive(Debug)]
@@ -146,6 +148,9 @@ async fn keep_submodule(
 async fn keep_history(git: &Git, workspace: &Workspace, path: &FilePath, head: &str) -> Result<String, GitError> {
     let name = workspace.keep_ref("nested", &format!("{}-{head}", keep_name(path)));
     if git.read_ref(&name).await?.is_none() {
+        if !lies_inside(&path.below(&workspace.dir), workspace) {
+            return Err(GitError::LeadsOut { path: path.to_string() });
+        }
         fetch_head(git, &path.below(&workspace.dir), &name).await?;
     }
     Ok(name)
@@ -254,15 +259,44 @@ fn has_files(dir: &Path) -> bool {
     std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
 }
 
+/// The git directory of the repository at `dir`.
+fn git_dir_of(dir: &Path) -> Option<PathBuf> {
+    let dot_git = dir.join(".git");
+    if dot_git.is_dir() {
+        return Some(dot_git);
+    }
+    if !dot_git.is_file() {
+        return None;
+    }
+    let text = std::fs::read_to_string(&dot_git).ok()?;
+    Some(dir.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+/// Whether all that git would read of the repository at `dir` lies in the workspace, or is borrowed from the repository
+/// that the workspace itself borrows from.
+fn lies_inside(dir: &Path, workspace: &Workspace) -> bool {
+    let whole = |path: &Path| path.canonicalize().ok();
+    let inside = |path: &Path| {
+        let path = whole(path);
+        let below = |root: &Path| path.as_ref().zip(whole(root)).is_some_and(|(path, root)| path.starts_with(root));
+        below(&workspace.dir) || below(&workspace.common_dir)
+    };
+    let Some(git_dir) = git_dir_of(dir) else {
+        return false;
+    };
+    let common = std::fs::read_to_string(git_dir.join("commondir"));
+    let common_dir = common.map_or_else(|_| git_dir.clone(), |text| git_dir.join(text.trim()));
+    let plain = |dir: &Path| inside(dir) && links_in(dir).is_empty();
+    let objects = common_dir.join("objects");
+    let lenders = [&workspace.common_dir, &workspace.home.common_dir].map(|dir| whole(&dir.join("objects")));
+    let borrowed = std::fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+    let known = |line: &str| whole(&objects.join(line)).is_some_and(|lender| lenders.contains(&Some(lender)));
+    plain(&git_dir) && plain(&common_dir) && borrowed.lines().all(known)
+}
+
 /// The commit checked out in the repository at `dir`, read from its files.
 fn head_commit(dir: &Path) -> Option<String> {
-    let dot_git = dir.join(".git");
-    let git_dir = if dot_git.is_dir() {
-        dot_git
-    } else {
-        let text = std::fs::read_to_string(&dot_git).ok()?;
-        dir.join(text.strip_prefix("gitdir:")?.trim())
-    };
+    let git_dir = git_dir_of(dir)?;
     match head_of(&git_dir) {
         (HeadFile::Commit(commit), _) => Some(commit),
         (HeadFile::Ref(_), commit) => commit,

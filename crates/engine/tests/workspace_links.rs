@@ -1,0 +1,124 @@
+//! What an agent puts into a git directory does not lead the engine's git, which is in no sandbox, out of the workspace.
+
+#[path = "workspace_fixture.rs"]
+mod fixture;
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use fixture::{Fixture, assert_clean, first, names, next, read, write};
+use windlass_engine::git::GitError;
+use windlass_engine::workspace::{DiffTo, Kind, WorkspaceError};
+
+/// Puts a link in the place of what is there.
+fn link(at: &Path, to: &Path) {
+    std::fs::create_dir_all(at.parent().expect("parent")).expect("mkdir");
+    let _ = std::fs::remove_file(at);
+    let _ = std::fs::remove_dir_all(at);
+    symlink(to, at).expect("link");
+}
+
+/// A repository that the agent may not read.
+fn vault(fx: &Fixture) -> PathBuf {
+    let dir = fx.top().join("vault");
+    std::fs::create_dir_all(&dir).expect("mkdir");
+    fx.git(&dir, &["init", "-q", "-b", "main"]);
+    write(&dir.join("passwords"), "top secret\n");
+    fx.git(&dir, &["add", "-A"]);
+    fx.git(&dir, &["commit", "-qm", "vault"]);
+    dir
+}
+
+#[tokio::test]
+async fn links_in_a_clones_git_directory_have_nothing_written_where_they_lead() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let (rc, outside) = (fx.top().join("bashrc"), fx.top().join("outside"));
+    write(&rc, "mine\n");
+    std::fs::create_dir(&outside).expect("mkdir");
+    let mut last = None;
+    let planted =
+        ["COMMIT_EDITMSG", "logs/HEAD", "logs/refs/heads/windlass/fix", "refs/heads", "objects/ab", "packed-refs"];
+    for (number, place) in planted.into_iter().enumerate() {
+        link(&ws.git_dir.join(place), if place.contains('.') || place == "refs/heads" { &outside } else { &rc });
+        write(&ws.dir.join("file"), number.to_string());
+        let looked = fx.workspaces.diff(ws, "HEAD", &DiffTo::Worktree).await;
+        assert!(matches!(looked, Err(WorkspaceError::Git(GitError::LinkPlanted { .. }))), "{place}: {looked:?}");
+        let turn = format!("t{number}");
+        let request = last.as_ref().map_or_else(|| first(&opened, &turn), |last| next(last, &turn));
+        let made = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
+        assert_eq!(made.commit, Some(fx.rev("windlass/fix")), "{place}");
+        assert!(made.notes.iter().any(|note| note.contains("led elsewhere")), "{place}: {:?}", made.notes);
+        assert_eq!(read(&rc), "mine\n", "{place}");
+        assert_eq!(std::fs::read_dir(&outside).expect("outside").count(), 0, "{place}");
+        assert_clean(&fx, ws);
+        last = Some(made);
+    }
+}
+
+#[tokio::test]
+async fn in_place_a_new_link_in_the_git_directory_is_refused_and_the_users_own_is_not() {
+    let fx = Fixture::new();
+    let (rc, hooks) = (fx.top().join("bashrc"), fx.top().join("hooks"));
+    write(&rc, "mine\n");
+    std::fs::create_dir(&hooks).expect("mkdir");
+    link(&fx.repo.join(".git/hooks"), &hooks);
+    let opened = fx.open("fix", Kind::InPlace).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join("file"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("the user's link is no matter");
+    assert_eq!(names(&one), ["file added"]);
+    link(&ws.git_dir.join("COMMIT_EDITMSG"), &rc);
+    write(&ws.dir.join("file"), "2");
+    let error = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect_err("planted");
+    assert!(error.to_string().contains("COMMIT_EDITMSG leads elsewhere"), "{error}");
+    assert_eq!(read(&rc), "mine\n");
+}
+
+#[tokio::test]
+async fn a_nested_repository_that_leads_out_of_the_workspace_is_not_fetched_from() {
+    let fx = Fixture::new();
+    let vault = vault(&fx);
+    let git_dir = vault.join(".git");
+    let head = fx.git(&vault, &["rev-parse", "HEAD"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let sub = |name: &str| ws.dir.join(name);
+    write(&sub("by-file/.git"), format!("gitdir: {}\n", git_dir.display()));
+    link(&sub("by-link/.git"), &git_dir);
+    for name in ["by-common", "by-alternates", "by-objects", "own"] {
+        std::fs::create_dir(sub(name)).expect("mkdir");
+        fx.git(&sub(name), &["init", "-q", "-b", "main"]);
+        write(&sub(name).join(".git/HEAD"), format!("{head}\n"));
+    }
+    write(&sub("by-common/.git/commondir"), git_dir.display().to_string());
+    write(&sub("by-alternates/.git/objects/info/alternates"), format!("{}\n", git_dir.join("objects").display()));
+    link(&sub("by-objects/.git/objects"), &git_dir.join("objects"));
+    write(&sub("own/.git/HEAD"), "ref: refs/heads/main\n");
+    fx.git(&sub("own"), &["commit", "-q", "--allow-empty", "-m", "own"]);
+    for name in ["by-file", "by-link", "by-common", "by-alternates", "by-objects", "own"] {
+        write(&sub(name).join("file"), name);
+    }
+    let made = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    let (found, _, _) = fx.try_git(&fx.repo, &["cat-file", "-e", &head]);
+    assert!(!found, "the vault's history is in the user's repository: {:?}", made.notes);
+    let refs = fx.git(&fx.repo, &["for-each-ref", "--format=%(refname)", "refs/windlass/id-fix/nested"]);
+    assert!(refs.contains("nested/own-") && refs.lines().count() == 1, "{refs}");
+    assert_eq!(names(&made).len(), 6, "files are committed all the same: {:?}", names(&made));
+    assert!(made.notes.iter().any(|note| note.contains("by-link leads out of the workspace")), "{:?}", made.notes);
+}
+
+#[tokio::test]
+async fn replaced_objects_hide_nothing_from_the_engine() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join("file"), "1");
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "mine"]);
+    fx.git(&ws.dir, &["replace", "HEAD", "HEAD~"]);
+    let made = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!((names(&made), made.agent_commits.len()), (vec!["file added".to_owned()], 1));
+    assert_eq!(made.notes, Vec::<String>::new());
+}
