@@ -91,8 +91,11 @@ fn s3_10_a_milestone_that_needs_a_person_awaits_one() {
 
 #[test]
 fn what_a_person_took_back_cannot_be_approved() {
-    for mut driven in [awaiting_review(), reject_three_times()] {
-        let back = Input::RolledBack { to_iteration: 0, commit: "base".into(), tree: "tree-base".into(), saved: None };
+    let same_commit = awaiting_review().state.head_commit().unwrap().to_owned();
+    for (mut driven, commit) in
+        [(awaiting_review(), "base"), (awaiting_review(), same_commit.as_str()), (reject_three_times(), "base")]
+    {
+        let back = Input::RolledBack { to_iteration: 0, commit: commit.into(), tree: "tree-base".into(), saved: None };
         driven.ok(back);
         assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Person });
         assert_eq!(driven.refused(Input::Approve { reason: None }), Refusal::NothingToRule);

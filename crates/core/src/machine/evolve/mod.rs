@@ -412,7 +412,6 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
         state.gates.clear();
         state.gate_runs.clear();
         state.verified = false;
-        review::question_is_moot(state);
     }
     if let Some(workspace) = &mut state.workspace {
         workspace.head_commit = Some(commit.to_owned());
@@ -429,6 +428,7 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     state.summary = None;
     state.last_turn = None;
     state.phase = Phase::Prepare;
+    review::question_is_moot(state);
     review::rolled_back(state, to_iteration);
 }
 

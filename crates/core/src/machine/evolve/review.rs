@@ -70,7 +70,7 @@ pub(super) fn checkpointed(state: &mut LoopState) {
     }
 }
 
-/// What a person was asked to judge is no longer there.
+/// Who goes back does not agree to what was there, even where the commit is the same.
 pub(super) fn question_is_moot(state: &mut LoopState) {
     match &state.status {
         Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
