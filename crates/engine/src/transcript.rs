@@ -70,7 +70,7 @@ impl Tail {
 }
 
 /// A place in the two streams of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     pub stdout: u64,
     pub stderr: u64,
@@ -146,14 +146,13 @@ impl TranscriptReader {
 
     /// Reads from here to a place in one piece, as an earlier reader did.
     pub fn read_to(&mut self, place: Place) -> io::Result<Batch> {
-        let (ends, chunk) = ((self.stdout.end, self.stderr.end), self.chunk);
+        let ends = (self.stdout.end, self.stderr.end);
         let here = self.place();
         let longest = place.stdout.saturating_sub(here.stdout).max(place.stderr.saturating_sub(here.stderr));
-        self.chunk = usize::try_from(longest).unwrap_or(chunk).clamp(1, CHUNK);
+        let longest = usize::try_from(longest).unwrap_or(CHUNK).clamp(1, CHUNK);
         (self.stdout.end, self.stderr.end) = (place.stdout, place.stderr);
-        let batch = self.read();
+        let batch = self.read_piece(longest);
         (self.stdout.end, self.stderr.end) = ends;
-        self.chunk = chunk;
         batch
     }
 
@@ -169,10 +168,17 @@ impl TranscriptReader {
         self
     }
 
-    /// Reads at most one chunk of each stream.
+    /// Reads at most one chunk of each stream. A chunk ends at a multiple of its size, so that readers who came at
+    /// different times are at the same places again.
     pub fn read(&mut self) -> io::Result<Batch> {
+        let size = self.chunk as u64;
+        let past = usize::try_from(self.stdout.offset % size).unwrap_or_default();
+        self.read_piece(self.chunk - past)
+    }
+
+    fn read_piece(&mut self, most: usize) -> io::Result<Batch> {
         // Between turns nothing is read, and the buffer would be the largest part of a sleeping loop.
-        self.buffer.resize(self.chunk, 0);
+        self.buffer.resize(most, 0);
         let mut batch = Batch::default();
         if let Some(most) = self.most_behind {
             batch.skipped = self.stdout.skip(most);

@@ -23,6 +23,7 @@ mod reports;
 mod requests;
 mod secret;
 mod sse;
+mod tape;
 mod timeline;
 mod turns;
 mod wakes;

@@ -1,9 +1,9 @@
 //! The feed of a loop as server-sent events, and the same read backwards.
 //!
 //! Invariant: an item's id says all that is needed to go on after it, in this server or the next one. Nothing is kept
-//! for a subscriber but the piece of output it is in: it is read from disk when the connection takes it.
+//! for a subscriber but the part it is in; what several are about to read is read once for them (`tape`).
 
-use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -20,12 +20,10 @@ use windlass_engine::feed::{self, Cursor, FeedReader};
 use crate::app::{App, Subscribed};
 use crate::problem::{Kind, Problem};
 use crate::requests::{FeedEntry, FeedPage, FeedQuery, PageQuery, Until};
+use crate::tape::Rider;
 
 /// A comment is sent so often where nothing else is, so that a dead connection is found.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
-
-/// So much is handed to the connection at once.
-const AT_ONCE: usize = 32 * 1024;
 
 pub(crate) async fn events(
     State(app): State<App>,
@@ -35,7 +33,7 @@ pub(crate) async fn events(
 ) -> Result<Response, Problem> {
     let id = app.loop_id(&id).await?;
     // Before the first reading, so that nothing falls between the two.
-    let wake = app.wakes.of(&id);
+    let (wake, tape) = app.wakes.of(&id);
     let said = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned).or(query.after);
     let (reader, opening) = match (said, query.tail) {
         (Some(said), _) => (FeedReader::resume(&app.engine, &id, &cursor(&said)?).await?, None),
@@ -47,20 +45,22 @@ pub(crate) async fn events(
     };
     let before = opening.filter(|at| at.seq > 0).map(|at| at.to_string());
     let first = opening.map(|_| format!("event: start\ndata: {}\n\n", serde_json::json!({ "before": before })));
+    let rider = Rider::new(Arc::clone(&app.engine), id.clone(), tape, reader);
     let subscription = Subscription {
-        reader,
+        rider,
         wake,
         shutdown: app.shutdown.clone(),
         first: Some(format!("retry: 1000\n\n{}", first.unwrap_or_default())),
         until: query.until,
         at_end: false,
+        over: false,
         id,
         _counted: app.subscribed(),
         app,
     };
     Ok(stream(futures_util::stream::unfold(subscription, |mut subscription| async move {
         let part = subscription.next().await?;
-        Some((Ok::<Bytes, std::convert::Infallible>(part.into()), subscription))
+        Some((Ok::<Bytes, std::convert::Infallible>(part), subscription))
     })))
 }
 
@@ -76,13 +76,14 @@ pub(crate) fn stream(parts: impl Stream<Item = Result<Bytes, std::convert::Infal
 }
 
 struct Subscription {
-    reader: FeedReader,
+    rider: Rider,
     wake: watch::Receiver<u64>,
     shutdown: watch::Receiver<bool>,
     first: Option<String>,
     until: Option<Until>,
     /// There was nothing more to come; what came since is looked for once more.
     at_end: bool,
+    over: bool,
     app: App,
     id: LoopId,
     _counted: Subscribed,
@@ -90,35 +91,25 @@ struct Subscription {
 
 impl Subscription {
     /// The next part; `None` ends the stream.
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
-            return Some(first);
+            return Some(first.into());
         }
         loop {
-            if *self.shutdown.borrow() {
+            if self.over || *self.shutdown.borrow() {
                 return None;
             }
-            self.wake.mark_unchanged();
-            let mut text = String::new();
-            while text.len() < AT_ONCE {
-                match self.reader.next().await {
-                    Ok(Some(item)) => {
-                        let json = serde_json::to_string(&item).unwrap_or_default();
-                        let _ = write!(text, "id: {}\ndata: {json}\n\n", self.reader.cursor());
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        tracing::warn!(%error, "a feed cannot be read on");
-                        let problem = serde_json::to_string(&Problem::from(error)).unwrap_or_default();
-                        // Whoever reads comes again, and goes on where it was.
-                        return (!text.is_empty())
-                            .then_some(text)
-                            .or(Some(format!("event: error\ndata: {problem}\n\n")));
-                    }
+            let news = *self.wake.borrow_and_update();
+            match self.rider.next((!self.at_end).then_some(news)).await {
+                Ok(Some(part)) => return Some(part),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a feed cannot be read on");
+                    let problem = serde_json::to_string(&Problem::from(error)).unwrap_or_default();
+                    // Whoever reads comes again, and goes on where it was.
+                    self.over = true;
+                    return Some(format!("event: error\ndata: {problem}\n\n").into());
                 }
-            }
-            if !text.is_empty() {
-                return Some(text);
             }
             if self.at_end {
                 return None;
@@ -129,7 +120,7 @@ impl Subscription {
             }
             tokio::select! {
                 woken = self.wake.changed() => if woken.is_err() { return None },
-                () = tokio::time::sleep(HEARTBEAT) => return Some(":\n\n".to_owned()),
+                () = tokio::time::sleep(HEARTBEAT) => return Some(Bytes::from_static(b":\n\n")),
                 _ = self.shutdown.wait_for(|leave| *leave) => return None,
             }
         }

@@ -1,9 +1,10 @@
 //! Who waits for news of a loop: one connection to its driver for all of them.
 //!
 //! Invariant: after anything was written, of the loop's journal or of its output, every waiter wakes. Nothing else is
-//! said; each reads for itself, at its own pace.
+//! said; each goes on at its own pace, on the tape of those who read the loop together.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
@@ -11,38 +12,50 @@ use windlass_core::ids::LoopId;
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::News;
 
-type Lines = Arc<Mutex<HashMap<String, Arc<watch::Sender<u64>>>>>;
+use crate::tape::Tape;
+
+type Lines = Arc<Mutex<HashMap<String, Line>>>;
+
+/// What those who wait for one loop share.
+#[derive(Debug)]
+struct Line {
+    news: Arc<watch::Sender<u64>>,
+    tape: Arc<Tape>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Wakes {
     engine: Arc<Engine>,
     changes: watch::Receiver<u64>,
     lines: Lines,
+    /// Bytes that all tapes hold.
+    held: Arc<AtomicUsize>,
 }
 
 impl Wakes {
     pub(crate) fn new(engine: Arc<Engine>, changes: watch::Receiver<u64>) -> Self {
-        Self { engine, changes, lines: Lines::default() }
+        Self { engine, changes, lines: Lines::default(), held: Arc::default() }
     }
 
-    /// Changes whenever there may be something new of this loop.
-    pub(crate) fn of(&self, id: &LoopId) -> watch::Receiver<u64> {
+    /// Changes whenever there may be something new of this loop; and what its subscribers read together.
+    pub(crate) fn of(&self, id: &LoopId) -> (watch::Receiver<u64>, Arc<Tape>) {
         let mut lines = self.lines.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(line) = lines.get(&id.0) {
-            return line.subscribe();
+            return (line.news.subscribe(), Arc::clone(&line.tape));
         }
-        let line = Arc::new(watch::Sender::new(0));
-        let receiver = line.subscribe();
-        lines.insert(id.0.clone(), Arc::clone(&line));
+        let news = Arc::new(watch::Sender::new(0));
+        let receiver = news.subscribe();
+        let tape = Arc::new(Tape::new(Arc::clone(&self.held)));
+        lines.insert(id.0.clone(), Line { news: Arc::clone(&news), tape: Arc::clone(&tape) });
         let waiting = Waiting {
             engine: Arc::clone(&self.engine),
             changes: self.changes.clone(),
             lines: Arc::clone(&self.lines),
             id: id.clone(),
-            line,
+            line: news,
         };
         tokio::spawn(waiting.run());
-        receiver
+        (receiver, tape)
     }
 }
 

@@ -128,6 +128,46 @@ fn who_comes_in_the_middle_sees_all_and_hundreds_do_so_at_once() {
 }
 
 #[test]
+fn what_many_subscribers_see_is_read_once_for_all_of_them() {
+    const SUBSCRIBERS: usize = 40;
+    const BYTES: usize = 2_000_000;
+    let world = World::new();
+    let agent = world.script(&format!(
+        r#"
+        [[turn]]
+        steps = [{{ say = "before" }}, {{ touch = "half" }}, {{ wait_for = "go" }}, {{ flood = {{ bytes = {BYTES}, line = 100 }} }}, {{ say = "<promise>COMPLETE</promise>" }}]
+        "#
+    ));
+    let server = Server::start(&world);
+    let running = start(&world, &agent, &[]);
+    agent.wait_touched("half");
+    let path = format!("/api/loops/{}/events", server.id("work"));
+    let mut streams: Vec<_> = (0..SUBSCRIBERS).map(|_| server.events(&path, None)).collect();
+    for stream in &mut streams {
+        while !stream.next().unwrap().data["text"].as_str().is_some_and(|text| text.contains("before")) {}
+    }
+    let before = read_bytes(server.running.pid());
+    agent.open_gate("go");
+    running.wait().assert_code(0);
+    let threads: Vec<_> =
+        streams.into_iter().map(|mut stream| std::thread::spawn(move || stream.until("loop_stopped"))).collect();
+    for thread in threads {
+        let text = said(&thread.join().unwrap());
+        assert!(text.len() >= BYTES && text.ends_with(&format!("{PROMISE}\n")), "{}", text.len());
+    }
+    // The database is read too, and by the board.
+    let read = read_bytes(server.running.pid()) - before;
+    assert!(read < 10 * BYTES as u64, "{read} bytes read for {SUBSCRIBERS} subscribers of {BYTES}");
+}
+
+/// What a process has read so far, of files and pipes.
+fn read_bytes(pid: u32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).expect("it still runs");
+    let line = io.lines().find_map(|line| line.strip_prefix("rchar:")).expect("Linux tells");
+    line.trim().parse().expect("a number")
+}
+
+#[test]
 fn who_does_not_read_holds_no_memory() {
     const MANY: usize = 50;
     let world = World::new();

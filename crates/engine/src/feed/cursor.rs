@@ -34,6 +34,15 @@ pub struct TurnCursor {
     pub finished: bool,
 }
 
+/// A place in a feed at which readers can take each other's part: whoever reads on from here gives the same, however
+/// what came before was cut into pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Standing {
+    pub(super) seq: u64,
+    /// The turn under way: the number of its start, how far it was read, and whether its output is over.
+    pub(super) turn: Option<(u64, Place, bool)>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("'{text}' is no place in a feed")]
 pub struct CursorError {

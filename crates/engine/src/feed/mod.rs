@@ -26,7 +26,7 @@ use crate::socket::Listening;
 use crate::store::Store;
 use crate::transcript::{Batch, Place, TranscriptReader};
 
-pub use cursor::{Cursor, CursorError, TurnCursor};
+pub use cursor::{Cursor, CursorError, Standing, TurnCursor};
 pub use past::{Page, begin_near_end, end, page_before};
 
 use times::Times;
@@ -172,6 +172,19 @@ impl FeedReader {
     /// Where this reader is: who goes on from there gets just what this one has not given out yet.
     pub fn cursor(&self) -> Cursor {
         Cursor { seq: self.shown_seq, turn: self.tail.as_ref().map(|tail| tail.at) }
+    }
+
+    /// Whether part of what was last read is not given out yet.
+    pub fn in_a_piece(&self) -> bool {
+        !self.live.is_empty()
+    }
+
+    /// The same for a reader that holds nothing back and has read its turn from the start; others have none.
+    pub fn standing(&self) -> Option<Standing> {
+        let turn = self.tail.as_ref().map(|tail| tail.at);
+        let whole = turn.is_none_or(|turn| turn.from == Place::default());
+        (whole && !self.in_a_piece())
+            .then(|| Standing { seq: self.shown_seq, turn: turn.map(|turn| (turn.started, turn.end, turn.finished)) })
     }
 
     /// Passes over output that comes faster than it is read, and says how much.
