@@ -257,6 +257,9 @@ fn a_person_has_the_last_word_by_command() {
     audited(&world, &coder, &auditor, &["--human-review"]).assert_code(6).assert_stdout_has("approve");
     assert_eq!(status(&world, "work")["status"], "awaiting_review");
     call(&world, &["resume", "work"]).assert_code(2).assert_stderr_has("approve");
+    call(&world, &["stop", "work"]).assert_code(0);
+    call(&world, &["resume", "work"]).assert_code(6).assert_stdout_has("approve");
+    assert_eq!(coder.turns().len(), 1, "a loop that was stopped while it asked asks again, and works at nothing");
     call(&world, &["reject", "work", "--reason", "the empty case is missing"]).assert_code(6);
     assert!(coder.prompts()[1].contains("the empty case is missing"));
     call(&world, &["approve", "work"]).assert_code(0);
