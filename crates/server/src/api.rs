@@ -19,13 +19,16 @@ use crate::reports::{
     AgentReport, CleanReport, DoctorReport, MergeReport, MilestoneView, RollbackReport, TakeoverReport, TrustReport,
 };
 use crate::requests::{
-    CallAgents, CleanLoop, CleanLoops, DiffQuery, DiffView, FeedPage, FeedQuery, FindingsView, Health, ListQuery,
-    LoopList, LoopSummary, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, OpenLoop, PageQuery, PauseLoop,
-    PlanView, Preview, ProjectQuery, ProjectView, RawQuery, Revoked, RollbackLoop, RuleLoop, ServerView,
-    SettingsChange, SettingsView, StartLoop, StartMilestone, SteerLoop, Trust,
+    Agree, CallAgents, CleanLoop, CleanLoops, DiffQuery, FeedQuery, ListQuery, MergeLoop, MilestoneOrder, NewMilestone,
+    OpenLoop, PageQuery, PauseLoop, ProjectQuery, RawQuery, RollbackLoop, RuleLoop, SettingsChange, StartLoop,
+    StartMilestone, SteerLoop, Trust,
 };
 use crate::timeline::{Mark, Timeline};
 use crate::turns::TurnView;
+use crate::views::{
+    DiffView, FeedPage, FindingsView, Health, LoopList, LoopSummary, MilestoneBoard, PlanView, Preview, ProjectView,
+    Revoked, ServerView, SettingsView,
+};
 use crate::{board, diff, guard, loops, machine, pages, sse, timeline, turns};
 
 /// The largest body of a request.
@@ -112,7 +115,9 @@ fn of_this_machine(table: Table) -> Table {
                 .answers::<TrustReport>(),
             get(machine::trust).post(machine::agree),
         )
-        .document_only(Route::post("/api/trust", "Agree to it").takes::<Trust>().answers::<TrustReport>())
+        .document_only(
+            Route::post("/api/trust", "Agree to it, as it was shown").takes::<Agree>().answers::<TrustReport>(),
+        )
         .add(
             Route::post("/api/trust/revoke", "Agree to nothing of it any more").takes::<Trust>().answers::<Revoked>(),
             post(machine::revoke),

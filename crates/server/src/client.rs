@@ -11,8 +11,9 @@ use windlass_engine::view::LoopView;
 
 use crate::feed_client::Feed;
 use crate::problem::{ErrorBody, Problem};
-use crate::requests::{LoopList, Until};
+use crate::requests::Until;
 use crate::timeline::Mark;
+use crate::views::LoopList;
 
 /// An answer is no longer than that.
 const LONGEST: usize = 64 * 1024 * 1024;

@@ -8,7 +8,8 @@ use windlass_engine::workspace::DiffTo;
 use crate::app::App;
 use crate::loops::state_of;
 use crate::problem::{Kind, Problem};
-use crate::requests::{DiffQuery, DiffView, FileDiff};
+use crate::requests::DiffQuery;
+use crate::views::{DiffView, FileDiff};
 
 /// More of one file is not shown.
 const LONGEST_FILE: usize = 256 * 1024;

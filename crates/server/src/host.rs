@@ -15,9 +15,10 @@ use crate::reports::{
     AgentReport, CleanReport, DoctorReport, MergeReport, MilestoneView, RollbackReport, TakeoverReport, TrustReport,
 };
 use crate::requests::{
-    CallAgents, CleanLoop, CleanLoops, MergeLoop, MilestoneBoard, MilestoneOrder, NewMilestone, Preview, Revoked,
-    SettingsChange, SettingsView, StartLoop, StartMilestone, Trust,
+    Agree, CallAgents, CleanLoop, CleanLoops, MergeLoop, MilestoneOrder, NewMilestone, SettingsChange, StartLoop,
+    StartMilestone, Trust,
 };
+use crate::views::{MilestoneBoard, Preview, Revoked, SettingsView};
 
 /// How a loop is to be opened.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +68,7 @@ pub trait Host: fmt::Debug + Send + Sync {
 
     async fn trust(&self, request: Trust) -> Result<TrustReport, Problem>;
 
-    async fn agree(&self, request: Trust) -> Result<TrustReport, Problem>;
+    async fn agree(&self, request: Agree) -> Result<TrustReport, Problem>;
 
     async fn revoke(&self, request: Trust) -> Result<Revoked, Problem>;
 

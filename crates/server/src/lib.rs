@@ -26,6 +26,7 @@ mod sse;
 mod tape;
 mod timeline;
 mod turns;
+mod views;
 mod wakes;
 
 pub use app::Facts;
@@ -39,3 +40,4 @@ pub use reports::*;
 pub use requests::*;
 pub use secret::{Secret, fingerprint, server_file, write as write_private};
 pub use timeline::Mark;
+pub use views::*;

@@ -20,9 +20,9 @@ use crate::host::Opening;
 use crate::problem::{Kind, Problem};
 use crate::reports::{CleanReport, MergeReport, RollbackReport, TakeoverReport};
 use crate::requests::{
-    CleanLoop, FindingsView, ListQuery, LoopList, LoopSummary, MergeLoop, OpenLoop, PauseLoop, PlanView, Preview,
-    ProjectView, RollbackLoop, RuleLoop, StartLoop, SteerLoop,
+    CleanLoop, ListQuery, MergeLoop, OpenLoop, PauseLoop, RollbackLoop, RuleLoop, StartLoop, SteerLoop,
 };
+use crate::views::{FindingsView, LoopList, LoopSummary, PlanView, Preview, ProjectView};
 
 /// A loop's `status --json`, with the word that readers put in.
 pub(crate) fn view(listed: &Listed) -> Result<LoopView, Problem> {

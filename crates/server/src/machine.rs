@@ -11,9 +11,9 @@ use crate::app::App;
 use crate::problem::{Kind, Problem};
 use crate::reports::{AgentReport, CleanReport, DoctorReport, MilestoneView, TrustReport};
 use crate::requests::{
-    CallAgents, CleanLoops, MilestoneBoard, MilestoneOrder, NewMilestone, ProjectQuery, Revoked, SettingsChange,
-    SettingsView, StartMilestone, Trust,
+    Agree, CallAgents, CleanLoops, MilestoneOrder, NewMilestone, ProjectQuery, SettingsChange, StartMilestone, Trust,
 };
+use crate::views::{MilestoneBoard, Revoked, SettingsView};
 
 /// The project that is named: a directory that is there, as an absolute path.
 fn project(query: &ProjectQuery) -> Result<Option<std::path::PathBuf>, Problem> {
@@ -121,7 +121,7 @@ pub(crate) async fn trust(State(app): State<App>, Query(query): Query<Trust>) ->
     Ok(Json(app.host.trust(query).await?))
 }
 
-pub(crate) async fn agree(State(app): State<App>, Body(request): Body<Trust>) -> Result<Json<TrustReport>, Problem> {
+pub(crate) async fn agree(State(app): State<App>, Body(request): Body<Agree>) -> Result<Json<TrustReport>, Problem> {
     Ok(Json(app.host.agree(request).await?))
 }
 

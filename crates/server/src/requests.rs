@@ -1,17 +1,10 @@
-//! What is asked for and answered, beside what the engine's own types say. Fields are only ever added.
+//! What is asked for. Fields are only ever added.
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_core::findings::Finding;
-use windlass_core::plan::Plan;
-use windlass_engine::feed::FeedItem;
-use windlass_engine::trust::Demand;
-use windlass_engine::view::{LoopView, SectionView};
-
-use crate::reports::{MilestoneReport, SandboxReport};
+use windlass_engine::trust::Seen;
 
 /// A new loop.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -36,51 +29,9 @@ pub struct StartLoop {
     pub base: Option<String>,
     #[serde(default)]
     pub allow_dirty: bool,
-    /// Consent to what the project's own files make run, as `preview` shows it.
+    /// Consent to what the project's own files make run: the files that `preview` showed, as they were then.
     #[serde(default)]
-    pub trust: bool,
-}
-
-/// What a loop would be; nothing is made.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Preview {
-    pub name: String,
-    /// What will happen, line by line: what it is about, and the words.
-    pub lines: Vec<PreviewLine>,
-    /// What the user should know before the start.
-    pub notes: Vec<String>,
-    pub settings: Vec<SettingView>,
-    /// Set where a person's consent is needed first: what the project's own files make run.
-    pub trust: Option<Vec<Demand>>,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct PreviewLine {
-    /// `goal`, `agent`, `review`, `where`, `branch`, `limits`, `gate`, `done`, …
-    pub label: String,
-    pub text: String,
-}
-
-/// A setting with where its value came from.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct SettingView {
-    pub key: String,
-    /// `null` where there is none; then `unset` says what that means.
-    pub value: serde_json::Value,
-    pub unset: String,
-    /// `default`, `user`, `project`, `environment` or `request`.
-    pub layer: String,
-    /// The file with its line, the variable, or the flag.
-    pub origin: String,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct SettingsView {
-    pub settings: Vec<SettingView>,
-    pub warnings: Vec<String>,
-    /// The files, whether they are there or not.
-    pub user_file: String,
-    pub project_file: Option<String>,
+    pub trust: Option<Vec<Seen>>,
 }
 
 /// Keys of the configuration with their new value; `null` takes a key out of the file. `agents` holds profiles by name,
@@ -178,7 +129,18 @@ pub struct CallAgents {
     pub timeout_ms: Option<u64>,
 }
 
-/// A repository whose own files somebody agrees to, or no longer.
+/// Consent to a repository's own files, as they were shown.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agree {
+    pub project: String,
+    #[serde(default)]
+    pub base: Option<String>,
+    /// What `GET /api/trust` told. If a file is another now, nothing is agreed to.
+    pub files: Vec<Seen>,
+}
+
+/// A repository whose own files are asked for, or no longer agreed to.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trust {
@@ -186,33 +148,6 @@ pub struct Trust {
     /// The revision that loops will start from; what is checked out is looked at as well.
     #[serde(default)]
     pub base: Option<String>,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Revoked {
-    /// Whether there was anything to take back.
-    pub revoked: bool,
-}
-
-/// One row of the list: the loop as `status --json` shows it, without its history, and how lively it is.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct LoopSummary {
-    #[serde(flatten)]
-    pub view: LoopView,
-    /// Bytes of output in each of the last intervals of 30 s, oldest first.
-    pub activity: Vec<u64>,
-    pub last_activity_at: Timestamp,
-    /// Whether somebody drives it now.
-    pub driven: bool,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct LoopList {
-    pub loops: Vec<LoopSummary>,
-    /// What `after` is to be for the next page.
-    pub next: Option<String>,
-    /// How many there are in all, by status.
-    pub counts: BTreeMap<String, usize>,
 }
 
 /// Which loops.
@@ -231,36 +166,11 @@ pub struct ListQuery {
     pub after: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ProjectView {
-    pub path: String,
-    pub name: String,
-    pub loops: usize,
-    pub open: usize,
-}
-
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProjectQuery {
     /// The project's directory.
     pub project: Option<String>,
-}
-
-/// One item of a feed with its place.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FeedEntry {
-    /// Its place: what `Last-Event-ID`, `after` and `before` take. In a stream it is the event's id.
-    pub cursor: String,
-    #[serde(flatten)]
-    pub item: FeedItem,
-}
-
-/// Items of the past, oldest first.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FeedPage {
-    pub items: Vec<FeedEntry>,
-    /// What `before` is to be for the page before; `null` at the loop's beginning.
-    pub before: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -312,77 +222,12 @@ pub struct DiffQuery {
     pub worktree: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct DiffView {
-    pub from: String,
-    /// The last commit; where the workspace was asked for, there may be more.
-    pub to: String,
-    pub files: Vec<FileDiff>,
-    /// Files that are not shown because the diff is too long.
-    pub files_left_out: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct FileDiff {
-    pub path: String,
-    /// Where it was before, if it was moved or copied.
-    pub old_path: Option<String>,
-    /// `added`, `modified`, `deleted`, `renamed`, `copied`.
-    pub status: String,
-    pub added: u64,
-    pub removed: u64,
-    pub binary: bool,
-    /// The hunks as git writes them.
-    pub patch: String,
-    /// The patch is longer than what is shown.
-    pub cut: bool,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct FindingsView {
-    pub findings: Vec<Finding>,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct PlanView {
-    pub plan: Option<Plan>,
-    pub sections: Vec<SectionView>,
-    /// The text that the loop was given, where nobody has split it.
-    pub text: Option<String>,
-}
-
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RawQuery {
     pub offset: u64,
     /// At most so many bytes, 256 KiB if not said, 4 MiB at most.
     pub limit: Option<u64>,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Health {
-    /// `ok`.
-    pub status: String,
-    pub version: String,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ServerView {
-    pub version: String,
-    pub data_dir: String,
-    pub address: String,
-    pub started_at: Timestamp,
-    /// The directory that `serve` was started in, if it is a project.
-    pub project: Option<String>,
-    pub loops: usize,
-    pub open: usize,
-    /// Loops that this server drives now.
-    pub driving: usize,
-    pub subscribers: usize,
-    /// What the agents are kept in.
-    pub sandbox: Option<SandboxReport>,
-    /// Whether the dashboard is in this binary.
-    pub dashboard: bool,
 }
 
 /// A milestone to be made.
@@ -418,13 +263,7 @@ pub struct StartMilestone {
     pub project: String,
     #[serde(default)]
     pub settings: BTreeMap<String, serde_json::Value>,
+    /// As for any loop.
     #[serde(default)]
-    pub trust: bool,
-}
-
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct MilestoneBoard {
-    pub milestones: Vec<MilestoneReport>,
-    /// Files that cannot be read, and why.
-    pub broken: Vec<String>,
+    pub trust: Option<Vec<Seen>>,
 }

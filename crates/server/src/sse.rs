@@ -19,8 +19,9 @@ use windlass_engine::feed::{self, Cursor, FeedReader};
 
 use crate::app::{App, Subscribed};
 use crate::problem::{Kind, Problem};
-use crate::requests::{FeedEntry, FeedPage, FeedQuery, PageQuery, Until};
+use crate::requests::{FeedQuery, PageQuery, Until};
 use crate::tape::Rider;
+use crate::views::{FeedEntry, FeedPage};
 
 /// A comment is sent so often where nothing else is, so that a dead connection is found.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -730,7 +730,7 @@ export interface paths {
         /** What a repository's own files would run, as `trust --show --json` */
         get: operations["get_trust"];
         put?: never;
-        /** Agree to it */
+        /** Agree to it, as it was shown */
         post: operations["post_trust"];
         delete?: never;
         options?: never;
@@ -857,6 +857,14 @@ export interface components {
             problem: string | null;
             program: string;
             version: string | null;
+        };
+        /** @description Consent to a repository's own files, as they were shown. */
+        Agree: {
+            /** @default null */
+            base?: string | null;
+            /** @description What `GET /api/trust` told. If a file is another now, nothing is agreed to. */
+            files: components["schemas"]["Seen"][];
+            project: string;
         };
         /** @description What the coder works at and the reviewer looks at. */
         Aim: {
@@ -2957,6 +2965,12 @@ export interface components {
             status: string;
             title: string;
         };
+        /** @description A file as it was when a person looked at it. */
+        Seen: {
+            file: string;
+            /** @description Of its content. */
+            sha256: string;
+        };
         ServerView: {
             address: string;
             /** @description Whether the dashboard is in this binary. */
@@ -3072,10 +3086,10 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description Consent to what the project's own files make run, as `preview` shows it.
-             * @default false
+             * @description Consent to what the project's own files make run: the files that `preview` showed, as they were then.
+             * @default null
              */
-            trust?: boolean;
+            trust?: components["schemas"]["Seen"][] | null;
         };
         StartMilestone: {
             project: string;
@@ -3083,8 +3097,11 @@ export interface components {
             settings?: {
                 [key: string]: unknown;
             };
-            /** @default false */
-            trust?: boolean;
+            /**
+             * @description As for any loop.
+             * @default null
+             */
+            trust?: components["schemas"]["Seen"][] | null;
         };
         /**
          * @description The one word that tells the item from others.
@@ -3324,7 +3341,7 @@ export interface components {
             /** @constant */
             type: "section_after";
         };
-        /** @description A repository whose own files somebody agrees to, or no longer. */
+        /** @description A repository whose own files are asked for, or no longer agreed to. */
         Trust: {
             /**
              * @description The revision that loops will start from; what is checked out is looked at as well.
@@ -5114,11 +5131,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Trust"];
+                "application/json": components["schemas"]["Agree"];
             };
         };
         responses: {
-            /** @description Agree to it */
+            /** @description Agree to it, as it was shown */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -4,6 +4,7 @@ import type { components } from "./schema";
 
 type Schemas = components["schemas"];
 
+export type Seen = Schemas["Seen"];
 export type LoopView = Schemas["LoopView"];
 export type LoopSummary = Schemas["LoopSummary"];
 export type LoopList = Schemas["LoopList"];

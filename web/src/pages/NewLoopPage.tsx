@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, get, isUnauthorised, query, send } from "../api/client";
-import type { AgentReport, LoopView, Preview, StartLoop } from "../api/types";
+import type { AgentReport, LoopView, Preview, Seen, StartLoop } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { Play } from "../ui/icons";
 import { Button, Field, Problem, Slider, Switch, Toggle } from "../ui/primitives";
@@ -18,7 +18,7 @@ export function NewLoopPage() {
   const navigate = useNavigate();
   const place = useProject();
   const [form, setForm] = useState<LoopForm>(emptyForm);
-  const [trust, setTrust] = useState(false);
+  const [agreed, setAgreed] = useState<Seen[] | null>(null);
   const [otherProject, setOtherProject] = useState(false);
   const project = form.project ?? place.project;
   const agents = useQuery({ queryKey: ["agents", project], queryFn: ({ signal }) => get<AgentReport[]>(`/api/agents${query({ project })}`, signal), staleTime: 60_000 });
@@ -36,9 +36,13 @@ export function NewLoopPage() {
     retry: false,
     staleTime: 5_000,
   });
+  const shown = (preview.data?.trust ?? []).map(({ file, sha256 }): Seen => ({ file, sha256 }));
+  // A file that changed since the switch was set has to be read, and agreed to, again.
+  const trust = agreed !== null && JSON.stringify(agreed) === JSON.stringify(shown);
   const start = useMutation({
-    mutationFn: () => send<LoopView>("POST", "/api/loops", { ...request, ...(trust ? { trust: true } : {}) }),
+    mutationFn: () => send<LoopView>("POST", "/api/loops", { ...request, ...(trust ? { trust: agreed } : {}) }),
     onSuccess: (loop) => void navigate({ to: "/loops/$id", params: { id: loop.id } }),
+    onError: () => void preview.refetch(),
   });
   const fault = [start.error, preview.error].find((error) => error instanceof Refusal) as Refusal | undefined;
   const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? fault.problem.message : null);
@@ -113,7 +117,7 @@ export function NewLoopPage() {
         {start.error && !(fault && shownFault && start.error === fault) ? <Problem error={start.error} /> : null}
         <Button type="submit" tone="accent" disabled={start.isPending || !form.goal.trim() || !project || Boolean(preview.data?.trust && !trust)} className="w-full sm:w-auto"><Play className="size-3.5" />{t("new.start")}</Button>
       </div>
-      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={setTrust} />
+      <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={(on) => setAgreed(on ? shown : null)} />
     </form>
   );
 }

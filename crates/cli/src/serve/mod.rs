@@ -4,6 +4,7 @@
 //! start by themselves. Each loop has one driver (its lease), so loops in the foreground are left alone. A loop that
 //! waits for a person is never touched.
 
+mod commands;
 mod host;
 mod place;
 
@@ -31,7 +32,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{print, watch_signals};
-use crate::serve::host::Commands;
+use crate::serve::commands::Commands;
 use crate::{loops, milestone};
 
 /// What other processes change is looked at so often at most.

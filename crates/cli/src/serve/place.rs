@@ -13,7 +13,7 @@ use windlass_server::{
 };
 use windlass_supervise::ProcessIdentity;
 
-use super::host::Commands;
+use super::commands::Commands;
 use crate::args::ServeArgs;
 use crate::context::Context;
 use crate::exit::Exit;

@@ -1,6 +1,6 @@
 //! What can be done over the API, which is what the commands do.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_testkit::World;
 
 use crate::client::Server;
@@ -123,7 +123,24 @@ fn what_the_projects_own_files_run_needs_consent_over_the_api_too() {
     assert_eq!((refused.status, refused.json()["error"]["code"].clone()), (409, json!("trust_needed")));
     assert!(refused.json()["error"]["details"].is_array());
     body["trust"] = json!(true);
+    assert_eq!(server.post("/api/loops", &body).status, 400, "to what?");
+    body["trust"] = json!([]);
+    assert_eq!(server.post("/api/loops", &body).status, 409, "what was not shown");
+    body["trust"] = seen(&preview["trust"]);
+    std::fs::write(repo.join(".windlass/config.toml"), "gates = [\"true\", \"id\"]\n").unwrap();
+    let changed = server.post("/api/loops", &body);
+    let error = changed.json()["error"].clone();
+    assert_eq!((changed.status, &error["code"]), (409, &json!("trust_needed")));
+    assert!(error["message"].as_str().unwrap().contains(".windlass/config.toml"), "{error}");
+    assert_eq!(call(&world, &["trust", "--show", "--json"]).json()["trusted"], false, "nothing is agreed to");
+    body["trust"] = seen(&error["details"]);
     assert_eq!(server.post("/api/loops", &body).status, 201);
+}
+
+/// The files of a list as somebody was shown them.
+fn seen(files: &Value) -> Value {
+    let file = |file: &Value| json!({ "file": file["file"], "sha256": file["sha256"] });
+    files.as_array().expect("a list").iter().map(file).collect()
 }
 
 fn git_command(world: &World, args: &[&str]) -> std::process::Command {
@@ -234,7 +251,14 @@ fn what_the_other_commands_tell_is_told_over_the_api() {
     assert_eq!(server.get("/api/trust").status, 400, "whose?");
     let open = server.get(&shown).ok();
     assert_eq!((&open["trusted"], &open["files"][0]["file"]), (&json!(false), &json!(".windlass/config.toml")));
-    assert_eq!(server.post("/api/trust", &project).ok()["trusted"], true);
+    assert_eq!(server.post("/api/trust", &project).status, 400, "to what?");
+    let shown_files = json!({ "project": repo, "files": seen(&open["files"]) });
+    std::fs::write(repo.join(".windlass/config.toml"), "gates = [\"false\"]\n").unwrap();
+    let changed = server.post("/api/trust", &shown_files);
+    assert_eq!((changed.status, &changed.json()["error"]["code"]), (409, &json!("trust_needed")));
+    assert_eq!(changed.json()["error"]["details"], server.get(&shown).ok()["files"], "what would run now");
+    std::fs::write(repo.join(".windlass/config.toml"), "gates = [\"true\"]\n").unwrap();
+    assert_eq!(server.post("/api/trust", &shown_files).ok()["trusted"], true);
     assert_eq!(server.get(&shown).ok(), call(&world, &["trust", "--show", "--json"]).json());
     assert_eq!(server.post("/api/trust/revoke", &project).ok()["revoked"], true);
     assert_eq!(server.get(&shown).ok()["trusted"], false);

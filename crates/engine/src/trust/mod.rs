@@ -34,6 +34,14 @@ pub struct Demand {
     pub trusted: bool,
 }
 
+/// A file as it was when a person looked at it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct Seen {
+    pub file: String,
+    /// Of its content.
+    pub sha256: String,
+}
+
 /// Everything that a repository demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demands {
@@ -70,6 +78,12 @@ impl Demands {
     /// What nobody agreed to yet.
     pub fn open(&self) -> impl Iterator<Item = &Demand> {
         self.list.iter().filter(|demand| !demand.trusted)
+    }
+
+    /// What nobody agreed to yet and is not as it was shown.
+    pub fn unseen(&self, seen: &[Seen]) -> impl Iterator<Item = &Demand> {
+        let was_shown = |demand: &Demand| seen.iter().any(|s| s.file == demand.file && s.sha256 == demand.sha256);
+        self.open().filter(move |demand| !was_shown(demand))
     }
 
     pub fn granted(&self) -> Option<Consent> {
