@@ -336,6 +336,25 @@ fn s4_30_a_post_action_that_fails_costs_nothing() {
 }
 
 #[test]
+fn after_a_post_action_that_failed_a_rejection_goes_to_the_coder() {
+    for outcome in [
+        TurnOutcome::Failed { kind: ErrorKind::ContextOverflow, message: "no".into() },
+        TurnOutcome::NotStarted { message: "no".into(), missing: true },
+    ] {
+        let mut driven = finishing();
+        driven.state.spec.review.as_mut().unwrap().human_review = true;
+        driven.end_turn(TurnReport::bare(outcome));
+        driven.checkpoint();
+        if driven.state.phase == Phase::Gates {
+            driven.judge(Verdict::Pass);
+        }
+        driven.ok(Input::Reject { reason: "no".into() });
+        driven.ok(driven::workspace_opened());
+        assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+    }
+}
+
+#[test]
 fn a_post_action_that_breaks_a_gate_is_taken_back() {
     let mut driven = finishing();
     let agreed = driven.state.head_commit().unwrap().to_owned();

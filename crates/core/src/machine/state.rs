@@ -206,6 +206,8 @@ impl EndedTurn {
         }
         match &self.report.outcome {
             TurnOutcome::Finished => false,
+            // What follows the accepted work may fail, and is over then.
+            TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if self.key.role == Role::Finisher => false,
             TurnOutcome::CutOff | TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } => true,
             TurnOutcome::Failed { kind, .. } => match kind {
                 ErrorKind::RateLimit
