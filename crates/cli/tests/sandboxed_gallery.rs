@@ -162,11 +162,13 @@ fn one_that_plants_hooks_and_settings_is_refused_and_nothing_runs() {
 }
 
 #[test]
-fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass() {
+fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass_and_undone() {
     let world = World::new();
+    let config = std::fs::read_to_string(world.repo().path().join(".git/config")).unwrap();
     let mark = world.root().join("ran");
     let plant = format!(
         "git config --file evil.cfg core.fsmonitor 'touch {0}'; common=$(git rev-parse --git-common-dir)\n\
+         mkdir -p $common/hooks $common/info $common/objects/info; echo {0} > $common/objects/info/alternates\n\
          for hook in pre-commit post-commit post-checkout reference-transaction post-index-change; do\n\
            printf '#!/bin/sh\\ntouch {0}\\n' > $common/hooks/$hook; chmod +x $common/hooks/$hook\n\
          done\n\
@@ -180,7 +182,13 @@ fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass() {
          mv .git was; git init -q .; git config core.fsmonitor 'touch {0}'; rm -f {0}",
         mark.display()
     );
-    hostile(&world, &plant, &["--sandbox", "off", "--gate", "test -f file"]).assert_code(0);
+    let ran = hostile(&world, &plant, &["--sandbox", "off", "--gate", "test -f file"]);
+    ran.assert_code(0).assert_stdout_has("what git runs or follows was changed and put back: .git/config, .git/hooks/");
+    let own = world.repo().path().join(".git");
+    assert_eq!(std::fs::read_to_string(own.join("config")).unwrap(), config);
+    assert_eq!(names(&own.join("hooks")), Vec::<String>::new());
+    assert!(!own.join("info/attributes").exists() && !own.join("objects/info/alternates").exists());
+    call(&world, &["status", "work"]).assert_stdout_has(".git/objects/info/alternates: the last turn changed it");
     call(&world, &["diff", "work"]).assert_code(0);
     call(&world, &["merge", "work"]).assert_code(0);
     assert!(!mark.exists(), "something planted has run");

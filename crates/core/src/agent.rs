@@ -148,7 +148,7 @@ pub struct TurnReport {
     /// A developer's report, read from its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub developer: Option<Box<Report>>,
-    /// Files that an agent which only reads changed; they were put back.
+    /// Files that were changed and put back: what git runs or follows (`.git/…`), and all where an agent only reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<ChangedFile>,
     /// Limits that the agent's processes came to, whatever became of the turn.

@@ -151,6 +151,16 @@ impl TurnFiles {
     pub fn exit_record(&self) -> PathBuf {
         self.dir.join("exit.json")
     }
+
+    /// What git would run or follow, as it was before the turn; only where the agent can change it.
+    pub fn git_settings(&self) -> PathBuf {
+        self.dir.join("git-before.json")
+    }
+
+    /// What the agent had put there.
+    pub fn planted(&self) -> PathBuf {
+        self.dir.join("planted")
+    }
 }
 
 /// Makes a directory, and those above it, for the owner only.

@@ -3417,7 +3417,7 @@ export interface components {
             /** @description Limits that the agent's processes came to, whatever became of the turn. */
             limits_hit?: components["schemas"]["LimitHit"][];
             outcome: components["schemas"]["TurnOutcome"];
-            /** @description Files that an agent which only reads changed; they were put back. */
+            /** @description Files that were changed and put back: what git runs or follows (`.git/…`), and all where an agent only reads. */
             put_back?: components["schemas"]["ChangedFile"][];
             session?: string | null;
             /** @description How often each tool was used. */

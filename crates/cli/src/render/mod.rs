@@ -265,13 +265,18 @@ impl Renderer {
             TurnOutcome::Interrupted => style.warn("  turn interrupted"),
             TurnOutcome::CutOff => style.warn("  the turn was cut off"),
         };
-        let files: Vec<&str> = report.put_back.iter().take(5).map(|file| file.path.as_str()).collect();
-        let changed = if files.is_empty() {
-            String::new()
-        } else {
-            let note = format!("\n  it may only read, but changed files, which were put back: {}", files.join(", "));
-            style.warn(&note)
-        };
+        let (of_git, files) = report.put_back.iter().partition::<Vec<_>, _>(|file| file.path.starts_with(".git/"));
+        let changed: String = [
+            (of_git, "what git runs or follows was changed and put back"),
+            (files, "it may only read, but changed files, which were put back"),
+        ]
+        .into_iter()
+        .filter(|(files, _)| !files.is_empty())
+        .map(|(files, said)| {
+            let names: Vec<&str> = files.iter().take(5).map(|file| file.path.as_str()).collect();
+            style.warn(&format!("\n  {said}: {}", names.join(", ")))
+        })
+        .collect();
         // A turn that failed for it says so itself.
         let survived = report.outcome.is_finished();
         let hits = report.limits_hit.iter().filter(|_| survived).map(|hit| format!("\n  {}", hit.words("the agent's")));

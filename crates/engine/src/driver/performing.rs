@@ -184,12 +184,14 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
     }
 }
 
-/// Who only reads leaves nothing behind: what it changed is undone before its turn counts as ended.
+/// Nobody changes what git runs or follows, and who only reads leaves nothing behind at all: it is undone before the
+/// turn counts as ended.
 async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) -> Result<Input, DriveError> {
-    if let Input::TurnEnded { turn, report } = &mut ended
-        && turn.role.only_reads()
-    {
-        report.put_back = workspace::put_back(context, state).await?;
+    if let Input::TurnEnded { turn, report } = &mut ended {
+        report.put_back = workspace::put_back_git_settings(&context.engine.data.turn(&state.id, *turn));
+        if turn.role.only_reads() {
+            report.put_back.extend(workspace::put_back(context, state).await?);
+        }
     }
     Ok(ended)
 }

@@ -16,7 +16,7 @@ use super::follow::{Followed, follow};
 use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
-use super::{DriveError, review, transcript_error};
+use super::{DriveError, review, transcript_error, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::faults;
@@ -93,8 +93,9 @@ pub(super) struct Job<'a> {
 
 impl Job<'_> {
     async fn run(&self, context: &mut Context) -> Result<TurnReport, JobError> {
-        let written = private_files(&[PrivateFile { path: self.files.prompt(), content: self.prompt.clone() }]);
-        written.map_err(|source| transcript_error(&self.files.dir, source))?;
+        let mut files = vec![PrivateFile { path: self.files.prompt(), content: self.prompt.clone() }];
+        files.extend(workspace::git_settings(self.state, &self.files)?);
+        private_files(&files).map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
         if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {
             let reading = self.reading(true)?;

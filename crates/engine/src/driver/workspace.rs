@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_agents::PrivateFile;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
     ChangedFile, CheckpointReport, Input, LoopState, Restore, WorkspaceFailure, WorkspaceOpening,
@@ -10,12 +11,13 @@ use windlass_core::spec::{CommitPolicy, WorkspaceKind};
 
 use super::DriveError;
 use super::performing::Context;
+use crate::data::TurnFiles;
 use crate::engine::Engine;
 use crate::faults;
 use crate::git::Change;
 use crate::workspace::{
-    Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Reopen, RestoreRequest, Unwanted, Workspace,
-    WorkspaceError, WorkspaceRequest,
+    Checkpoint, CheckpointRequest, CommitMode, GitSettings, Kind, Opened, PutBack, Reopen, RestoreRequest, Unwanted,
+    Workspace, WorkspaceError, WorkspaceRequest,
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
@@ -199,6 +201,33 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     };
     let restored = context.engine.workspaces.restore_to(&handle(state)?, &request).await?;
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
+}
+
+/// What git would run or follow, to be remembered through a turn without a sandbox.
+pub(super) fn git_settings(state: &LoopState, files: &TurnFiles) -> Result<Option<PrivateFile>, DriveError> {
+    if !state.spec.sandbox.is_off() || state.workspace.is_none() || state.is_external() {
+        return Ok(None);
+    }
+    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("git's settings cannot be read: {error}"));
+    let settings = GitSettings::of(&handle(state)?).map_err(|error| lost(&error))?;
+    let content = serde_json::to_string(&settings).map_err(|error| lost(&error))?;
+    Ok(Some(PrivateFile { path: files.git_settings(), content }))
+}
+
+/// Puts back what a turn changed of it, and says what that was.
+pub(super) fn put_back_git_settings(files: &TurnFiles) -> Vec<ChangedFile> {
+    let remembered = std::fs::read_to_string(files.git_settings()).ok();
+    let Some(before) = remembered.and_then(|text| serde_json::from_str::<GitSettings>(&text).ok()) else {
+        return Vec::new();
+    };
+    let done = before
+        .put_back(&files.planted())
+        .unwrap_or_else(|error| PutBack { failed: vec![(files.git_settings(), error)], ..PutBack::default() });
+    let failed = done.failed.iter().map(|(path, error)| ChangedFile {
+        path: format!(".git/ ({}: {error})", path.display()),
+        change: "not_undone".to_owned(),
+    });
+    done.changed.iter().take(NAMED_FILES).map(named).chain(failed).collect()
 }
 
 /// Keeps git's hands off the files that are copied into the workspace.

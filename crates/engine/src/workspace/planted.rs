@@ -1,0 +1,277 @@
+//! What git would run or follow that lies in a repository's own directory: hooks, settings, attributes, alternates.
+//!
+//! Without a sandbox an agent can write there. It is remembered before a turn and put back after it; what was there
+//! instead is set aside and not lost. Invariants: nothing outside the repository's own directory is read, written or
+//! removed, so nothing behind a symbolic link; and no git is started, since that is what all this is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{FileType, Metadata};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Workspace;
+use crate::git::{Change, ChangedFile, FilePath};
+
+/// What is larger is only compared by size and time: it cannot be put back.
+const LARGEST: u64 = 256 << 10;
+
+/// What a repository's own directory is called in what is told.
+const GIT: &str = ".git";
+
+/// What there was before a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitSettings {
+    /// The user's repository and the workspace's own, which may be the same.
+    dirs: BTreeSet<PathBuf>,
+    things: BTreeMap<PathBuf, Thing>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+enum Thing {
+    File { content: Vec<u8>, mode: u32 },
+    Link { to: PathBuf },
+    Large { size: u64, modified: (i64, i64) },
+}
+
+/// What was changed, and is as it was before, or could not be made so.
+#[derive(Debug, Default)]
+pub struct PutBack {
+    pub changed: Vec<ChangedFile>,
+    pub failed: Vec<(PathBuf, io::Error)>,
+}
+
+impl GitSettings {
+    pub fn of(workspace: &Workspace) -> io::Result<Self> {
+        let home = &workspace.home;
+        let dirs = [&workspace.git_dir, &workspace.common_dir, &home.git_dir, &home.common_dir];
+        Self::in_dirs(dirs.into_iter().cloned().collect())
+    }
+
+    fn in_dirs(dirs: BTreeSet<PathBuf>) -> io::Result<Self> {
+        let mut things = BTreeMap::new();
+        for dir in &dirs {
+            for name in ["config", "config.worktree"] {
+                note(dir.join(name), &mut things)?;
+            }
+            note_inside(&dir.join("info"), |name| name == "attributes", &mut things)?;
+            note_inside(&dir.join("hooks"), |name| !name.ends_with(".sample"), &mut things)?;
+            if is_real_dir(&dir.join("objects")) {
+                note_inside(&dir.join("objects/info"), |name| name == "alternates", &mut things)?;
+            }
+        }
+        Ok(Self { dirs, things })
+    }
+
+    /// Makes it again what it was. What is found instead goes to `aside`.
+    pub fn put_back(&self, aside: &Path) -> io::Result<PutBack> {
+        let now = Self::in_dirs(self.dirs.clone())?.things;
+        let paths: BTreeSet<&PathBuf> = self.things.keys().chain(now.keys()).collect();
+        let mut result = PutBack::default();
+        for path in paths {
+            let (before, after) = (self.things.get(path), now.get(path));
+            let change = match (before, after) {
+                (before, after) if before == after => continue,
+                (None, _) => Change::Added,
+                (Some(_), None) => Change::Deleted,
+                (Some(_), Some(_)) => Change::Modified,
+            };
+            match set_aside(path, after, aside).and_then(|()| make(path, before)) {
+                Ok(()) => result.changed.push(ChangedFile { path: self.shown(path), change, from: None }),
+                Err(error) => result.failed.push((path.clone(), error)),
+            }
+        }
+        Ok(result)
+    }
+
+    /// As `.git/hooks/pre-commit`, whatever the directory is called.
+    fn shown(&self, path: &Path) -> FilePath {
+        let inner = self.dirs.iter().rev().find_map(|dir| path.strip_prefix(dir).ok());
+        FilePath::new(Path::new(GIT).join(inner.unwrap_or(path)).into_os_string().into_vec())
+    }
+}
+
+fn note(path: PathBuf, things: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> {
+    if let Some(thing) = look(&path)? {
+        things.insert(path, thing);
+    }
+    Ok(())
+}
+
+/// What counts in a directory; where that is a link, it is itself what counts.
+fn note_inside(dir: &Path, counts: fn(&str) -> bool, things: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> {
+    if !is_real_dir(dir) {
+        return note(dir.to_owned(), things);
+    }
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if counts(&entry.file_name().to_string_lossy()) {
+            note(entry.path(), things)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_real_dir(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+fn look(path: &Path) -> io::Result<Option<Thing>> {
+    let found = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    let kind: FileType = found.file_type();
+    Ok(if kind.is_symlink() {
+        Some(Thing::Link { to: std::fs::read_link(path)? })
+    } else if !kind.is_file() {
+        // Git runs and reads none of these.
+        None
+    } else if found.len() > LARGEST {
+        Some(large(&found))
+    } else {
+        let mut content = Vec::new();
+        std::fs::File::open(path)?.take(LARGEST).read_to_end(&mut content)?;
+        Some(Thing::File { content, mode: found.permissions().mode() & 0o7777 })
+    })
+}
+
+fn large(found: &Metadata) -> Thing {
+    Thing::Large { size: found.len(), modified: (found.mtime(), found.mtime_nsec()) }
+}
+
+/// A person may have made it: it is kept, under a name that is free.
+fn set_aside(path: &Path, thing: Option<&Thing>, aside: &Path) -> io::Result<()> {
+    let Some(thing) = thing else { return Ok(()) };
+    crate::data::private_dir(aside)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let free = (0_u32..).map(|number| aside.join(format!("{number}-{name}"))).find(|kept| !kept.exists());
+    let kept = free.unwrap_or_else(|| aside.join(name));
+    match thing {
+        Thing::Link { to } => std::fs::write(&kept, format!("a link to {}\n", to.display()))?,
+        Thing::File { .. } | Thing::Large { .. } => std::fs::copy(path, &kept).map(drop)?,
+    }
+    std::fs::remove_file(path)
+}
+
+fn make(path: &Path, thing: Option<&Thing>) -> io::Result<()> {
+    if let (Some(parent), true) = (path.parent(), thing.is_some()) {
+        std::fs::create_dir_all(parent)?;
+    }
+    match thing {
+        None => Ok(()),
+        Some(Thing::Link { to }) => std::os::unix::fs::symlink(to, path),
+        Some(Thing::File { content, mode }) => {
+            // In one step, since the user's own git reads it too.
+            let new = path.with_added_extension("windlass");
+            let mut file =
+                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(*mode).open(&new)?;
+            file.write_all(content)?;
+            file.set_permissions(PermissionsExt::from_mode(*mode))?;
+            std::fs::rename(&new, path)
+        }
+        Some(Thing::Large { .. }) => Err(io::Error::other("it was too large to be remembered")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Repository(tempfile::TempDir);
+
+    impl Repository {
+        fn new() -> Self {
+            let made = Self(tempfile::tempdir().unwrap());
+            for dir in [".git/hooks", ".git/info", ".git/objects/info"] {
+                std::fs::create_dir_all(made.at(dir)).unwrap();
+            }
+            made.write(".git/config", "[core]\n");
+            made.write(".git/hooks/pre-push", "mine");
+            made.write(".git/hooks/pre-commit.sample", "never runs");
+            made
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().join(path)
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            std::fs::write(self.at(path), text).unwrap();
+        }
+
+        fn read(&self, path: &str) -> String {
+            std::fs::read_to_string(self.at(path)).unwrap_or_default()
+        }
+
+        fn settings(&self) -> GitSettings {
+            GitSettings::in_dirs([self.at(".git")].into()).unwrap()
+        }
+
+        /// What was put back of what `change` does.
+        fn after(&self, change: impl FnOnce()) -> Vec<String> {
+            let before = self.settings();
+            change();
+            let done = before.put_back(&self.at("aside")).unwrap();
+            assert!(done.failed.is_empty(), "{:?}", done.failed);
+            assert_eq!(self.settings(), before, "all is as it was");
+            done.changed.iter().map(|file| format!("{:?} {}", file.change, file.path)).collect()
+        }
+    }
+
+    #[test]
+    fn what_was_planted_goes_and_what_was_changed_comes_back() {
+        let repository = Repository::new();
+        std::fs::set_permissions(repository.at(".git/hooks/pre-push"), PermissionsExt::from_mode(0o755)).unwrap();
+        let changed = repository.after(|| {
+            repository.write(".git/config", "[core]\n\thooksPath = /tmp/evil\n");
+            repository.write(".git/hooks/post-commit", "evil");
+            std::fs::remove_file(repository.at(".git/hooks/pre-push")).unwrap();
+            repository.write(".git/info/attributes", "* filter=evil\n");
+            repository.write(".git/objects/info/alternates", "/tmp/evil\n");
+            repository.write(".git/hooks/pre-commit.sample", "still never runs");
+        });
+        let said = [
+            "Modified .git/config",
+            "Added .git/hooks/post-commit",
+            "Deleted .git/hooks/pre-push",
+            "Added .git/info/attributes",
+            "Added .git/objects/info/alternates",
+        ];
+        assert_eq!(changed, said);
+        let kept: String = ["0-config", "0-post-commit"].map(|name| repository.read(&format!("aside/{name}"))).concat();
+        assert!(kept.contains("hooksPath = /tmp/evil") && kept.ends_with("evil"), "{kept}");
+        assert_eq!(repository.after(|| {}), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_lies_behind_a_link_is_left_alone() {
+        let repository = Repository::new();
+        std::fs::create_dir(repository.at("elsewhere")).unwrap();
+        repository.write("elsewhere/precious", "a file of somebody else's");
+        let changed = repository.after(|| {
+            std::fs::remove_dir_all(repository.at(".git/hooks")).unwrap();
+            std::os::unix::fs::symlink(repository.at("elsewhere"), repository.at(".git/hooks")).unwrap();
+            std::fs::remove_dir_all(repository.at(".git/info")).unwrap();
+            std::os::unix::fs::symlink(repository.at("elsewhere"), repository.at(".git/info")).unwrap();
+        });
+        assert_eq!(changed, ["Added .git/hooks", "Deleted .git/hooks/pre-push", "Added .git/info"]);
+        assert_eq!(repository.read("elsewhere/precious"), "a file of somebody else's");
+        assert_eq!(std::fs::read_dir(repository.at("elsewhere")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_remembered_is_said_to_be_changed() {
+        let repository = Repository::new();
+        let large = "x".repeat(LARGEST as usize + 1);
+        repository.write(".git/hooks/pre-push", &large);
+        let before = repository.settings();
+        repository.write(".git/hooks/pre-push", &format!("{large}x"));
+        let done = before.put_back(&repository.at("aside")).unwrap();
+        assert_eq!((done.changed.len(), done.failed.len()), (0, 1));
+        assert_eq!(repository.read(".git/hooks/pre-push"), "", "it does not run either");
+    }
+}
