@@ -48,6 +48,16 @@ async fn it_waits_in_the_workspace_and_the_rest_is_committed() {
 }
 
 #[tokio::test]
+async fn a_large_file_is_looked_at_to_its_end() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let text = "a line of a large file\n".repeat(500_000);
+    write(&opened.workspace.dir.join("large.txt"), format!("{text}{KEY}\n"));
+    let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(one.held_back, ["large.txt (line 500001: github-token)"]);
+}
+
+#[tokio::test]
 async fn looking_for_it_starts_no_git() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Worktree).await;

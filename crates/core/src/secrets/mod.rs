@@ -5,6 +5,7 @@
 //! would have to escape, so a line of JSON stays one.
 
 mod known;
+mod scan;
 mod shapes;
 mod stream;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::{Deserialize, Serialize};
 
 pub use known::{in_dotenv, in_environment};
+pub use scan::{Place, Scan};
 pub use stream::Redactor;
 
 use shapes::SHAPES;

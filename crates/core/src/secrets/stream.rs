@@ -7,7 +7,7 @@ use super::shapes::{Judged, Kind, Rest, SHAPES, Shape};
 use super::{Form, Rules, mark};
 
 /// A private key is never longer; what claims to be is not swallowed whole.
-const LONGEST_KEY: usize = 16 * 1024;
+pub(super) const LONGEST_KEY: usize = 16 * 1024;
 
 /// Redacts one stream.
 #[derive(Debug)]

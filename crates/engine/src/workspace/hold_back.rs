@@ -4,8 +4,11 @@
 //! its files nor in its message. Where nothing is found, no git is started for it, unless the agent made several commits.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use windlass_core::secrets::Rules;
+use windlass_core::secrets::{Place, Rules, Scan};
 
 use super::checkpoint::CheckpointRequest;
 use super::history::Entry;
@@ -13,8 +16,10 @@ use super::stage::{beside, noted};
 use super::{Workspace, WorkspaceError};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError};
 
-/// A larger file is no source, and nobody would read it through.
+/// Of what the agent committed and took back, larger files are not looked at.
 const LARGEST: u64 = 8 * 1024 * 1024;
+/// So much of a file is read at once.
+const PIECE: usize = 256 << 10;
 /// So many objects are asked for at once, to hold little in memory.
 const OBJECTS_AT_ONCE: usize = 64;
 /// The file beside the index that names what waits.
@@ -71,12 +76,16 @@ async fn on_disk(
     files: &[ChangedFile],
 ) -> Result<Vec<(FilePath, String)>, WorkspaceError> {
     let mut found = Vec::new();
-    for file in files.iter().filter(|file| file.change != Change::Deleted) {
-        let full = file.path.below(&workspace.dir);
-        let readable = full.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
-        let content = readable.then(|| std::fs::read(&full).ok()).flatten().unwrap_or_default();
+    let files: Vec<&ChangedFile> = files.iter().filter(|file| file.change != Change::Deleted).collect();
+    let paths: Vec<PathBuf> = files.iter().map(|file| file.path.below(&workspace.dir)).collect();
+    let rules = request.unwanted.secrets.clone();
+    // They may be large, and the loops beside this one go on meanwhile.
+    let searched =
+        tokio::task::spawn_blocking(move || paths.iter().map(|path| in_file(&rules, path)).collect::<Vec<_>>());
+    let searched = searched.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+    for (file, secrets) in files.into_iter().zip(searched) {
         let before = file.from.as_ref().unwrap_or(&file.path);
-        if let Some(what) = new_secret(git, request, &file.path, before, &content).await? {
+        if let Some(what) = new_secret(git, request, &file.path, before, &secrets).await? {
             found.push((file.path.clone(), what));
         }
     }
@@ -118,8 +127,9 @@ async fn in_between(
         for (_, path) in some {
             let (kind, content) = next_object(&mut rest).ok_or_else(|| GitError::unexpected("cat-file", rest))?;
             let renamed = files.iter().find(|file| file.path == *path).and_then(|file| file.from.as_ref());
+            let secrets = if kind == "blob" { places(&request.unwanted.secrets, content) } else { Vec::new() };
             if kind == "blob"
-                && let Some(what) = new_secret(git, request, path, renamed.unwrap_or(path), content).await?
+                && let Some(what) = new_secret(git, request, path, renamed.unwrap_or(path), &secrets).await?
             {
                 found.entry(path.to_string()).or_insert(what);
             }
@@ -139,31 +149,44 @@ fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
     Some((kind, content))
 }
 
+/// The secrets of a file, whatever its size; a link has none of its own.
+fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
+    let mut scan = Scan::new(rules.clone());
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    if let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() {
+        let mut piece = vec![0; PIECE];
+        while let Ok(read @ 1..) = file.read(&mut piece) {
+            scan.push(&piece[..read]);
+        }
+    }
+    scan.finish()
+}
+
+fn places(rules: &Rules, content: &[u8]) -> Vec<Place> {
+    let mut scan = Scan::new(rules.clone());
+    scan.push(content);
+    scan.finish()
+}
+
 /// What a file holds that it may not. What was there before is not the agent's doing.
 async fn new_secret(
     git: &Git,
     request: &CheckpointRequest,
     path: &FilePath,
     path_before: &FilePath,
-    content: &[u8],
+    secrets: &[Place],
 ) -> Result<Option<String>, GitError> {
     if path.as_bytes().rsplit(|&byte| byte == b'/').next() == Some(b".env") {
         return Ok(Some("is never committed".to_owned()));
     }
-    let rules = &request.unwanted.secrets;
-    let secrets = rules.find(content);
     if secrets.is_empty() {
         return Ok(None);
     }
     let name = format!("{}:{path_before}", request.previous_head);
     let before = git.call(&["cat-file", "blob", &name]).answers(&[128]).run().await?;
-    let before = if before.code == 0 { before.stdout } else { Vec::new() };
-    let known: Vec<&[u8]> = rules.find(&before).iter().map(|old| &before[old.from..old.to]).collect();
-    let new = secrets.iter().find(|new| !known.contains(&&content[new.from..new.to]));
-    Ok(new.map(|new| {
-        let line = content[..new.from].iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("line {line}: {}", new.name)
-    }))
+    let known = if before.code == 0 { places(&request.unwanted.secrets, &before.stdout) } else { Vec::new() };
+    let new = secrets.iter().find(|new| !known.iter().any(|old| old.value == new.value));
+    Ok(new.map(|new| format!("line {}: {}", new.line, new.name)))
 }
 
 /// Takes these files out of the engine's index and out of the branch, whose commits may not be kept. All files of the
