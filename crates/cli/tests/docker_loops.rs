@@ -97,6 +97,16 @@ fn listed_hosts_are_reached_through_the_bridge_inside() {
 }
 
 #[test]
+fn a_container_that_came_to_its_limit_of_memory_is_told_of() {
+    let Some(docker) = Dockerd::get() else { return };
+    let world = docker.world();
+    let script = "head -c 300000000 /dev/zero | tail -c 250000000 | wc -c";
+    let ran = run_script(&world, script, &["--memory-limit", "64MiB"]);
+    ran.assert_code(0)
+        .assert_stdout_has("the agent's processes were ended by the memory limit of 64 MiB (memory_limit)");
+}
+
+#[test]
 fn all_bytes_get_through_as_they_are_and_so_does_the_exit_code() {
     let Some(docker) = Dockerd::get() else { return };
     let world = docker.world();

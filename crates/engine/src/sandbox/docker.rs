@@ -29,8 +29,14 @@ pub fn socket(named: Option<&str>, env: &BTreeMap<String, String>) -> Result<Pat
         return Err(Unavailable { reason, fix: "name one: docker_host = \"unix:///var/run/docker.sock\"".to_owned() });
     }
     let of_root = PathBuf::from("/var/run/docker.sock");
-    let own = env.get("XDG_RUNTIME_DIR").map(|dir| Path::new(dir).join("docker.sock")).filter(|path| path.exists());
-    Ok(if of_root.exists() { of_root } else { own.unwrap_or(of_root) })
+    let own = env.get("XDG_RUNTIME_DIR").map(|dir| Path::new(dir).join("docker.sock"));
+    Ok(usable(&[Some(&of_root), own.as_ref()]).unwrap_or(of_root))
+}
+
+/// The first that this user may speak to: a rootless daemon is often there beside one that is only root's.
+fn usable(sockets: &[Option<&PathBuf>]) -> Option<PathBuf> {
+    let may = |path: &&&PathBuf| rustix::fs::access(path.as_path(), rustix::fs::Access::WRITE_OK).is_ok();
+    sockets.iter().flatten().find(may).map(|path| (*path).clone())
 }
 
 /// Tries the container that a loop of this specification would get; what is to be known of its daemon.
@@ -140,6 +146,15 @@ mod tests {
         assert_eq!(socket(None, &here).unwrap(), Path::new("/of/variable"));
         let refused = socket(None, &env(&[(HOST_VARIABLE, "tcp://10.0.0.1:2375")])).unwrap_err();
         assert!(refused.reason.contains("tcp://10.0.0.1:2375"), "{refused:?}");
+    }
+
+    #[test]
+    fn a_daemon_of_ones_own_is_found_where_none_other_may_be_spoken_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let (missing, there) = (dir.path().join("missing.sock"), dir.path().join("docker.sock"));
+        let _daemon = std::os::unix::net::UnixListener::bind(&there).unwrap();
+        assert_eq!(usable(&[Some(&missing), None, Some(&there)]), Some(there));
+        assert_eq!(usable(&[Some(&missing)]), None);
     }
 
     #[test]

@@ -32,8 +32,8 @@ const LONGEST_WORDS: usize = 4096;
 pub enum DockerError {
     #[error("Docker cannot be reached at {}: {source}", socket.display())]
     Unreachable { socket: PathBuf, source: io::Error },
-    #[error("Docker does not answer: to {what} it took more than {} s", PATIENCE.as_secs())]
-    Silent { what: &'static str },
+    #[error("Docker does not answer: to {what} it took more than {} s", patience.as_secs())]
+    Silent { what: &'static str, patience: Duration },
     #[error("Docker will not {what}: {message}")]
     Refused { what: &'static str, status: u16, message: String },
     #[error("Docker's answer was not understood: {0}")]
@@ -64,6 +64,7 @@ impl DockerError {
 #[derive(Debug, Clone)]
 pub(crate) struct Daemon {
     socket: PathBuf,
+    patience: Duration,
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,7 +104,7 @@ struct Ended {
 
 impl Daemon {
     pub(crate) fn at(socket: &Path) -> Self {
-        Self { socket: socket.to_owned() }
+        Self { socket: socket.to_owned(), patience: PATIENCE }
     }
 
     pub(super) async fn version(&self) -> Result<Version, DockerError> {
@@ -154,8 +155,16 @@ impl Daemon {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Vec<u8>, DockerError> {
-        let asked = async { body_of(self.ask(what, method, path, body, false).await?).await };
-        tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(DockerError::Silent { what }))
+        self.in_time(what, async { body_of(self.ask(what, method, path, body, false).await?).await }).await
+    }
+
+    async fn in_time<T>(
+        &self,
+        what: &'static str,
+        asked: impl Future<Output = Result<T, DockerError>>,
+    ) -> Result<T, DockerError> {
+        let patience = self.patience;
+        tokio::time::timeout(patience, asked).await.unwrap_or(Err(DockerError::Silent { what, patience }))
     }
 
     /// The answer up to its body, if it is a good one.
@@ -206,7 +215,7 @@ impl Container<'_> {
         let path = format!("/containers/{}/attach?stream=1&stdout=1&stderr=1", self.id);
         let what = "attach to the container";
         let asked = self.daemon.ask(what, Method::POST, &path, None, true);
-        let response = tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(DockerError::Silent { what }))?;
+        let response = self.daemon.in_time(what, asked).await?;
         let stream = hyper::upgrade::on(response).await.map_err(|error| DockerError::Odd(error.to_string()))?;
         Ok(tokio::spawn(async move {
             let mut words = Vec::new();
@@ -220,7 +229,7 @@ impl Container<'_> {
         let path = format!("/containers/{}/wait?condition=removed", self.id);
         let what = "wait for the container";
         let asked = self.daemon.ask(what, Method::POST, &path, None, false);
-        let response = tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Err(DockerError::Silent { what }))?;
+        let response = self.daemon.in_time(what, asked).await?;
         Ok(async move {
             let ended: Ended = understand(&body_of(response).await.ok()?).ok()?;
             Some(ended.status_code)
@@ -295,6 +304,28 @@ mod tests {
         assert_eq!(complaint(b"{\"message\":\"no such image\\nmore\"}"), "no such image");
         assert_eq!(complaint(b"<html>"), "<html>");
         assert_eq!(complaint(b""), "it does not say why");
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_says_nothing_is_given_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("docker.sock");
+        let _accepts = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let daemon = Daemon { patience: Duration::from_millis(1), ..Daemon::at(&socket) };
+        let container = Container { daemon: &daemon, id: "1".into() };
+        let given_up = [
+            daemon.version().await.err(),
+            daemon.create(&Value::Null).await.err(),
+            container.listen().await.err(),
+            container.gone().await.err(),
+            container.start().await.err(),
+            container.remove().await.err(),
+        ];
+        for error in given_up {
+            assert!(matches!(error, Some(DockerError::Silent { .. })), "{error:?}");
+        }
+        let said = DockerError::Silent { what: "say its version", patience: PATIENCE }.to_string();
+        assert_eq!(said, "Docker does not answer: to say its version it took more than 30 s");
     }
 
     #[tokio::test]

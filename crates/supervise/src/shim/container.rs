@@ -36,6 +36,8 @@ use crate::sys::{self, Forked};
 
 /// Standard input, output and error, the report and the reaper's socket.
 const HANDED_OVER: usize = 5;
+/// How long the first process of a container that was started may take to come to the door: a daemon may hang there too.
+const TO_ENTER: Duration = Duration::from_secs(30);
 /// How long Docker may take to remove a container whose processes are gone.
 const TO_REMOVE: Duration = Duration::from_secs(10);
 
@@ -132,6 +134,10 @@ fn run(
             container.start().await.map_err(|error| explain(&error, docker))?;
             let entered = tokio::select! {
                 entered = listener.accept() => entered.map_err(|error| error.to_string())?.0,
+                () = tokio::time::sleep(TO_ENTER) => {
+                    let seconds = TO_ENTER.as_secs();
+                    return Err(format!("Docker says the container runs, but nothing came of it within {seconds} s"));
+                }
                 code = &mut gone => return Err(early_end(code, &words.await.unwrap_or_default())),
                 _ = told_to_end.recv() => return Ok(Left::There),
             };

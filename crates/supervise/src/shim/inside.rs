@@ -168,6 +168,7 @@ pub(super) fn main(orders: &Orders) -> ! {
         Ok((inside, prepared, bridge)) => Reaper {
             containment: Containment::PidNamespace,
             inside: true,
+            in_container: matches!(orders, Orders::Door(_)),
             bridge,
             command: &prepared,
             socket: sys::borrowed(inside.socket),

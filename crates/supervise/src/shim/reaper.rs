@@ -34,6 +34,11 @@ pub(super) enum Message {
         status: i32,
         left: u32,
     },
+    /// How often the tree came to the limits of the container it is in; the last word.
+    Hits {
+        memory: u32,
+        processes: u32,
+    },
 }
 
 impl Message {
@@ -44,6 +49,7 @@ impl Message {
             Message::Ready => (1, 0, 0),
             Message::Unable { obstacle, errno } => (2, errno, u32::from(obstacle)),
             Message::MainEnded { status, left } => (3, status, left),
+            Message::Hits { memory, processes } => (4, memory.cast_signed(), processes),
         };
         let mut bytes = [0; Self::SIZE];
         bytes[0] = kind;
@@ -60,6 +66,7 @@ impl Message {
             1 => Some(Message::Ready),
             2 => Some(Message::Unable { obstacle: u8::try_from(second).unwrap_or(0), errno: first }),
             3 => Some(Message::MainEnded { status: first, left: second }),
+            4 => Some(Message::Hits { memory: first.cast_unsigned(), processes: second }),
             _ => None,
         }
     }
@@ -72,6 +79,8 @@ pub(super) struct Reaper<'a> {
     pub(super) containment: Containment,
     /// Process 1 of a sandbox already, which is its place.
     pub(super) inside: bool,
+    /// Process 1 of a container, whose own group nobody outside looks at.
+    pub(super) in_container: bool,
     /// A child of its own beside the agent, which lives as long as anything else does.
     pub(super) bridge: Option<i32>,
     pub(super) command: &'a Prepared,
@@ -129,7 +138,14 @@ impl Reaper<'_> {
         let mut keep = [socket, wake.as_raw_fd(), waker.as_raw_fd()];
         keep.sort_unstable();
         sys::close_all_but(&keep);
-        Watch { reaper: self, main, main_ended: false, wake: wake.into() }.run()
+        let ended = Watch { reaper: self, main, main_ended: false, wake: wake.into() }.run();
+        #[cfg(target_os = "linux")]
+        if self.in_container {
+            let hits = crate::cgroup::hits_of_container();
+            let count = |hits: u64| u32::try_from(hits).unwrap_or(u32::MAX);
+            self.say(Message::Hits { memory: count(hits.memory), processes: count(hits.processes) });
+        }
+        ended
     }
 
     /// Takes its place on the rung. Returns the `/proc` of the engine's namespace, if it left that.

@@ -15,6 +15,8 @@ pub(super) struct Restraint {
     group: Option<Group>,
     /// What the group had counted when the turn began.
     before: Hits,
+    /// What the container that the tree was in had counted.
+    told: Hits,
     memory_bytes: Option<u64>,
     look_at: Option<Instant>,
     /// The watch has ended the tree.
@@ -26,7 +28,7 @@ impl Restraint {
     pub(super) fn before(limits: &TreeLimits) -> Self {
         let group = limits.group.clone();
         let before = group.as_ref().map(Group::hits).unwrap_or_default();
-        Self { group, before, memory_bytes: limits.memory_bytes, look_at: None, exceeded: false }
+        Self { group, before, told: Hits::default(), memory_bytes: limits.memory_bytes, look_at: None, exceeded: false }
     }
 
     /// Watches a tree that is in no group which limits its memory.
@@ -35,6 +37,10 @@ impl Restraint {
         if self.memory_bytes.is_some() && !held {
             self.look_at = Some(Instant::now() + LOOK_EVERY);
         }
+    }
+
+    pub(super) fn told(&mut self, memory: u64, processes: u64) {
+        self.told = Hits { memory, processes };
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
@@ -57,6 +63,8 @@ impl Restraint {
         let now = self.group.as_ref().map(Group::hits).unwrap_or_default();
         let before = std::mem::replace(&mut self.before, now);
         let watched = u64::from(std::mem::take(&mut self.exceeded));
-        (now.memory.saturating_sub(before.memory) + watched, now.processes.saturating_sub(before.processes))
+        let told = std::mem::take(&mut self.told);
+        let memory = now.memory.saturating_sub(before.memory) + watched + told.memory;
+        (memory, now.processes.saturating_sub(before.processes) + told.processes)
     }
 }

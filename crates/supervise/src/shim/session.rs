@@ -156,6 +156,10 @@ impl Session {
                 self.main_has_ended(status, left);
                 true
             }
+            Some(Message::Hits { memory, processes }) => {
+                self.restraint.told(memory.into(), processes.into());
+                true
+            }
             Some(Message::Ready | Message::Unable { .. }) => true,
             None => false,
         }

@@ -129,6 +129,7 @@ impl Tree {
             Forked::Child => Reaper {
                 containment,
                 inside: false,
+                in_container: false,
                 bridge: None,
                 command,
                 socket: theirs.as_fd(),
@@ -159,7 +160,7 @@ impl Tree {
                 let what = obstacle;
                 Err(format!("{what}: {error}"))
             }
-            Some(Message::MainEnded { .. }) | None => {
+            Some(Message::MainEnded { .. } | Message::Hits { .. }) | None => {
                 tree.wait_until_gone();
                 Err("its first process ended early".to_owned())
             }
@@ -195,7 +196,7 @@ impl Tree {
         let mut tree = Self { containment, reaper, socket, killed: false, wrapped: true, clears_up };
         match tree.next_message() {
             Some(Message::Ready) => Ok(tree),
-            Some(Message::Unable { .. } | Message::MainEnded { .. }) | None => {
+            Some(Message::Unable { .. } | Message::MainEnded { .. } | Message::Hits { .. }) | None => {
                 tree.kill();
                 tree.wait_until_gone();
                 Err(wrapped.complaint())
