@@ -122,3 +122,25 @@ async fn replaced_objects_hide_nothing_from_the_engine() {
     assert_eq!((names(&made), made.agent_commits.len()), (vec!["file added".to_owned()], 1));
     assert_eq!(made.notes, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn pipes_that_git_would_wait_at_hold_up_nothing() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    for dir in ["deep/er", "nested/.git/objects", "nested/.git/refs"] {
+        std::fs::create_dir_all(ws.dir.join(dir)).expect("mkdir");
+    }
+    let pipes = [".gitignore", ".gitattributes", ".gitmodules", "deep/er/.gitignore", "nested/.git/HEAD", "talk"];
+    for pipe in pipes {
+        let made = std::process::Command::new("mkfifo").arg(ws.dir.join(pipe)).status().expect("mkfifo");
+        assert!(made.success());
+    }
+    for file in ["deep/er/file", "nested/file"] {
+        write(&ws.dir.join(file), "1");
+    }
+    let made = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&made), ["deep/er/file added", "nested/file added"]);
+    let left: Vec<_> = pipes.into_iter().filter(|pipe| ws.dir.join(pipe).exists()).collect();
+    assert_eq!(left, ["talk"], "a pipe that git has no business with stays");
+}

@@ -13,6 +13,7 @@ mod host;
 mod index;
 mod leftover;
 mod links;
+mod pipes;
 mod process;
 mod refs;
 
@@ -29,6 +30,7 @@ pub use host::GitHost;
 pub(crate) use index::hex;
 pub use index::{Entry, Index, IndexError};
 pub(crate) use links::links_in;
+pub(crate) use pipes::clear as clear_pipes;
 pub(crate) use refs::{HeadFile, head_of, is_id};
 
 /// Who commits when the user has configured nobody.

@@ -11,7 +11,7 @@ use tokio::process::Command;
 use crate::faults;
 
 use super::guard::PINNED;
-use super::{Call, FALLBACK_EMAIL, FALLBACK_NAME, GitError, Output, TIME_LIMIT, failure};
+use super::{Call, FALLBACK_EMAIL, FALLBACK_NAME, GitError, Output, TIME_LIMIT, failure, pipes};
 
 /// As much of stderr as a person would read.
 const STDERR_TAIL: usize = 8 * 1024;
@@ -48,6 +48,7 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
                 }
             },
             status = child.wait() => (status, tokio::time::timeout(PIPE_GRACE, &mut read).await.ok()),
+            never = pipes::keep_clear(call.git.work_tree.as_deref()) => match never {},
         }
     });
     let seconds = TIME_LIMIT.as_secs();

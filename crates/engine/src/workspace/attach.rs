@@ -24,7 +24,7 @@ impl Workspaces {
         if !real {
             return Err(missing());
         }
-        self.settle(&workspace.index).await?;
+        self.settle(workspace).await?;
         match workspace.kind {
             Kind::Worktree => {
                 let registered = workspace.git_dir.join("HEAD").is_file();

@@ -84,7 +84,7 @@ impl Workspaces {
             trusted: TrustedConfig::default(),
             home_trusted: TrustedConfig::freeze(&git).await?,
         };
-        self.settle(&workspace.index).await?;
+        self.settle(&workspace).await?;
         match request.kind {
             Kind::InPlace => {
                 self.open_in_place(&project, request, uncommitted, &mut workspace, &mut notes).await?;

@@ -41,7 +41,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work};
+use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use create::{Opened, WorkspaceRequest};
@@ -162,13 +162,15 @@ impl Workspaces {
 
     /// Waits, once for each workspace, for a git that an engine started before it was killed: two of them would undo
     /// each other's work.
-    async fn settle(&self, index: &Path) -> Result<(), GitError> {
+    async fn settle(&self, workspace: &Workspace) -> Result<(), GitError> {
+        let index = &workspace.index;
         let known = |settled: &HashSet<PathBuf>| settled.contains(index);
         if known(&self.settled.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(());
         }
         let mut waited = Duration::ZERO;
         while at_work(index) {
+            clear_pipes(&workspace.dir);
             if waited > LONGEST_CHECKOUT {
                 return Err(GitError::LockHeld { path: index.to_owned() });
             }

@@ -35,7 +35,7 @@ impl Workspaces {
     /// Opens the workspace again.
     pub async fn reopen(&self, workspace: &Workspace, how: &Reopen) -> Result<Reopened, WorkspaceError> {
         let mut reopened = Reopened::default();
-        self.settle(&workspace.index).await?;
+        self.settle(workspace).await?;
         if workspace.kind != Kind::InPlace && !workspace.dir.exists() {
             self.recreate(workspace).await?;
             reopened.recreated = true;
