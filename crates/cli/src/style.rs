@@ -59,7 +59,44 @@ impl Style {
 
 /// Text that came from elsewhere, made safe for a terminal: no escapes, no control characters but tab and new line.
 pub fn safe(text: &str) -> String {
-    windlass_agents::plain_text(text).chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
+    windlass_agents::plain_text(text).chars().filter(|&c| harmless(c)).collect()
+}
+
+/// Git's words about files that came from elsewhere, made safe for a terminal: its colours stay, everything else that a
+/// terminal would obey is shown, since a reader of changes has to see it.
+pub fn safe_patch(patch: &[u8]) -> String {
+    let patch = String::from_utf8_lossy(patch);
+    let mut shown = String::with_capacity(patch.len());
+    let mut rest = &*patch;
+    while let Some(at) = rest.find(|c| !harmless(c)) {
+        let (text, from) = rest.split_at(at);
+        shown.push_str(text);
+        let colour = from.strip_prefix("\x1b[").and_then(|after| {
+            let end = after.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+            after[end..].starts_with('m').then_some("\x1b[".len() + end + 1)
+        });
+        let length = match (colour, from.chars().next()) {
+            (Some(length), _) => {
+                shown.push_str(&from[..length]);
+                length
+            }
+            (None, Some(c)) => {
+                match u8::try_from(c) {
+                    Ok(byte) if byte.is_ascii() => shown.extend(['^', char::from(byte ^ 0x40)]),
+                    Ok(_) | Err(_) => shown.push_str(&format!("<U+{:04X}>", u32::from(c))),
+                }
+                c.len_utf8()
+            }
+            (None, None) => break,
+        };
+        rest = &from[length..];
+    }
+    shown + rest
+}
+
+/// Neither a control character nor one that turns the direction of the text after it.
+fn harmless(c: char) -> bool {
+    matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
 }
 
 /// The first line, of at most so many characters.
@@ -74,4 +111,23 @@ pub fn one_line(text: &str, most: usize) -> String {
 
 pub fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{safe, safe_patch};
+
+    #[test]
+    fn what_turns_the_text_around_is_taken_out() {
+        assert_eq!(safe("a\u{202e}b\u{2066}c\td\u{7f}"), "abc\td");
+    }
+
+    #[test]
+    fn a_patch_keeps_gits_colours_and_shows_what_a_terminal_would_obey() {
+        let patch = "\x1b[1mdiff\x1b[m\n\x1b[32m+a\x1b]52;c;eA==\x07\x1b[2J\x1b[3\tb\r\u{9b}\u{202e}é\x1b[m\n";
+        assert_eq!(
+            safe_patch(patch.as_bytes()),
+            "\x1b[1mdiff\x1b[m\n\x1b[32m+a^[]52;c;eA==^G^[[2J^[[3\tb^M<U+009B><U+202E>é\x1b[m\n"
+        );
+    }
 }

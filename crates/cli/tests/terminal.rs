@@ -55,3 +55,16 @@ fn without_a_terminal_a_wait_is_one_line() {
     assert!(told.contains(" UTC (") && told.contains("s): rate limit: slow down"), "{told}");
     assert!(!out.stdout.contains('\x1b') && !out.stderr.contains('\x1b'), "{}", out.shown());
 }
+
+#[test]
+fn a_diff_on_a_terminal_obeys_nothing_that_an_agent_wrote() {
+    let world = World::new();
+    let agent =
+        world.install_script("agent", &format!("printf 'x\\033]52;c;ZXZpbA==\\007\\n' > file\necho '{PROMISE}'"));
+    call(&world, &["run", "x", "--name", "work", "--agent-command", &agent.to_string_lossy()]).assert_code(0);
+    let (text, status) = run_in_terminal(windlass(&world, &["diff", "work"]));
+    assert!(status.success(), "{text}");
+    assert!(text.contains("x^[]52;c;ZXZpbA==^G") && !text.contains("\x1b]"), "{text:?}");
+    // A program gets the patch itself.
+    assert!(call(&world, &["diff", "work"]).stdout.contains("x\x1b]52;c;ZXZpbA==\x07"));
+}

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::{follow, loops};
+use crate::{follow, loops, style};
 
 pub async fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> {
     let engine = context.reader().await?.ok_or_else(|| {
@@ -36,9 +36,11 @@ pub async fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> {
     if patch.is_empty() {
         eprintln!("{}: nothing changed", args.name);
     }
+    // For a program a patch is what it is.
+    let shown = if std::io::stdout().is_terminal() { style::safe_patch(&patch).into_bytes() } else { patch };
     // A reader that stops in the middle has seen enough.
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(&patch).and_then(|()| out.flush());
+    let _ = out.write_all(&shown).and_then(|()| out.flush());
     Ok(Exit::Completed)
 }
 
