@@ -142,3 +142,19 @@ async fn a_limit_of_claude_that_ends_in_90_seconds_is_waited_for() {
     assert_eq!(state.status, Status::Ended { end: End::Completed });
     assert_eq!(state.iteration, 1, "the limit costs no iteration");
 }
+
+#[test]
+fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gone_too() {
+    let world = World::new();
+    let run = |name: &str, script: &str| {
+        let agent = world.install_script(name, &format!("{script}\necho '{PROMISE}'"));
+        let agent = agent.to_string_lossy().into_owned();
+        call(&world, &["run", "x", "--name", name, "--agent-command", &agent, "--max-iterations", "1"])
+    };
+    let removed = run("removed", "git worktree remove --force \"$PWD\"");
+    removed.assert_code(0);
+    assert!(removed.stdout.contains("the workspace was gone and has been made again"), "{}", removed.shown());
+    let deleted = "d=$PWD; git checkout -q --detach; git branch -qD windlass/gone; git worktree remove --force \"$d\"";
+    run("gone", deleted).assert_code(7);
+    assert_eq!(status(&world, "gone")["stop_reason"]["type"], "workspace_missing");
+}

@@ -212,3 +212,48 @@ async fn content_that_an_earlier_call_staged_comes_home_too() {
     fx.git(&fx.repo, &["fsck", "--connectivity-only", "--no-dangling"]);
     assert_clean(&fx, ws);
 }
+
+#[tokio::test]
+async fn a_clone_that_git_cannot_work_with_is_made_again_and_its_files_are_committed() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let objects = || {
+        let dirs = std::fs::read_dir(ws.git_dir.join("objects")).expect("objects").map(|dir| dir.expect("dir").path());
+        let loose = dirs.filter(|dir| dir.file_name().is_some_and(|name| name.len() == 2));
+        loose
+            .flat_map(|dir| std::fs::read_dir(dir).expect("dir").map(|file| file.expect("file").path()))
+            .collect::<Vec<_>>()
+    };
+    let ways = ["shallow", "objects", "branch", "index", "message"];
+    let mut last = None;
+    for (number, way) in ways.into_iter().enumerate() {
+        write(&ws.dir.join("file"), way);
+        fx.git(&ws.dir, &["add", "-A"]);
+        fx.git(&ws.dir, &["commit", "-qm", "mine"]);
+        write(&ws.dir.join("more"), way);
+        match way {
+            "shallow" => write(&ws.git_dir.join("shallow"), fx.git(&ws.dir, &["rev-parse", "HEAD"])),
+            "objects" => objects().into_iter().for_each(|file| {
+                std::fs::remove_file(&file).expect("rm");
+                write(&file, "garbage");
+            }),
+            "branch" => write(&ws.git_dir.join("refs/heads/windlass/fix"), format!("{:040}\n", 1)),
+            "index" | "message" => {
+                let file = ws.git_dir.join(if way == "index" { "index" } else { "COMMIT_EDITMSG" });
+                std::fs::remove_file(&file).expect("rm");
+                std::fs::create_dir(&file).expect("mkdir");
+            }
+            _ => unreachable!(),
+        }
+        let turn = format!("t{number}");
+        let request = last.as_ref().map_or_else(|| first(&opened, &turn), |last| next(last, &turn));
+        let made = fx.workspaces.checkpoint(ws, &request).await.unwrap_or_else(|error| panic!("{way}: {error}"));
+        assert!(made.notes.iter().any(|note| note.contains(".git was broken")), "{way}: {:?}", made.notes);
+        assert_eq!(made.commit, Some(fx.rev("windlass/fix")), "{way}");
+        assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:file"]), way);
+        assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:more"]), way);
+        assert_clean(&fx, ws);
+        last = Some(made);
+    }
+}

@@ -150,7 +150,10 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         never_commit: state.spec.workspace.copy.clone(),
         unwanted: unwanted(&context.engine, state),
     };
-    let mut notes = context.engine.workspaces.mend(&workspace, &request.turn_id).await?;
+    let mut notes = match context.engine.workspaces.mend(&workspace, &request.turn_id).await {
+        Ok(notes) => notes,
+        Err(error) => return missing(error).map(|failure| Input::WorkspaceFailed { failure }),
+    };
     let restored =
         context.engine.workspaces.restore_protected(&workspace, &request.previous_head, &state.spec.protect).await?;
     faults::point("checkpoint.before");

@@ -89,7 +89,7 @@ fn command(call: &Call<'_>) -> Command {
         .env("GIT_ASKPASS", "false")
         // Objects are what they are, whatever an agent says they stand for.
         .env("GIT_NO_REPLACE_OBJECTS", "1")
-        .env("GIT_GRAFT_FILE", "/dev/null")
+        .env("GIT_GRAFT_FILE", "/dev/null/none")
         .stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

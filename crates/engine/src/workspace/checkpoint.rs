@@ -83,17 +83,36 @@ impl Workspaces {
     /// Puts back what ties the workspace to its repository, if an agent broke it, before anybody looks at it; says what.
     pub async fn mend(&self, workspace: &Workspace, turn_id: &str) -> Result<Vec<String>, WorkspaceError> {
         let mut notes = Vec::new();
+        self.recreate_if_gone(workspace, &mut notes).await?;
         self.attach(workspace, turn_id, &mut notes).await?;
         Ok(notes)
     }
 
-    /// Commits what is on disk, or finds the commit that an earlier call made for the same turn.
+    /// Commits what is on disk, or finds the commit that an earlier call made for the same turn. A clone whose repository
+    /// the agent broke so that git cannot work with it is made again: its files are what counts.
     pub async fn checkpoint(
         &self,
         workspace: &Workspace,
         request: &CheckpointRequest,
     ) -> Result<Checkpoint, WorkspaceError> {
-        let mut notes = Vec::new();
+        match self.checkpoint_once(workspace, request, Vec::new()).await {
+            Err(error) if workspace.kind == Kind::Clone && error.may_lie_in(&workspace.git_dir) => {
+                let mut notes = Vec::new();
+                self.renew_clone(workspace, &request.turn_id, "was broken", &mut notes).await?;
+                // It may name content that was in the broken one alone.
+                std::fs::remove_file(&workspace.index).map_err(WorkspaceError::file("replace", &workspace.index))?;
+                self.checkpoint_once(workspace, request, notes).await
+            }
+            other => other,
+        }
+    }
+
+    async fn checkpoint_once(
+        &self,
+        workspace: &Workspace,
+        request: &CheckpointRequest,
+        mut notes: Vec<String>,
+    ) -> Result<Checkpoint, WorkspaceError> {
         self.attach(workspace, &request.turn_id, &mut notes).await?;
         let git = self.git(workspace).await?;
         if request.mode == CommitMode::Off {

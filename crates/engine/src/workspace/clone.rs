@@ -130,6 +130,18 @@ impl Workspaces {
             }
             return Ok(());
         }
+        self.renew_clone(workspace, tag, "was gone or led elsewhere", notes).await
+    }
+
+    /// Makes the clone's repository again from what was fetched home, and keeps what is in its place.
+    pub(super) async fn renew_clone(
+        &self,
+        workspace: &Workspace,
+        tag: &str,
+        why: &str,
+        notes: &mut Vec<String>,
+    ) -> Result<(), WorkspaceError> {
+        let git_dir = &workspace.git_dir;
         let home = self.home_git(workspace);
         if home.read_ref(&workspace.branch_ref()).await?.is_none() {
             return Err(WorkspaceError::WorkspaceMissing {
@@ -137,8 +149,7 @@ impl Workspaces {
                 branch: workspace.branch.clone(),
             });
         }
-        let mut note =
-            "the clone's .git was gone or led elsewhere and has been made again from the last checkpoint".to_owned();
+        let mut note = format!("the clone's .git {why} and has been made again from the last checkpoint");
         if std::fs::symlink_metadata(git_dir).is_ok() {
             let mut aside = workspace.index.as_os_str().to_owned();
             aside.push(format!(".replaced-{tag}"));

@@ -36,11 +36,7 @@ impl Workspaces {
     pub async fn reopen(&self, workspace: &Workspace, how: &Reopen) -> Result<Reopened, WorkspaceError> {
         let mut reopened = Reopened::default();
         self.settle(workspace).await?;
-        if workspace.kind != Kind::InPlace && !workspace.dir.exists() {
-            self.recreate(workspace).await?;
-            reopened.recreated = true;
-            reopened.notes.push(format!("the workspace was gone and has been made again from {}", workspace.branch));
-        }
+        reopened.recreated = self.recreate_if_gone(workspace, &mut reopened.notes).await?;
         self.attach(workspace, "reopen", &mut reopened.notes).await?;
         if let Reopen::ResetTo { commit, save_as } = how {
             let target = Target { commit, tree: None, save_as: Some(save_as), never_commit: &[], even_in_place: false };
@@ -49,6 +45,20 @@ impl Workspaces {
             reopened.reset = moved.restored;
         }
         Ok(reopened)
+    }
+
+    /// Makes a directory that is gone again; says whether it was.
+    pub(super) async fn recreate_if_gone(
+        &self,
+        workspace: &Workspace,
+        notes: &mut Vec<String>,
+    ) -> Result<bool, WorkspaceError> {
+        if workspace.kind == Kind::InPlace || workspace.dir.exists() {
+            return Ok(false);
+        }
+        self.recreate(workspace).await?;
+        notes.push(format!("the workspace was gone and has been made again from {}", workspace.branch));
+        Ok(true)
     }
 
     async fn recreate(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
