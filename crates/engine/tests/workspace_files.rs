@@ -290,3 +290,20 @@ async fn a_reset_gets_through_ignored_files_in_its_way() {
     assert_eq!(read(&ws.dir.join("README")), "hello\n");
     assert_clean(&fx, ws);
 }
+
+#[tokio::test]
+async fn folders_that_git_cannot_open_are_named_in_a_note() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join("file"), "1");
+    // Deeper than a path can be long: refused to root too, unlike a folder without permissions.
+    let script =
+        "d=$(printf %0250d 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do mkdir $d; cd $d; done; touch f";
+    let made = std::process::Command::new("bash").args(["-c", script]).current_dir(&ws.dir).status().expect("bash");
+    assert!(made.success());
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["file added"]);
+    let said = |note: &String| note.starts_with("folders that cannot be looked into") && note.contains("000…");
+    assert!(one.notes.iter().any(said), "{:?}", one.notes);
+}

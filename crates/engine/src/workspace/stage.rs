@@ -87,6 +87,13 @@ pub(super) async fn stage(
         input = [&[b":(top)".to_vec()], &excluded[..]].concat().join(&0);
     }
     let output = git.call(&args).input(input.clone()).answers(&[1]).run().await?;
+    let closed = closed_folders(&output.stderr);
+    if !closed.is_empty() {
+        let names = closed.join(", ");
+        staged
+            .notes
+            .push(format!("folders that cannot be looked into, with what is in them, are not committed: {names}"));
+    }
     let mut found = Vec::new();
     if output.code != 0 {
         let (repositories, unread) = skipped(git, &left_out).await?;
@@ -126,6 +133,18 @@ pub(super) async fn stage(
 /// Git adds everything, and complains all the same, when a path that is to be left out is ignored too.
 fn only_ignored(stderr: &[u8]) -> bool {
     String::from_utf8_lossy(stderr).starts_with("The following paths are ignored by one of your .gitignore files")
+}
+
+/// Folders that git could not open, which it takes for no failure; the first ten of them.
+fn closed_folders(stderr: &[u8]) -> Vec<String> {
+    let said = String::from_utf8_lossy(stderr);
+    let names = said.lines().filter_map(|line| {
+        let rest = line.strip_prefix("warning: could not open directory '")?;
+        // Git cuts off what it says of a very long name.
+        let name = rest.rsplit_once("/': ").map_or(rest, |(name, _)| name);
+        Some(if name.len() > 200 { name.chars().take(200).chain(['…']).collect() } else { name.to_owned() })
+    });
+    names.take(10).collect()
 }
 
 /// Notes beside the index which tree it makes, bound to the index by its checksum.
