@@ -17,7 +17,9 @@ const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 
 const GOAL: &str = "Make the test pass: sh ./test.sh must exit with 0. Fix add.sh, leave the test alone.";
 
 pub async fn demo(context: &Context, demo: &DemoArgs) -> Result<Exit, Failure> {
-    let dir = context.data().root().join("demo").join(uuid::Uuid::now_v7().simple().to_string());
+    let place = context.data().root().join("demo").join(uuid::Uuid::now_v7().simple().to_string());
+    // A project is called by its directory.
+    let dir = place.join("calculator");
     windlass_engine::data::private_dir(&dir)?;
     std::fs::write(dir.join("add.sh"), CALCULATOR)?;
     std::fs::write(dir.join("test.sh"), TEST)?;
@@ -43,7 +45,7 @@ pub async fn demo(context: &Context, demo: &DemoArgs) -> Result<Exit, Failure> {
     if !demo.json {
         print(&format!(
             "\nThis was real git and a real gate; nothing was spent. Remove it with: rm -r {}\n",
-            dir.display()
+            place.display()
         ));
     }
     Ok(exit)
