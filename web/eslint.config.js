@@ -9,6 +9,9 @@ const noMarkupFromText = [
   { selector: "CallExpression[callee.property.name='insertAdjacentHTML']", message: "output is text, never markup" },
 ];
 
+// Arrows, ticks and shapes are in few fonts: they are drawn (src/ui/icons.tsx).
+const noSymbols = ["Literal[value=/[\\u2190-\\u2211\\u2213-\\u2bff]/]", "JSXText[value=/[\\u2190-\\u2211\\u2213-\\u2bff]/]", "TemplateElement[value.raw=/[\\u2190-\\u2211\\u2213-\\u2bff]/]"].map((selector) => ({ selector, message: "not every font has this: use an icon" }));
+
 export default tseslint.config(
   { ignores: ["dist", "node_modules", "src/api/schema.ts"] },
   js.configs.recommended,
@@ -25,6 +28,10 @@ export default tseslint.config(
       "no-control-regex": "off",
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", caughtErrors: "none" }],
     },
+  },
+  {
+    files: ["src/**/*.tsx"],
+    rules: { "no-restricted-syntax": ["error", ...noMarkupFromText, ...noSymbols] },
   },
   {
     files: ["e2e/**/*.mjs", "scripts/**/*.mjs", "public/*.js", "*.ts"],

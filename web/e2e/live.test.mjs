@@ -133,6 +133,19 @@ test("a transcript of 200 MB opens at its end at once, and can be paged to its b
   await box.fill("00190000 xxx");
   await box.press("Enter");
   await log.locator("mark").getByText("00190000 xxx").waitFor();
+  // And on again, past what is loaded, to what was written later.
+  await box.fill("00195000 xxx");
+  await page.locator("[data-searched]").getByText("None in what is loaded").waitFor();
+  await box.press("Shift+Enter");
+  await log.locator("mark").getByText("00195000 xxx").waitFor();
+  await page.locator("[data-hits]").getByText("1 / 1+").waitFor();
+  await box.fill("0019500");
+  await page.locator("[data-hits]").getByText(/^\d+\+$/).waitFor();
+  await log.focus();
+  for (const [key, number] of [["n", "00195009"], ["n", "00195008"], ["N", "00195009"]]) {
+    await page.keyboard.press(key);
+    await log.locator("[data-hit]").getByText(number).waitFor();
+  }
   await page.getByRole("button", { name: /To the live end/ }).click();
   await log.getByText("the very last line").waitFor();
   await page.getByRole("tab", { name: "Transcript" }).click();

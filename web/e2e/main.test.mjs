@@ -101,8 +101,18 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
   await row.getByText("cancelled").waitFor();
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).waitFor();
+  await page.getByRole("dialog", { name: "Keys" }).getByText("Later hit").first().waitFor();
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("a");
+  const agents = page.getByRole("main").locator("[data-item]");
+  await agents.nth(1).waitFor();
+  const focused = () => agents.evaluateAll((items) => items.indexOf(document.activeElement));
+  for (const [key, place] of [["j", 0], ["j", 1], ["k", 0]]) {
+    await page.keyboard.press(key);
+    assert.equal(await focused(), place, `${key} goes to ${place}`);
+  }
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
@@ -155,8 +165,8 @@ test("settings are saved with the file's own words kept, and the next loop uses 
   await page.context().close();
 });
 
-test("the board: milestones are added and put in order; one is started, sent back with a reason, and approved", async () => {
-  await world.api("PUT", "/api/settings/user", { agent: "builder", reviewer: "acceptor" });
+test("the board: milestones are added and put in order; one is started with chosen agents, sent back with a reason, and approved", async () => {
+  await world.api("PUT", "/api/settings/user", { agent: "patient" });
   const page = await world.page();
   await page.goto(`${world.origin}/milestones`);
   for (const [id, title] of [["search", "Search"], ["export", "Export"]]) {
@@ -181,6 +191,12 @@ test("the board: milestones are added and put in order; one is started, sent bac
 
   const card = (name) => column(name).getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Search" }) });
   await card("To come").getByRole("button", { name: "Start" }).click();
+  const starting = page.getByRole("dialog", { name: "Start Search" });
+  await starting.getByRole("option", { name: "As the settings say: patient" }).waitFor({ state: "attached" });
+  await starting.getByLabel("Developer").selectOption("builder");
+  await starting.getByLabel("Acceptor").selectOption("acceptor");
+  await starting.getByRole("button", { name: "Start" }).click();
+  await starting.waitFor({ state: "detached" });
   await card("At work").getByText("running").waitFor();
   world.go("board");
   await card("Needs you").getByRole("button", { name: "Reject" }).click();
@@ -197,7 +213,7 @@ test("the board: milestones are added and put in order; one is started, sent bac
   await dialog.getByLabel("Reason").fill("Both are there");
   await dialog.getByRole("button", { name: "Approve" }).click();
   await card("Done").getByText("completed").waitFor();
-  assert.ok(await card("Done").getByText("✓").first().isVisible(), "its feature is ticked");
+  assert.ok(await card("Done").getByRole("img", { name: "done" }).first().isVisible(), "its feature is ticked");
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -31,9 +31,12 @@ before(async () => {
     await say(DONE);
   `);
   world.agent("critic", `await say("critic: " + ${JSON.stringify(HOSTILE)}); if (iteration > 1) { ${REVIEW({ resolved: ["f1"], verdict: "clean" })} } else { ${REVIEW({ findings: [{ file: "<script>alert(1)</script>.txt", line: 1, severity: "bug", description: HOSTILE + LYING, scenario: HOSTILE }], verdict: "dirty" })} }`);
+  world.agent("limited", `await event({ type: "error", kind: "rate_limit", message: "5-hour limit reached", retry_after_ms: 4980000 }); process.exit(1);`);
   await world.serve();
   const loop = await world.loop(`Be hostile ${HOSTILE} ${LYING}`, { agent: "hostile", reviewer: "critic", recipe: "audited", gates: ["echo '<b>gate</b>'"], max_iterations: 2 });
   await world.stopped(loop.id);
+  const waiting = await world.loop("Wait for the provider", { agent: "limited" }, { name: "limited" });
+  await world.until(waiting.id, (item) => item.type === "wait_started");
   await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE} \u202e turned`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
   paths = ["/", "/new", "/milestones", "/agents", "/settings", "/nowhere", ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
 });
@@ -107,6 +110,9 @@ test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async (
     const raw = await page.evaluate(() => /\b(nav|loop|loops|feed|phase|status|settings|new|state|role|reason)\.[a-z_]+\b/.exec(document.body.innerText.replaceAll(/windlass\.\w+/g, ""))?.[0]);
     assert.equal(raw, undefined, `${path} shows a key instead of a text`);
   }
+  await page.goto(world.origin);
+  const row = page.getByRole("listitem").filter({ hasText: "limited" });
+  assert.equal(await row.locator("[data-doing]").textContent(), "等待速率限制解除 (5-hour limit reached)", "the kind is ours to say, the words in brackets are the provider's");
   await page.getByRole("button", { name: "主題與語言" }).click();
   await page.getByRole("menuitemcheckbox", { name: "简体中文" }).click();
   await page.getByRole("link", { name: "新建循环" }).first().waitFor();

@@ -40,7 +40,12 @@ pub fn doing(state: &LoopState) -> String {
         },
         Status::Waiting { until, why } => {
             let now = Timestamp::now();
-            format!("waiting until {}, {} left ({})", clock_time(*until, now), left(*until, now), one_line(why, 60))
+            format!(
+                "waiting until {}, {} left ({})",
+                clock_time(*until, now),
+                left(*until, now),
+                one_line(&why.to_string(), 60)
+            )
         }
         Status::Paused { why } => format!("paused: {}", pause(why)),
         Status::Ended { end } => end.name().to_owned(),

@@ -1,7 +1,11 @@
 //! How a loop stands and why it ended: one vocabulary for command line, API and dashboard.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::ids::Role;
 
 /// How a loop stands. `interrupted` is missing on purpose: it is what a reader sees when a running loop's driver
 /// is gone, and nothing writes it.
@@ -13,7 +17,7 @@ pub enum Status {
     /// Goes on by itself at a known time.
     Waiting {
         until: Timestamp,
-        why: String,
+        why: WaitReason,
     },
     /// Goes on when a person says so.
     Paused {
@@ -33,6 +37,33 @@ pub enum End {
     Cancelled,
     Stalled,
     Errored,
+}
+
+/// Why a loop waits for the clock; each message is the agent's or the provider's own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum WaitReason {
+    RateLimit {
+        message: String,
+    },
+    /// The provider is overloaded or cannot be reached.
+    NoAnswer {
+        message: String,
+    },
+    TurnFailed {
+        role: Role,
+        message: String,
+    },
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WaitReason::RateLimit { message } => write!(f, "rate limit: {message}"),
+            WaitReason::NoAnswer { message } => write!(f, "the provider does not answer: {message}"),
+            WaitReason::TurnFailed { role, message } => write!(f, "the {role} failed: {message}"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -14,7 +14,7 @@ use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
 use windlass_core::residue::{Leftover, LeftoverKind};
 use windlass_core::review::Report;
-use windlass_core::stop::{End, PauseReason, StopReason};
+use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
 use windlass_core::usage::{Usage, UsageByModel};
 
 fn every_event() -> Vec<Event> {
@@ -65,7 +65,7 @@ fn every_event() -> Vec<Event> {
             because: RefusedBecause::HeldBack { files: vec!["a (line 1: jwt)".into()] },
         },
         Event::ProgressStalled { iterations: 5, step: StallStep::FreshSession },
-        Event::WaitStarted { until: start_of_time(), why: "rate limit".into() },
+        Event::WaitStarted { until: start_of_time(), why: WaitReason::RateLimit { message: "until 5".into() } },
         Event::WaitEnded,
         Event::PauseRequested { now: true },
         Event::LoopPaused { why: PauseReason::Limit { limit: limit.clone() } },

@@ -8,7 +8,7 @@ use windlass_core::machine::{
     Effect, Event, Input, Interrupt, Opener, Phase, Restore, SessionUse, Timer, TimerKind, WorkspaceFailure,
 };
 use windlass_core::spec::{Limits, LoopSpec, OnFailure};
-use windlass_core::stop::{End, PauseReason, Status, StopReason};
+use windlass_core::stop::{End, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
 fn at_most(max_iterations: u32) -> LoopSpec {
@@ -95,7 +95,7 @@ fn x_4_a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration(
         session: Some("s1".into()),
         ..TurnReport::bare(TurnOutcome::RateLimited { until: Some(until), message: "until 5".into() })
     };
-    let why = "rate limit: until 5".to_owned();
+    let why = WaitReason::RateLimit { message: "until 5".into() };
     assert_eq!(driven.end_turn(report)[1..], [Event::WaitStarted { until, why: why.clone() }]);
     assert_eq!(driven.state.status, Status::Waiting { until, why });
     assert_eq!(driven.effects(), [Effect::SetTimer { timer: Timer { kind: TimerKind::Wait, at: until } }]);

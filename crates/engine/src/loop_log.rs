@@ -74,7 +74,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             vec![format!("Gate {verdict}{on}: {}", one_line(&report.command))]
         }
         Event::WaitStarted { until, why } => {
-            vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(why))]
+            vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(&why.to_string()))]
         }
         Event::RolledBack { to_iteration, .. } => vec![format!("Rolled back to iteration {to_iteration}")],
         Event::LoopStopped { stop_reason, .. } => {

@@ -10,7 +10,7 @@ use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
-use windlass_core::stop::{PauseReason, Status, StopReason};
+use windlass_core::stop::{PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
 use crate::store::CatalogueEntry;
@@ -29,6 +29,12 @@ pub struct LoopView {
     pub waiting_until: Option<Timestamp>,
     /// Why the loop waits, for the clock or for a person.
     pub waiting_for: Option<String>,
+    /// The same while it waits for the clock, with its kind.
+    #[serde(default)]
+    pub wait: Option<WaitReason>,
+    /// The same while it waits for a person.
+    #[serde(default)]
+    pub pause: Option<PauseReason>,
     pub stop_reason: Option<StopReason>,
     pub verified: bool,
     pub iterations: u32,
@@ -117,6 +123,8 @@ impl LoopView {
             phase: (state.status == Status::Running).then_some(state.phase),
             waiting_until: waiting_until(&state.status),
             waiting_for: waiting_for(&state.status),
+            wait: wait(&state.status),
+            pause: pause(&state.status),
             stop_reason: state.stop_reason.clone(),
             verified: state.verified,
             iterations: state.iteration,
@@ -273,9 +281,23 @@ fn waiting_until(status: &Status) -> Option<Timestamp> {
     }
 }
 
-fn waiting_for(status: &Status) -> Option<String> {
+fn wait(status: &Status) -> Option<WaitReason> {
     match status {
         Status::Waiting { why, .. } => Some(why.clone()),
+        Status::Queued | Status::Running | Status::Paused { .. } | Status::Ended { .. } => None,
+    }
+}
+
+fn pause(status: &Status) -> Option<PauseReason> {
+    match status {
+        Status::Paused { why } => Some(why.clone()),
+        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Ended { .. } => None,
+    }
+}
+
+fn waiting_for(status: &Status) -> Option<String> {
+    match status {
+        Status::Waiting { why, .. } => Some(why.to_string()),
         Status::Paused { why } => Some(match why {
             PauseReason::Person => "a person asked for a pause".to_owned(),
             PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),

@@ -55,6 +55,20 @@ export async function getBytes(path: string, signal?: AbortSignal): Promise<{ by
   return { bytes: new Uint8Array(await response.arrayBuffer()), total: total === undefined ? undefined : Number(total) };
 }
 
+/** What comes, as it comes; whoever stops reading ends it. */
+export async function* getStream(path: string, signal: AbortSignal): AsyncGenerator<string> {
+  const reader = (await ask(path, { signal })).body?.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const part = await reader?.read();
+      if (!part || part.done) return;
+      yield part.value;
+    }
+  } finally {
+    void reader?.cancel();
+  }
+}
+
 export async function send<T>(method: "POST" | "PUT", path: string, body: unknown = {}): Promise<T> {
   const response = await ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   const text = await response.text();

@@ -1285,7 +1285,7 @@ export interface components {
             type: "wait_started";
             /** Format: date-time */
             until: string;
-            why: string;
+            why: components["schemas"]["WaitReason"];
         } | {
             /** @constant */
             type: "wait_ended";
@@ -2009,6 +2009,11 @@ export interface components {
             last_activity_at: string;
             limits: components["schemas"]["Limits"];
             name: string;
+            /**
+             * @description The same while it waits for a person.
+             * @default null
+             */
+            pause: components["schemas"]["PauseReason"] | null;
             phase: components["schemas"]["Phase"] | null;
             project: string;
             recipe: string;
@@ -2053,6 +2058,11 @@ export interface components {
             updated_at: string;
             usage: components["schemas"]["UsageView"];
             verified: boolean;
+            /**
+             * @description The same while it waits for the clock, with its kind.
+             * @default null
+             */
+            wait: components["schemas"]["WaitReason"] | null;
             /** @description Why the loop waits, for the clock or for a person. */
             waiting_for: string | null;
             /** Format: date-time */
@@ -2083,6 +2093,11 @@ export interface components {
             iterations: number;
             limits: components["schemas"]["Limits"];
             name: string;
+            /**
+             * @description The same while it waits for a person.
+             * @default null
+             */
+            pause: components["schemas"]["PauseReason"] | null;
             phase: components["schemas"]["Phase"] | null;
             project: string;
             recipe: string;
@@ -2127,6 +2142,11 @@ export interface components {
             updated_at: string;
             usage: components["schemas"]["UsageView"];
             verified: boolean;
+            /**
+             * @description The same while it waits for the clock, with its kind.
+             * @default null
+             */
+            wait: components["schemas"]["WaitReason"] | null;
             /** @description Why the loop waits, for the clock or for a person. */
             waiting_for: string | null;
             /** Format: date-time */
@@ -3568,6 +3588,21 @@ export interface components {
             /** @constant */
             type: "unclear";
             why: string;
+        };
+        /** @description Why a loop waits for the clock; each message is the agent's or the provider's own. */
+        WaitReason: {
+            message: string;
+            /** @constant */
+            type: "rate_limit";
+        } | {
+            message: string;
+            /** @constant */
+            type: "no_answer";
+        } | {
+            message: string;
+            role: components["schemas"]["Role"];
+            /** @constant */
+            type: "turn_failed";
         };
         WorkspaceKind: "worktree" | "clone" | "in_place" | "external";
         WorkspaceOpening: {

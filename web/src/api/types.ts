@@ -5,10 +5,13 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Seen = Schemas["Seen"];
+export type Demand = Schemas["Demand"];
 export type LoopView = Schemas["LoopView"];
 export type LoopSummary = Schemas["LoopSummary"];
 export type LoopList = Schemas["LoopList"];
 export type GateView = Schemas["GateView"];
+export type WaitReason = Schemas["WaitReason"];
+export type PauseReason = Schemas["PauseReason"];
 export type Usage = Schemas["Usage"];
 export type TurnKey = Schemas["TurnKey"];
 export type TurnView = Schemas["TurnView"];

@@ -4,9 +4,10 @@ import { setShortcuts, shortcutsOn } from "../lib/keys";
 import { Dialog, Toggle } from "../ui/primitives";
 
 const GROUPS = [
-  { title: "keys.everywhere", keys: [["?", "keys.help"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g s", "keys.go_settings"], ["/", "keys.search"]] },
+  { title: "keys.everywhere", keys: [["?", "keys.help"], ["g l", "keys.go_loops"], ["g n", "keys.go_new"], ["g m", "keys.go_milestones"], ["g a", "keys.go_agents"], ["g s", "keys.go_settings"], ["/", "keys.search"], ["Ctrl+Enter", "keys.send"]] },
   { title: "keys.in_list", keys: [["j", "keys.next"], ["k", "keys.previous"], ["Enter", "keys.open"]] },
   { title: "keys.on_loop", keys: [["s", "keys.stop"], ["p", "keys.pause"], ["m", "keys.steer"], ["a", "keys.approve"], ["r", "keys.reject"], ["f", "keys.follow"], ["1 … 8", "keys.tab"]] },
+  { title: "keys.in_search", keys: [["Enter", "keys.earlier_hit"], ["Shift+Enter", "keys.later_hit"], ["n", "keys.earlier_hit"], ["N", "keys.later_hit"], ["Esc", "keys.close"]] },
 ] as const;
 
 export function KeysDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
@@ -18,10 +19,10 @@ export function KeysDialog({ open, onClose }: { open: boolean; onClose: () => vo
         {GROUPS.map((group) => (
           <section key={group.title}>
             <h2 className="mb-1.5">{t(group.title)}</h2>
-            <dl className="grid grid-cols-[5rem_1fr] gap-y-1.5 text-sm">
+            <dl className="grid grid-cols-[6.5rem_1fr] gap-y-1.5 text-sm">
               {group.keys.map(([key, text]) => (
                 <div key={key} className="contents">
-                  <dt>{key.split(" ").map((part, index) => <kbd key={index} className="mr-1">{part}</kbd>)}</dt>
+                  <dt>{key.split(" ").map((part, index) => (part === "…" ? <span key={index} className="mr-1">…</span> : <kbd key={index} className="mr-1">{part}</kbd>))}</dt>
                   <dd>{t(text)}</dd>
                 </div>
               ))}

@@ -6,7 +6,7 @@ import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useLiveLoops } from "../loops/useLoops";
 import { dismiss, toastStore } from "../lib/toast";
-import { Cross, Flag, Gear, Keyboard, List, Plus, Robot } from "../ui/icons";
+import { Cross, Flag, Gear, Half, Keyboard, List, Plus, Robot } from "../ui/icons";
 import { IconButton, Menu, MenuItem } from "../ui/primitives";
 import { useConnection } from "./connection";
 import { KeysDialog } from "./KeysDialog";
@@ -48,7 +48,7 @@ export function Shell() {
         </nav>
         <ConnectionMark />
         <span className="hidden sm:block"><IconButton label={t("keys.title")} onClick={() => showKeys(true)}><Keyboard /></IconButton></span>
-        <Menu trigger={<IconButton label={t("nav.preferences")}><span aria-hidden className="text-base">◐</span></IconButton>}>
+        <Menu trigger={<IconButton label={t("nav.preferences")}><Half /></IconButton>}>
           <p className="px-2 pt-1 text-xs text-soft">{t("theme.label")}</p>
           {(["system", "light", "dark"] as Theme[]).map((name) => (
             <MenuItem key={name} checked={theme === name} onSelect={() => setTheme(name)}>{t(`theme.${name}`)}</MenuItem>

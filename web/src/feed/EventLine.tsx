@@ -1,28 +1,32 @@
 // What the engine did, between what the agents said.
 
 import clsx from "clsx";
+import type { TFunction } from "i18next";
 import { useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { FeedItem } from "../api/types";
 import { bytes, clock, commit, duration } from "../lib/format";
-import { Chevron, Commit, Eye, Flag, Gate, Message } from "../ui/icons";
+import { pauseWords, waitWords } from "../loop/phase";
+import { useRole } from "../loop/roles";
+import { Check, Chevron, Commit, Cross, Eye, Flag, Gate, Message, Warn } from "../ui/icons";
 import { plain } from "./ansi";
+import type { SilentType } from "./rows";
 
 type Tone = "plain" | "good" | "bad" | "wait" | "ask";
 const TONES: Record<Tone, string> = {
   plain: "border-line text-soft", good: "border-good bg-good-soft text-good", bad: "border-bad bg-bad-soft text-bad", wait: "border-wait bg-wait-soft text-wait", ask: "border-ask bg-ask-soft text-ask",
 };
 
-function Line({ tone = "plain", icon, children, at, more }: { tone?: Tone; icon?: ReactNode; children: ReactNode; at: string; more?: string | undefined }) {
-  const { i18n } = useTranslation();
+function Line({ tone = "plain", icon: Icon, children, at, more }: { tone?: Tone; icon?: typeof Check; children: ReactNode; at: string; more?: string | undefined }) {
+  const { t, i18n } = useTranslation();
   const [open, setOpen] = useState(false);
   return (
-    <div className={clsx("mx-3 my-1 rounded border px-2 py-1 text-xs", TONES[tone])}>
+    <div className={clsx("mx-3 my-1 rounded-r border-l-[3px] py-1 pr-2 pl-2.5 text-xs", TONES[tone])}>
       <div className="flex items-start gap-2">
-        {icon ? <span className="mt-px shrink-0">{icon}</span> : null}
+        {Icon ? <Icon className="mt-px size-3.5 shrink-0" /> : null}
         <span className="min-w-0 grow break-words">{children}</span>
         {more ? (
-          <button type="button" aria-expanded={open} onClick={() => setOpen(!open)} className="shrink-0"><Chevron className={clsx("size-3.5", open && "rotate-90")} /><span className="sr-only">+</span></button>
+          <button type="button" aria-expanded={open} aria-label={t("feed.details")} onClick={() => setOpen(!open)} className="-my-0.5 shrink-0 rounded p-0.5"><Chevron className={clsx("size-3.5", open && "rotate-90")} /></button>
         ) : null}
         <time className="figures shrink-0 opacity-90" dateTime={at}>{clock(at, i18n.language)}</time>
       </div>
@@ -33,6 +37,7 @@ function Line({ tone = "plain", icon, children, at, more }: { tone?: Tone; icon?
 
 export function EventLine({ item }: { item: FeedItem }) {
   const { t } = useTranslation();
+  const role = useRole();
   const at = item.at;
   switch (item.type) {
     case "iteration_started":
@@ -42,46 +47,83 @@ export function EventLine({ item }: { item: FeedItem }) {
         </div>
       );
     case "turn_ended": {
-      const outcome = item.report.outcome as { type: string; message?: string };
-      if (outcome.type === "finished") return <Line at={at} icon={item.report.claim ? <Flag className="size-3.5" /> : undefined} tone={item.report.claim ? "ask" : "plain"}>{t(item.report.claim ? "feed.claimed" : "feed.turn_ended", { role: t(`role.${item.turn.role}`), duration: duration(item.report.duration_ms ?? 0) })}</Line>;
-      return <Line at={at} tone="bad">{t("feed.turn_failed", { role: t(`role.${item.turn.role}`), outcome: outcome.type })}{outcome.message ? `: ${outcome.message}` : ""}</Line>;
+      const { outcome, claim } = item.report;
+      if (outcome.type === "finished") return <Line at={at} {...(claim ? { icon: Flag, tone: "ask" } : {})}>{t(claim ? "feed.claimed" : "feed.turn_ended", { role: role(item.turn.role), duration: duration(item.report.duration_ms ?? 0) })}</Line>;
+      // Only a failure is one: to be limited, stopped or cut off is the loop's everyday life.
+      const failed = outcome.type === "failed" || outcome.type === "not_started";
+      return <Line at={at} tone={failed ? "bad" : "wait"}>{t("feed.turn_failed", { role: role(item.turn.role), outcome: t(`outcome.${outcome.type}`) })}{"message" in outcome && outcome.message ? `: ${outcome.message}` : ""}</Line>;
     }
     case "checkpointed": {
       const made = item.checkpoint;
-      if (!made.created) return <Line at={at} icon={<Commit className="size-3.5" />}>{t("feed.nothing_changed")}</Line>;
-      return <Line at={at} icon={<Commit className="size-3.5" />} more={made.files.map((file) => `${file.change} ${file.path}`).join("\n") || undefined}>{t("feed.committed", { commit: commit(made.commit ?? ""), count: made.files_changed })}{(made.restored ?? []).length > 0 ? ` · ${t("feed.restored", { count: (made.restored ?? []).length })}` : ""}</Line>;
+      if (!made.created) return <Line at={at} icon={Commit}>{t("feed.nothing_changed")}</Line>;
+      return <Line at={at} icon={Commit} more={made.files.map((file) => `${file.change} ${file.path}`).join("\n") || undefined}>{t("feed.committed", { commit: commit(made.commit ?? ""), count: made.files_changed })}{(made.restored ?? []).length > 0 ? ` · ${t("feed.restored", { count: (made.restored ?? []).length })}` : ""}</Line>;
     }
-    case "gate_ended":
-      return <Line at={at} icon={<Gate className="size-3.5" />} tone={item.report.verdict === "pass" ? "good" : "bad"} more={item.report.output_tail || undefined}>{item.report.verdict === "pass" ? "✓" : "✗"} <code>{item.report.command}</code>{item.gate.iteration === 0 ? ` · ${t("feed.on_base")}` : ""} · {duration(item.report.duration_ms)}</Line>;
+    case "gate_ended": {
+      const passed = item.report.verdict === "pass";
+      const onBase = item.gate.iteration === 0;
+      return <Line at={at} icon={Gate} tone={passed ? "good" : onBase ? "wait" : "bad"} more={item.report.output_tail || undefined}><strong>{t(`verdict.${item.report.verdict}`)}</strong> <code>{item.report.command}</code>{onBase ? ` · ${t("feed.on_base")}` : ""} · {duration(item.report.duration_ms)}</Line>;
+    }
     case "claim_refused":
-      return <Line at={at} tone="bad" icon={<Flag className="size-3.5" />}><strong>{t("feed.claim_refused")}</strong> {item.because.type === "gates" ? t("feed.because_gates", { gates: item.because.failing.join(", ") }) : t("feed.because_steering")}</Line>;
+      return <Line at={at} tone="bad" icon={Flag}><strong>{t("feed.claim_refused")}</strong> {refusedWords(item.because, t)}</Line>;
     case "finding_written":
-      return <Line at={at} tone={item.finding.severity === "bug" ? "bad" : "wait"} icon={<Eye className="size-3.5" />}><strong>{t(`severity.${item.finding.severity}`)}</strong> <code>{item.finding.file}{item.finding.line ? `:${item.finding.line}` : ""}</code> {item.finding.description}</Line>;
+      return <Line at={at} tone={item.finding.severity === "bug" ? "bad" : "wait"} icon={Eye}><strong>{t(`severity.${item.finding.severity}`)}</strong> <code>{item.finding.file}{item.finding.line ? `:${item.finding.line}` : ""}</code> {item.finding.description}</Line>;
     case "finding_resolved":
-      return <Line at={at} tone="good" icon={<Eye className="size-3.5" />}>{t("feed.finding_resolved", { id: String(item.id) })}</Line>;
+      return <Line at={at} tone="good" icon={Eye}>{t("feed.finding_resolved", { id: String(item.id) })}</Line>;
     case "reviewed": {
       const ruling = item.ruling;
       const good = ruling.type === "clean" || ruling.type === "accepted";
-      return <Line at={at} tone={good ? "good" : "bad"} icon={<Eye className="size-3.5" />}><strong>{good ? "✓" : "✗"} {t(`ruling.${ruling.type}`)}</strong>{"reason" in ruling ? ` ${ruling.reason}` : ""}</Line>;
+      return <Line at={at} tone={good ? "good" : "bad"} icon={good ? Check : Cross}><strong>{t(`ruling.${ruling.type}`)}</strong>{"reason" in ruling ? ` ${ruling.reason}` : ""}</Line>;
     }
     case "rejected_unseen":
-      return <Line at={at} tone="bad"><strong>{t("ruling.rejected")}</strong> {item.reason}</Line>;
+      return <Line at={at} tone="bad" icon={Cross}><strong>{t("ruling.rejected")}</strong> {item.reason}</Line>;
     case "review_skipped":
       return <Line at={at} tone="wait">{t(`skipped.${item.because.type}`)}</Line>;
     case "wait_started":
-      return <Line at={at} tone="wait">{t("feed.wait", { why: item.why })}</Line>;
+      return <Line at={at} tone="wait">{waitWords(item.why, role, t)}</Line>;
+    case "wait_ended":
+      return <Line at={at}>{t("feed.wait_ended")}</Line>;
     case "loop_paused":
-      return <Line at={at} tone="ask">{t("status.paused")}: {t(`pause.${item.why.type}`)}</Line>;
+      return <Line at={at} tone="ask">{pauseWords(item.why, t)}</Line>;
     case "person_ruled":
-      return <Line at={at} tone={item.approved ? "good" : "bad"}>{t(item.approved ? "feed.person_approved" : "feed.person_rejected")}{item.reason ? `: ${item.reason}` : ""}</Line>;
+      return <Line at={at} tone={item.approved ? "good" : "bad"} icon={item.approved ? Check : Cross}>{t(item.approved ? "feed.person_approved" : "feed.person_rejected")}{item.reason ? `: ${item.reason}` : ""}</Line>;
     case "steering_queued":
-      return <Line at={at} tone="ask" icon={<Message className="size-3.5" />}>{t("feed.steered")}: {item.text}</Line>;
+      return <Line at={at} tone="ask" icon={Message}>{t("feed.steered")}: {item.text}</Line>;
+    case "loop_opened":
+      return <Line at={at}>{t(`opened.${item.by}`)}</Line>;
     case "loop_stopped":
-      return <Line at={at} tone={item.status === "completed" ? "good" : "bad"}><strong>{t(`status.${item.status}`)}</strong>{item.status === "completed" ? (item.verified ? "" : ` · ${t("loop.not_verified")}`) : ` · ${t(`reason.${item.stop_reason.type}`)}`}</Line>;
+      return <Line at={at} tone={item.status === "completed" ? "good" : item.status === "cancelled" ? "plain" : item.status === "exhausted" ? "wait" : "bad"} icon={item.status === "completed" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong>{item.status === "completed" ? (item.verified ? "" : ` · ${t("loop.not_verified")}`) : ` · ${t(`reason.${item.stop_reason.type}`)}`}</Line>;
     case "section_finished":
-      return <Line at={at} tone="good" icon={<Flag className="size-3.5" />}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
+      return <Line at={at} tone="good" icon={Flag}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
+    case "workspace_opened":
+      return <Line at={at}>{t("feed.workspace_opened")}</Line>;
+    case "session_lost":
+      return <Line at={at} tone="wait" more={item.message || undefined}>{t("feed.session_lost")}</Line>;
+    case "progress_stalled":
+      return <Line at={at} tone="wait" icon={Warn}>{t("feed.no_progress", { count: item.iterations })}</Line>;
+    case "rolled_back":
+      return <Line at={at} tone="ask" icon={Commit}>{t("feed.rolled_back", { number: item.to_iteration })}</Line>;
+    case "network_denied":
+      return <Line at={at} tone="wait" icon={Warn}>{t("feed.network_denied", { host: item.host, count: item.count })}</Line>;
+    case "residue_checked":
+      return item.left.length > 0 ? <Line at={at} tone="wait" icon={Warn} more={item.left.map((left) => `${left.what}: ${left.fix}`).join("\n")}>{t("feed.residue", { count: item.left.length })}</Line> : null;
+    case "planned":
+      return <Line at={at}>{t("feed.planned", { count: item.plan.sections.length })}</Line>;
+    case "plan_adjusted":
+      return <Line at={at} more={item.adjustment.after}>{t("feed.plan_adjusted", { number: item.adjustment.section })}: {item.adjustment.rationale}</Line>;
+    case "milestone_amended":
+      return <Line at={at}>{t("feed.milestone_amended")}</Line>;
+    case "question_deferred":
+      return <Line at={at} tone="ask" icon={Message}>{t("feed.question")}: {item.question}</Line>;
+    case "answer_unreadable":
+      return <Line at={at} tone="wait">{t("feed.answer_unreadable")}: {item.why}</Line>;
+    case "post_action_ended":
+      return <Line at={at} tone="good" icon={Check} more={item.summary || undefined}>{t("feed.post_action_ended")}</Line>;
+    case "post_action_refused":
+      return <Line at={at} tone="bad" icon={Gate}>{t("feed.post_action_refused")} {t("feed.because_gates", { gates: item.failing.join(", ") })}</Line>;
+    case "post_action_undone":
+      return <Line at={at} tone="wait" icon={Commit}>{t("feed.post_action_undone")}</Line>;
     case "error":
-      return <Line at={at} tone="bad">{item.message || item.kind}</Line>;
+      return <Line at={at} tone={["rate_limit", "overloaded", "network"].includes(item.kind) ? "wait" : "bad"}>{item.message || item.kind}</Line>;
     case "result":
       return <Line at={at} tone="bad">{item.text}</Line>;
     case "output_skipped":
@@ -89,13 +131,21 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "agent_changed":
       return <Line at={at} tone="wait">{t("feed.agent_changed", { from: item.from, to: item.to })}: {item.why}</Line>;
     case "turn_interrupted":
-      return <Line at={at} tone="wait">{t("feed.interrupted", { why: item.why.type })}</Line>;
+      return <Line at={at} tone="wait">{t("feed.interrupted", { why: t(`interrupt.${item.why.type}`) })}</Line>;
     default:
-      return <Line at={at}>{named(item.type)}</Line>;
+      // A new event has to get words, or its place among the silent ones.
+      item.type satisfies SilentType;
+      return null;
   }
 }
 
-/** An event that this page has no words for is shown by its name. */
-function named(type: string): string {
-  return type.replaceAll("_", " ");
+function refusedWords(because: Extract<FeedItem, { type: "claim_refused" }>["because"], t: TFunction): string {
+  switch (because.type) {
+    case "gates":
+      return t("feed.because_gates", { gates: because.failing.join(", ") });
+    case "held_back":
+      return t("feed.because_held_back", { files: because.files.join(", ") });
+    case "steering_pending":
+      return t("feed.because_steering");
+  }
 }

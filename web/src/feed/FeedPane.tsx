@@ -3,7 +3,7 @@ import clsx from "clsx";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { Feed } from "../loop/useFeed";
-import { Down } from "../ui/icons";
+import { Down, Up } from "../ui/icons";
 import { Button, Empty } from "../ui/primitives";
 import { PaneSearch } from "./PaneSearch";
 import type { Row, Side } from "./rows";
@@ -105,7 +105,7 @@ export function FeedPane({ feed, side, title, active }: Props) {
 
   return (
     <section aria-label={t(`side.${side}`)} data-side={side} data-active={active} className={clsx("relative flex min-h-0 min-w-0 grow basis-0 flex-col overflow-hidden rounded-lg border bg-panel", active ? "border-run shadow-[0_0_0_1px_var(--run)]" : "border-line")}>
-      <header className={clsx("flex min-h-9 items-center gap-2 border-b border-line px-3", active ? "bg-run-soft" : "bg-panel")}>
+      <header className={clsx("flex min-h-9 shrink-0 flex-wrap items-center gap-x-2 border-b border-line px-3", active ? "bg-run-soft" : "bg-panel")}>
         <span className="min-w-0 grow truncate text-sm">{title}</span>
         <PaneSearch feed={feed} side={side} hit={hit} onHit={setHit} onWords={setFind} />
         <button type="button" data-follow={side} aria-pressed={pane.following} onClick={() => (pane.following ? window.follow(side, false) : live())} className={clsx("flex min-h-7 items-center gap-1 rounded px-1.5 text-xs", pane.following ? "text-run" : "text-soft")}>
@@ -113,13 +113,13 @@ export function FeedPane({ feed, side, title, active }: Props) {
         </button>
       </header>
       <div ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label={t(`side.${side}`)} className="min-h-0 grow overflow-auto py-1 [overflow-anchor:none]">
-        {start ? <div className="flex h-9 items-center justify-center"><Button small tone="quiet" onClick={() => feed.older(side)}>↑ {t("feed.older")}</Button></div> : null}
+        {start ? <div className="flex h-9 items-center justify-center"><Button small tone="quiet" onClick={() => feed.older(side)}><Up className="size-3.5" />{t("feed.older")}</Button></div> : null}
         {rows.length === 0 ? <Empty title={window.ready ? t("feed.nothing") : t("state.loading")} /> : null}
         <div className="relative" style={{ height: total }}>
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index] as Row;
             return (
-              <div key={item.key} ref={virtual.measureElement} data-index={item.index} className={clsx("absolute inset-x-0 top-0", row.key === hit && "bg-accent-soft")} style={{ transform: `translateY(${item.start}px)` }}>
+              <div key={item.key} ref={virtual.measureElement} data-index={item.index} data-hit={row.key === hit ? "" : undefined} className={clsx("absolute inset-x-0 top-0", row.key === hit && "bg-accent-soft")} style={{ transform: `translateY(${item.start}px)` }}>
                 <RowView row={row} find={find} output={row.kind === "tool" ? row.output : row.kind === "event" ? undefined : row.text} />
               </div>
             );

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import { looksLikePatch } from "../lib/diff";
 import { bytes } from "../lib/format";
 import { DiffLines } from "../ui/DiffLines";
-import { Chevron, Tool } from "../ui/icons";
+import { Chevron, Cross, Tool } from "../ui/icons";
 import { plain } from "./ansi";
 import { AnsiText, Marked } from "./AnsiText";
 import { EventLine } from "./EventLine";
@@ -45,7 +45,7 @@ function ToolCall({ row, find, output }: { row: ToolRow; find: string | undefine
         <Tool className="size-3.5 shrink-0 text-accent" />
         <span className="shrink-0 font-semibold text-ink">{row.name || t("feed.result")}</span>
         <span className="min-w-0 grow truncate">{firstLine}</span>
-        {row.failed ? <span className="shrink-0 font-semibold text-bad">✗ {t("feed.failed")}</span> : null}
+        {row.failed ? <span className="inline-flex shrink-0 items-center gap-1 font-semibold text-bad"><Cross className="size-3" />{t("feed.failed")}</span> : null}
         {output !== undefined && !row.failed ? <span className="shrink-0 text-faint">{bytes(output.length)}</span> : null}
         {output === undefined && row.name ? <span className="shrink-0 text-faint">…</span> : null}
       </button>

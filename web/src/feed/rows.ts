@@ -36,11 +36,19 @@ export interface EventRow extends Base {
 
 export type Row = TextRow | ToolRow | EventRow;
 
-/** What nobody needs to see in the stream; the page's other parts show it. */
-const SILENT = new Set([
-  "phase_entered", "session_found", "session", "usage", "loop_created", "workspace_set_up", "summarised",
+/** What nobody needs to see as an event: other rows or other parts of the page show it. */
+const SILENT_TYPES = [
+  "phase_entered", "session_found", "session", "usage", "loop_created", "workspace_set_up", "summarised", "driver_attached",
   "pause_requested", "stop_requested", "turn_started", "iteration_judged", "aim_changed", "reported", "verdict_given",
-]);
+  "text", "thinking", "tool_use", "tool_result", "raw", "stderr",
+] as const;
+export type SilentType = (typeof SILENT_TYPES)[number];
+const SILENT = new Set<string>(SILENT_TYPES);
+
+/** Whether the engine's event has something to say to a person. */
+export function isShown(item: FeedItem): boolean {
+  return !SILENT.has(item.type) && (item.type !== "residue_checked" || item.left.length > 0);
+}
 const REVIEWERS = new Set(["auditor", "acceptor"]);
 /** A line longer than this is broken: no browser lays out a megabyte in one. */
 const LONGEST = 2_000;
@@ -97,7 +105,7 @@ export class RowMaker {
         break;
       default:
     }
-    if (SILENT.has(item.type)) return [];
+    if (!isShown(item)) return [];
     this.end();
     return [{ key: id, at, kind: "event", item: JSON.parse(JSON.stringify(item), clearly) as FeedItem }];
   }

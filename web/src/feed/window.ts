@@ -16,6 +16,7 @@ export interface Entry {
 
 interface Segment {
   from: string | null;
+  to: string;
   rows: number;
   /** Characters, roughly what it costs. */
   size: number;
@@ -76,6 +77,11 @@ export class Pane {
     this.prepend(entries);
   }
 
+  /** Where what it holds ends. */
+  get end(): string | undefined {
+    return this.segments.at(-1)?.to;
+  }
+
   /** How many items it holds or has passed over. */
   get items(): number {
     return this.segments.length + this.cut;
@@ -104,7 +110,7 @@ export class Pane {
     const item = entry.item as { text?: string; output?: string; input?: string; line?: string };
     const size = 200 + (item.text?.length ?? 0) + (item.output?.length ?? 0) + (item.input?.length ?? 0) + (item.line?.length ?? 0);
     this.size += size;
-    return { from: entry.from, rows, size };
+    return { from: entry.from, to: entry.id, rows, size };
   }
 
   private dropOldest() {

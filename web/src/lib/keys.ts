@@ -35,6 +35,18 @@ export function useKeys(keys: Keys) {
   }, []);
 }
 
+/** j and k go from one `data-item` of the page to the next, wherever a page has some. */
+export function useItemKeys() {
+  const move = (by: number) => {
+    const items = [...document.querySelectorAll<HTMLElement>("main [data-item]")];
+    const at = items.findIndex((item) => item.contains(document.activeElement));
+    const next = items[Math.min(items.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+  };
+  useKeys({ j: () => move(1), k: () => move(-1) });
+}
+
 /** Remembers the first of two; installed once, before the others hear of the key. */
 export function watchPrefix() {
   document.addEventListener("keydown", (event) => {

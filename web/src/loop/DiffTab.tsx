@@ -5,7 +5,7 @@ import { get, query } from "../api/client";
 import type { DiffView, FileDiff, LoopView } from "../api/types";
 import { commit } from "../lib/format";
 import { DiffLines } from "../ui/DiffLines";
-import { Branch } from "../ui/icons";
+import { Branch, Right } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
 
@@ -26,7 +26,7 @@ export default function DiffTab({ loop, iteration, onShow }: { loop: LoopView; i
           <option value="">{t("diff.total")}</option>
           {numbers.map((number) => <option key={number} value={number}>{t("feed.iteration", { number })}</option>)}
         </select>
-        {diff.data ? <span className="figures text-xs text-soft"><code>{commit(diff.data.from)}</code> → <code>{commit(diff.data.to)}</code> · {t("diff.files", { count: diff.data.files.length + diff.data.files_left_out })}</span> : null}
+        {diff.data ? <span className="figures text-xs text-soft"><code>{commit(diff.data.from)}</code> <Right className="inline size-3 align-[-1px]" label={t("diff.to")} /> <code>{commit(diff.data.to)}</code> · {t("diff.files", { count: diff.data.files.length + diff.data.files_left_out })}</span> : null}
       </div>
       {diff.isPending ? <Loading /> : null}
       {diff.error && !diff.data ? <Problem error={diff.error} onRetry={() => void diff.refetch()} /> : null}
@@ -42,9 +42,9 @@ function FileView({ file, open }: { file: FileDiff; open: boolean }) {
   const [shown, setShown] = useState(open);
   return (
     <details open={shown} onToggle={(event) => setShown(event.currentTarget.open)} className="card mb-2 overflow-hidden">
-      <summary className="flex flex-wrap items-center gap-2 bg-sunken px-3 py-1.5 text-sm">
+      <summary data-item className="flex flex-wrap items-center gap-2 bg-sunken px-3 py-1.5 text-sm">
         <span className="font-mono font-bold text-accent" title={file.status}>{LETTER[file.status] ?? "?"}</span>
-        <span className="min-w-0 font-mono text-xs break-all">{file.old_path ? `${file.old_path} → ` : ""}{file.path}</span>
+        <span className="min-w-0 font-mono text-xs break-all">{file.old_path ? <>{file.old_path} <Right className="inline size-3 align-[-1px]" label={t("diff.to")} /> </> : null}{file.path}</span>
         <span className="figures ml-auto text-xs"><span className="text-good">+{file.added}</span> <span className="text-bad">−{file.removed}</span></span>
       </summary>
       {shown ? (file.binary ? <p className="px-3 py-2 text-sm text-soft">{t("diff.binary")}</p> : <DiffLines patch={file.patch} />) : null}

@@ -3,7 +3,7 @@ import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import { get } from "../api/client";
 import type { FindingsView, LoopView } from "../api/types";
-import { Eye } from "../ui/icons";
+import { Check, Cross, Eye, Warn } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
 export default function FindingsTab({ loop }: { loop: LoopView }) {
@@ -14,13 +14,13 @@ export default function FindingsTab({ loop }: { loop: LoopView }) {
   const all = [...findings.data.findings].sort((one, other) => Number(other.status.type === "open") - Number(one.status.type === "open"));
   if (all.length === 0) return <Empty icon={<Eye />} title={t("findings.none")}>{t("findings.none_hint")}</Empty>;
   return (
-    <ul className="mx-auto max-w-4xl space-y-2 px-3 py-3 sm:px-5">
+    <ul className="mx-auto max-w-6xl space-y-2 px-2 py-3 sm:px-4">
       {all.map((finding) => {
         const open = finding.status.type === "open";
         return (
-          <li key={String(finding.id)} className={clsx("card border-l-4 px-3 py-2", !open ? "border-l-good" : finding.severity === "bug" ? "border-l-bad" : "border-l-wait")}>
+          <li key={String(finding.id)} data-item tabIndex={-1} className={clsx("card border-l-4 px-3 py-2", !open ? "border-l-good" : finding.severity === "bug" ? "border-l-bad" : "border-l-wait")}>
             <div className="flex flex-wrap items-baseline gap-x-2 text-xs">
-              <span className={clsx("font-semibold", !open ? "text-good" : finding.severity === "bug" ? "text-bad" : "text-wait")}>{open ? (finding.severity === "bug" ? "✗" : "▲") : "✓"} {t(`severity.${finding.severity}`)} · {t(`finding.${finding.status.type}`)}</span>
+              <span className={clsx("font-semibold", !open ? "text-good" : finding.severity === "bug" ? "text-bad" : "text-wait")}>{open ? (finding.severity === "bug" ? <Cross className="inline size-3.5 align-[-2px]" /> : <Warn className="inline size-3.5 align-[-2px]" />) : <Check className="inline size-3.5 align-[-2px]" />} {t(`severity.${finding.severity}`)} · {t(`finding.${finding.status.type}`)}</span>
               <code className="break-all text-soft">{finding.file}{finding.line ? `:${finding.line}` : ""}</code>
               {finding.section ? <span className="text-soft">{t("plan.section", { number: finding.section })}</span> : null}
               {finding.recurrence > 1 ? <span className="text-wait">{t("findings.again", { count: finding.recurrence })}</span> : null}

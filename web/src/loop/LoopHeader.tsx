@@ -6,14 +6,14 @@ import { useNow } from "../lib/clock";
 import { baseName, commit, duration, short } from "../lib/format";
 import type { Verb } from "../loops/actions";
 import { Cost, Gates, Iterations, tokensOf } from "../loops/parts";
-import { Branch, Message, Pause, Play, Stop } from "../ui/icons";
+import { Branch, Message, More, Pause, Play, Stop } from "../ui/icons";
 import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
 import { StatusBadge, canResume, isOpen } from "../ui/status";
 
 function Fact({ label, children, className }: { label: string; children: ReactNode; className?: string }) {
   return (
     <div className={clsx("min-w-0", className)}>
-      <dt className="text-[11px] text-faint">{label}</dt>
+      <dt className="text-[11px] whitespace-nowrap text-faint">{label}</dt>
       <dd className="text-sm">{children}</dd>
     </div>
   );
@@ -25,15 +25,15 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
   const over = ["completed", "exhausted", "cancelled", "stalled", "errored"].includes(loop.status);
   return (
     <div className="border-b border-line bg-panel px-3 pt-2.5 pb-2 sm:px-4">
-      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
-        <h1 className="min-w-0 truncate">{loop.name}</h1>
-        <StatusBadge status={loop.status} verified={loop.verified} />
-        <div className="ml-auto flex items-center gap-1">
+      <div className="flex items-center gap-x-3">
+        <h1 className="min-w-0 truncate" title={loop.name}>{loop.name}</h1>
+        <span className="max-sm:hidden"><StatusBadge status={loop.status} verified={loop.verified} /></span>
+        <div className="ml-auto flex shrink-0 items-center gap-1">
           {open || loop.status === "paused" ? <Button small onClick={() => onAsk("steer")}><Message className="size-3.5" /><span className="max-sm:sr-only">{t("action.steer")}</span></Button> : null}
           {open ? <Button small onClick={onPause}><Pause className="size-3.5" /><span className="max-sm:sr-only">{t("action.pause")}</span></Button> : null}
           {canResume(loop.status) ? <Button small tone={loop.status === "paused" ? "accent" : "plain"} onClick={onPause}><Play className="size-3.5" /><span className="max-sm:sr-only">{t("action.resume")}</span></Button> : null}
           {!over ? <Button small tone="danger" onClick={() => onAsk("stop")}><Stop className="size-3.5" /><span className="max-sm:sr-only">{t("action.stop")}</span></Button> : null}
-          <Menu trigger={<IconButton label={t("action.more")}><span aria-hidden>⋯</span></IconButton>}>
+          <Menu trigger={<IconButton label={t("action.more")}><More /></IconButton>}>
             <MenuItem disabled={!loop.branch} onSelect={() => onAsk("merge")}>{t("action.merge")}</MenuItem>
             <MenuItem disabled={open || loop.status === "completed"} onSelect={() => onAsk("restart")}>{t("action.restart")}</MenuItem>
             <MenuItem disabled={open} onSelect={() => onAsk("rollback")}>{t("action.rollback")}</MenuItem>
@@ -42,13 +42,16 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
           </Menu>
         </div>
       </div>
-      <p className="mt-1 line-clamp-1 text-sm sm:line-clamp-2 break-words text-soft" title={loop.goal}>{loop.goal}</p>
-      <dl className="mt-2 grid grid-cols-4 gap-x-4 gap-y-2 sm:flex sm:flex-wrap">
-        <Fact label={t("loop.iteration")} className="sm:w-20"><Iterations loop={loop} /></Fact>
+      <div className="mt-1 flex items-center gap-2">
+        <span className="sm:hidden"><StatusBadge status={loop.status} verified={loop.verified} /></span>
+        <p className="min-w-0 text-sm break-words text-soft max-sm:truncate sm:line-clamp-2" title={loop.goal}>{loop.goal}</p>
+      </div>
+      <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-2 max-sm:justify-between">
+        <Fact label={t("loop.iteration")} className="w-14 sm:w-20"><Iterations loop={loop} /></Fact>
         {loop.review ? <Fact label={t("loop.consecutive_rejections")}><span data-rejections className={clsx("figures", loop.review.consecutive_rejections > 0 && "font-semibold text-bad")}>{loop.review.consecutive_rejections}</span></Fact> : null}
         <Fact label={t("loop.claims")} className="max-sm:hidden"><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
-        <Fact label={t("loop.cost")} className="sm:w-28"><Cost loop={loop} /></Fact>
+        <Fact label={t("loop.cost")}><Cost loop={loop} /></Fact>
         {loop.limits.max_tokens ? <Fact label={t("loop.token_limit")}><span className="figures">{short(tokensOf(loop.usage))} <span className="text-soft">/ {short(loop.limits.max_tokens)}</span></span></Fact> : null}
         <Fact label={t("loop.time")} className={loop.review ? "max-sm:hidden" : ""}><Elapsed loop={loop} /></Fact>
         <Fact label={t("loop.agent")} className="max-sm:hidden">{loop.agent}{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>

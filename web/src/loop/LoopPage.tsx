@@ -1,18 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { get, isUnauthorised } from "../api/client";
 import type { LoopView } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
-import { useKeys } from "../lib/keys";
+import { useItemKeys, useKeys } from "../lib/keys";
 import { ActionDialog, useAct, type Target, type Verb } from "../loops/actions";
 import { Loading, Problem } from "../ui/primitives";
 import { canResume, isOpen } from "../ui/status";
 import { LoopHeader } from "./LoopHeader";
 import { Monitor } from "./Monitor";
 import { PhaseBar } from "./PhaseBar";
+import { Recipe } from "./roles";
 import { useFeed } from "./useFeed";
 
 const Timeline = lazy(() => import("./TimelineTab"));
@@ -53,40 +54,55 @@ function Loaded({ loop }: { loop: LoopView }) {
     m: () => ask({ verb: "steer", loop }),
     a: () => ask({ verb: "approve", loop }),
     r: () => ask({ verb: "reject", loop }),
-    f: () => document.querySelector<HTMLButtonElement>("[data-follow]")?.click(),
-    "/": () => document.querySelector<HTMLButtonElement>("[data-search]")?.click(),
+    f: () => {
+      const panes = seen("[data-follow]");
+      const loose = panes.filter((button) => button.getAttribute("aria-pressed") === "false");
+      for (const button of loose.length > 0 ? loose : panes) button.click();
+    },
+    "/": () => (seen("[data-active=true] [data-search]")[0] ?? seen("[data-search]")[0])?.click(),
     ...Object.fromEntries(tabs.map((name, index) => [String(index + 1), () => show(name)])),
   });
+  useItemKeys();
   useEffect(() => {
     document.title = `${loop.name} · ${t(`status.${loop.status}` as "status.running")} · Windlass`;
   }, [loop.name, loop.status, t]);
+  // Where there is no room for all tabs, the one that is open is seen.
+  const bar = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    bar.current?.querySelector("[data-state=active]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab]);
   return (
-    <Tabs.Root value={tab} onValueChange={show} className="flex h-full flex-col">
-      <LoopHeader loop={loop} onAsk={(verb) => ask({ verb, loop })} onPause={pause} />
-      <Tabs.List aria-label={loop.name} className="flex shrink-0 gap-1 overflow-x-auto border-b border-line bg-panel px-2 sm:px-4">
-        {tabs.map((name) => (
-          <Tabs.Trigger key={name} value={name} className="min-h-9 border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-soft hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink">
-            {t(`tab.${name}`)}
-            {name === "findings" && loop.review && loop.review.findings_open > 0 ? <span className="ml-1 rounded-full bg-bad-soft px-1.5 text-xs text-bad">{loop.review.findings_open}</span> : null}
-          </Tabs.Trigger>
-        ))}
-      </Tabs.List>
-      <Tabs.Content value={tab} tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
-        <Suspense fallback={<Loading lines={8} />}>
-          {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
-          {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
-          {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} onShow={show} /> : null}
-          {tab === "findings" ? <Findings loop={loop} /> : null}
-          {tab === "plan" ? <Plan loop={loop} /> : null}
-          {tab === "prompts" ? <Prompts loop={loop} turn={search.turn} onShow={show} /> : null}
-          {tab === "usage" ? <UsageCharts loop={loop} /> : null}
-          {tab === "raw" ? <Raw loop={loop} turn={search.turn} onShow={show} /> : null}
-        </Suspense>
-      </Tabs.Content>
-      <PhaseBar loop={loop} onAsk={(verb) => ask({ verb, loop })} />
-      <ActionDialog asked={asked} onClose={() => ask(null)} />
-    </Tabs.Root>
+    <Recipe value={loop.recipe}>
+      <Tabs.Root value={tab} onValueChange={show} className="flex h-full flex-col">
+        <LoopHeader loop={loop} onAsk={(verb) => ask({ verb, loop })} onPause={pause} />
+        <Tabs.List ref={bar} aria-label={loop.name} className="flex shrink-0 gap-1 overflow-x-auto border-b border-line bg-panel px-2 sm:px-4">
+          {tabs.map((name) => (
+            <Tabs.Trigger key={name} value={name} className="min-h-9 border-b-2 border-transparent px-2.5 text-sm whitespace-nowrap text-soft hover:text-ink data-[state=active]:border-accent data-[state=active]:font-medium data-[state=active]:text-ink">
+              {t(`tab.${name}`)}
+              {name === "findings" && loop.review && loop.review.findings_open > 0 ? <span className="ml-1 rounded-full bg-bad-soft px-1.5 text-xs text-bad">{loop.review.findings_open}</span> : null}
+            </Tabs.Trigger>
+          ))}
+        </Tabs.List>
+        <Tabs.Content value={tab} tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
+          <Suspense fallback={<Loading lines={8} />}>
+            {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
+            {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
+            {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} onShow={show} /> : null}
+            {tab === "findings" ? <Findings loop={loop} /> : null}
+            {tab === "plan" ? <Plan loop={loop} /> : null}
+            {tab === "prompts" ? <Prompts loop={loop} turn={search.turn} onShow={show} /> : null}
+            {tab === "usage" ? <UsageCharts loop={loop} /> : null}
+            {tab === "raw" ? <Raw loop={loop} turn={search.turn} onShow={show} /> : null}
+          </Suspense>
+        </Tabs.Content>
+        <PhaseBar loop={loop} onAsk={(verb) => ask({ verb, loop })} />
+        <ActionDialog asked={asked} onClose={() => ask(null)} />
+      </Tabs.Root>
+    </Recipe>
   );
 }
+
+/** What is on the screen: on a phone one of the two panes is not. */
+const seen = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)].filter((element) => element.checkVisibility());
 
 export type Show = (tab: string, more?: { iteration?: number; turn?: string }) => void;

@@ -5,6 +5,8 @@ import type { LoopView } from "../api/types";
 import { FeedPane } from "../feed/FeedPane";
 import type { Side } from "../feed/rows";
 import { activeSide } from "./phase";
+import { Dot } from "../ui/icons";
+import { roleName } from "./roles";
 import type { Feed } from "./useFeed";
 
 /** Coder and reviewer side by side; one at a time where there is no room for two. */
@@ -16,11 +18,11 @@ export function Monitor({ loop, feed }: { loop: LoopView; feed: Feed }) {
   useEffect(() => choose(null), [active]);
   const shown = chosen ?? active ?? "coder";
   const name = (side: Side) => (side === "coder" ? loop.agent : (loop.review?.reviewer ?? ""));
-  const role = (side: Side) => t(side === "reviewer" ? (loop.recipe === "milestone" ? "role.acceptor" : "role.auditor") : loop.recipe === "milestone" ? "role.developer" : "role.coder");
+  const role = (side: Side) => roleName(loop.recipe, t)(side === "coder" ? "coder" : loop.recipe === "milestone" ? "acceptor" : "auditor");
   const title = (side: Side) => (
     <>
       <strong className="font-semibold">{role(side)}</strong> <span className="text-soft">{name(side)}</span>
-      {active === side ? <span className="ml-2 text-xs font-medium text-run">● {t("feed.at_work")}</span> : null}
+      {active === side ? <span className="ml-1 text-xs font-medium text-run"><Dot className="inline size-3 align-[-1px]" /> {t("feed.at_work")}</span> : null}
     </>
   );
   const sides: Side[] = loop.review ? ["coder", "reviewer"] : ["coder"];
@@ -30,7 +32,7 @@ export function Monitor({ loop, feed }: { loop: LoopView; feed: Feed }) {
         <div className="flex gap-1 md:hidden" role="group" aria-label={t("tab.monitor")}>
           {sides.map((side) => (
             <button key={side} type="button" aria-pressed={shown === side} onClick={() => choose(side)} className={clsx("min-h-9 grow rounded-md border px-2 text-sm", shown === side ? "border-accent bg-accent-soft font-medium" : "border-line bg-panel text-soft")}>
-              {role(side)}{active === side ? " ●" : ""}
+              {role(side)}{active === side ? <Dot className="ml-1 inline size-3 align-[-1px] text-run" label={t("feed.at_work")} /> : null}
             </button>
           ))}
         </div>

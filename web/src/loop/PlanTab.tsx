@@ -4,10 +4,10 @@ import { useTranslation } from "react-i18next";
 import { get } from "../api/client";
 import type { LoopView, PlanView } from "../api/types";
 import { commit } from "../lib/format";
-import { List } from "../ui/icons";
+import { Check, Dot, List, Ring } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
-const MARK: Record<string, string> = { done: "✓", current: "●", open: "○" };
+const MARK: Record<string, typeof Check> = { done: Check, current: Dot, open: Ring };
 
 export default function PlanTab({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
@@ -21,14 +21,16 @@ export default function PlanTab({ loop }: { loop: LoopView }) {
   const bodies = new Map((plan.data.plan?.sections ?? []).map((section) => [section.number, section.body]));
   if (sections.length === 0 && !text) return <Empty icon={<List />} title={t("plan.none")}>{t("plan.none_hint")}</Empty>;
   return (
-    <div className="mx-auto max-w-4xl px-3 py-3 sm:px-5">
+    <div className="mx-auto max-w-6xl px-2 py-3 sm:px-4">
       {plan.data.plan?.preamble ? <pre className="output mb-3 text-soft">{plan.data.plan.preamble}</pre> : null}
       <ol className="space-y-2">
-        {sections.map((section) => (
+        {sections.map((section) => {
+          const Mark = MARK[section.status] ?? Ring;
+          return (
           <li key={section.number}>
             <details open={section.status === "current"} className={clsx("card", section.status === "current" && "border-run")}>
-              <summary className="flex flex-wrap items-baseline gap-2 px-3 py-2 text-sm">
-                <span className={clsx("font-bold", section.status === "done" ? "text-good" : section.status === "current" ? "text-run" : "text-faint")}>{MARK[section.status]}</span>
+              <summary data-item className="flex flex-wrap items-baseline gap-2 px-3 py-2 text-sm">
+                <Mark className={clsx("self-center", section.status === "done" ? "text-good" : section.status === "current" ? "text-run" : "text-faint")} />
                 <span className="font-medium">{section.number}. {section.title}</span>
                 <span className="text-xs text-soft">{t(`section.${section.status as "done" | "current" | "open"}`)}</span>
                 {section.commit ? <code className="ml-auto text-xs text-faint">{commit(section.commit)}</code> : null}
@@ -36,7 +38,8 @@ export default function PlanTab({ loop }: { loop: LoopView }) {
               <pre className="output border-t border-line px-3 py-2">{bodies.get(section.number) ?? ""}</pre>
             </details>
           </li>
-        ))}
+          );
+        })}
       </ol>
       {sections.length === 0 && text ? <pre className="output">{text}</pre> : null}
     </div>

@@ -25,7 +25,7 @@ export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; tur
   if (!turns.data) return <Loading />;
   if (!chosen) return <Empty icon={<Message />} title={t("prompts.none")} />;
   return (
-    <div className="mx-auto flex max-w-5xl flex-col gap-2 px-2 py-3 sm:px-4">
+    <div className="mx-auto flex max-w-6xl flex-col gap-2 px-2 py-3 sm:px-4">
       <div className="flex flex-wrap items-center gap-3">
         <TurnPicker turns={all} value={chosen.turn} onChange={(next) => onShow("prompts", { turn: next })} />
         {chosen.prompt_bytes != null ? <span className="figures text-xs text-soft">{bytes(chosen.prompt_bytes)}</span> : null}

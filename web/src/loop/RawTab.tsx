@@ -7,6 +7,7 @@ import type { LoopView } from "../api/types";
 import { AnsiText } from "../feed/AnsiText";
 import { bytes } from "../lib/format";
 import { linesOf } from "../lib/lines";
+import { Left, Right, ToEnd, ToStart } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
 import { TurnPicker, useTurns } from "./TurnPicker";
@@ -74,11 +75,11 @@ function Bytes({ path, size }: { path: string; size: number }) {
   return (
     <>
       <div className="flex flex-wrap items-center gap-2">
-        <Button small disabled={offset === 0} onClick={() => setOffset(0)}>⇤ {t("raw.start")}</Button>
-        <Button small disabled={offset === 0} onClick={() => setOffset(Math.max(0, (page.data?.start ?? offset) - PAGE))}>← {t("raw.previous")}</Button>
+        <Button small disabled={offset === 0} onClick={() => setOffset(0)}><ToStart className="size-3.5" />{t("raw.start")}</Button>
+        <Button small disabled={offset === 0} onClick={() => setOffset(Math.max(0, (page.data?.start ?? offset) - PAGE))}><Left className="size-3.5" />{t("raw.previous")}</Button>
         <input type="range" aria-label={t("raw.position")} aria-valuetext={`${bytes(offset)} / ${bytes(total)}`} min={0} max={Math.max(end, 1)} value={Math.min(offset, end)} onChange={(event) => setOffset(Number(event.target.value))} className="min-w-32 grow accent-accent" />
-        <Button small disabled={atEnd} onClick={() => setOffset(Math.min(end, page.data?.end ?? 0))}>{t("raw.next")} →</Button>
-        <Button small onClick={() => (offset === end ? void page.refetch() : setOffset(end))}>{t("raw.end")} ⇥</Button>
+        <Button small disabled={atEnd} onClick={() => setOffset(Math.min(end, page.data?.end ?? 0))}>{t("raw.next")}<Right className="size-3.5" /></Button>
+        <Button small onClick={() => (offset === end ? void page.refetch() : setOffset(end))}>{t("raw.end")}<ToEnd className="size-3.5" /></Button>
         <span data-raw-range className="figures text-xs text-soft">{bytes(page.data?.start ?? 0)} – {bytes(page.data?.end ?? 0)} / {bytes(total)}</span>
       </div>
       {page.error ? <Problem error={page.error} onRetry={() => void page.refetch()} /> : null}

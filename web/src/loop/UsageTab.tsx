@@ -7,12 +7,15 @@ import { money, short } from "../lib/format";
 import { tokensOf } from "../loops/parts";
 import { Wave } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
+import { useRole } from "./roles";
 import { useTurns } from "./TurnPicker";
 
+const costOf = (usage: Usage) => usage.cost_usd ?? 0;
 const COLOURS = ["--accent", "--ask", "--brass", "--run", "--bad", "--idle"];
 
 export default function UsageTab({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
+  const role = useRole();
   const turns = useTurns(loop);
   if (turns.error && !turns.data) return <Problem error={turns.error} onRetry={() => void turns.refetch()} />;
   if (!turns.data) return <Loading />;
@@ -20,9 +23,9 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
   if (used.length === 0) return <Empty icon={<Wave />} title={t("usage.none")}>{t("usage.none_hint")}</Empty>;
   return (
     <div className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-2">
-      <Chart title={t("usage.cost_over_turns")} turns={used} of={(usage) => usage.cost_usd ?? 0} show={money} />
+      <Chart title={t("usage.cost_over_turns")} turns={used} of={costOf} show={money} />
       <Chart title={t("usage.tokens_over_turns")} turns={used} of={tokensOf} show={short} />
-      <Table title={t("usage.by_role")} rows={loop.usage.by_role.map((row) => ({ name: t(`role.${row.role}`), usage: row }))} />
+      <Table title={t("usage.by_role")} rows={loop.usage.by_role.map((row) => ({ name: role(row.role), usage: row }))} />
       <Table title={t("usage.by_model")} rows={loop.usage.by_model.map((row) => ({ name: row.model || t("usage.unknown_model"), usage: row }))} />
     </div>
   );
@@ -30,7 +33,7 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
 
 /** What each role has used up to each turn. */
 function Chart({ title, turns, of, show }: { title: string; turns: TurnView[]; of: (usage: Usage) => number; show: (value: number) => string }) {
-  const { t } = useTranslation();
+  const roleOf = useRole();
   const place = useRef<HTMLDivElement>(null);
   const roles = useMemo(() => [...new Set(turns.map((turn) => turn.role))], [turns]);
   useEffect(() => {
@@ -78,7 +81,7 @@ function Chart({ title, turns, of, show }: { title: string; turns: TurnView[]; o
       <h2>{title}</h2>
       <p className="mb-1 flex flex-wrap gap-x-3 text-xs text-soft">
         {roles.map((role, index) => (
-          <span key={role} className="inline-flex items-center gap-1"><svg width="18" height="6" aria-hidden><line x1="0" x2="18" y1="3" y2="3" stroke={`var(${COLOURS[index % COLOURS.length]})`} strokeWidth="2" strokeDasharray={index > 0 ? `6 ${3 * index}` : undefined} /></svg>{t(`role.${role}`)}</span>
+          <span key={role} className="inline-flex items-center gap-1"><svg width="18" height="6" aria-hidden><line x1="0" x2="18" y1="3" y2="3" stroke={`var(${COLOURS[index % COLOURS.length]})`} strokeWidth="2" strokeDasharray={index > 0 ? `6 ${3 * index}` : undefined} /></svg>{roleOf(role)}</span>
         ))}
       </p>
       <div ref={place} role="img" aria-label={title} className="min-w-0" />

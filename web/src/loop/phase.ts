@@ -1,8 +1,10 @@
 // What a loop is doing, in words; and whose turn it is.
 
 import type { TFunction } from "i18next";
-import type { LoopView } from "../api/types";
+import type { LoopView, PauseReason, WaitReason } from "../api/types";
 import type { Side } from "../feed/rows";
+import { statusName } from "../ui/status";
+import { roleName, type RoleName } from "./roles";
 
 export function activeSide(loop: LoopView): Side | null {
   if (loop.status !== "running") return null;
@@ -12,42 +14,47 @@ export function activeSide(loop: LoopView): Side | null {
 
 function reasonWords(loop: Doing, t: TFunction): string {
   const reason = loop.stop_reason;
-  if (!reason) return "";
+  const status = t(`status.${statusName(loop.status)}`);
+  if (!reason || reason.type === "completed") return status;
   const message = "message" in reason && typeof reason.message === "string" ? reason.message : "";
-  return message ? `${t(`reason.${reason.type}`)}: ${message}` : t(`reason.${reason.type}`);
+  return withMessage(`${status}: ${t(`reason.${reason.type}`)}`, message);
 }
 
-/** How the engine begins its reasons to wait, and our words for them; what follows is the agent's or the provider's own. */
-const WAITS = [
-  ["rate limit: ", "wait.rate_limit"],
-  ["the provider does not answer: ", "wait.provider"],
-  ["the agent failed: ", "wait.agent_failed"],
-  ["a person asked for a pause", "wait.person"],
-  ["a limit was reached: ", "wait.limit"],
-  ["the agent is not logged in: ", "wait.auth"],
-  ["a person has to say how to go on", "wait.rejections"],
-] as const;
+/** Our words for the kind; what follows in brackets is the agent's or the provider's own. */
+const withMessage = (words: string, message: string) => (message.trim() ? `${words} (${message.trim()})` : words);
 
-function waitWords(why: string, t: TFunction, other: "phase.waiting" | "phase.paused"): string {
-  const known = WAITS.find(([begin]) => why.startsWith(begin));
-  if (!known) return t(other, { why });
-  const [begin, key] = known;
-  const more = begin.endsWith(": ") ? why.slice(begin.length).trim() : "";
-  return more ? `${t(key)} (${more})` : t(key);
+export function waitWords(why: WaitReason, role: RoleName, t: TFunction): string {
+  return withMessage(why.type === "turn_failed" ? t("wait.turn_failed", { role: role(why.role) }) : t(`wait.${why.type}`), why.message);
 }
 
-type Doing = Pick<LoopView, "status" | "phase" | "review" | "recipe" | "agent" | "gates" | "stop_reason" | "waiting_for">;
+export function pauseWords(why: PauseReason, t: TFunction): string {
+  const words = t("phase.paused", { why: t(`pause.${why.type}`) });
+  switch (why.type) {
+    case "limit":
+      return withMessage(words, t(`reason.${why.limit.type}`));
+    case "auth":
+    case "disk":
+      return withMessage(words, why.message);
+    case "rejections":
+      return withMessage(words, why.reasons.at(-1) ?? "");
+    case "person":
+    case "review":
+      return words;
+  }
+}
+
+type Doing = Pick<LoopView, "status" | "phase" | "review" | "recipe" | "agent" | "gates" | "stop_reason" | "wait" | "pause">;
 
 export function phaseWords(loop: Doing, t: TFunction): string {
   switch (loop.status) {
     case "running":
       break;
     case "waiting":
-      return waitWords(loop.waiting_for ?? "", t, "phase.waiting");
+      return loop.wait ? waitWords(loop.wait, roleName(loop.recipe, t), t) : t("status.waiting");
     case "awaiting_review":
       return t("phase.awaiting_review");
     case "paused":
-      return waitWords(loop.waiting_for ?? "", t, "phase.paused");
+      return loop.pause ? pauseWords(loop.pause, t) : t("status.paused");
     case "queued":
       return t("phase.queued");
     case "interrupted":

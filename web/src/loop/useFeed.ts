@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { getExact, query } from "../api/client";
-import { openStream } from "../api/sse";
+import { getExact, getStream, query } from "../api/client";
+import { SseParser, openStream } from "../api/sse";
 import type { FeedItem, FeedPage } from "../api/types";
 import { setConnection } from "../app/connection";
 import { FeedWindow, type Entry } from "../feed/window";
@@ -24,8 +24,12 @@ export interface Feed {
   /** Throws the window away and begins at the end. */
   toLive: () => void;
   /** Looks through what is older than the window, back to the beginning; where it finds something the window goes there. */
-  hunt: (side: Side, find: string, signal: AbortSignal, onPage: (at: string) => void) => Promise<boolean>;
+  huntEarlier: Hunt;
+  /** The same for what is newer, up to now. */
+  huntLater: Hunt;
 }
+
+type Hunt = (side: Side, find: string, signal: AbortSignal, onPage: (at: string) => void) => Promise<boolean>;
 
 /** A loop's feed, live, in a window of bounded size. */
 export function useFeed(id: string, sides: 1 | 2): Feed {
@@ -96,16 +100,14 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
     },
     [id, window, asking],
   );
-  const hunt = useCallback(
-    async (side: Side, find: string, signal: AbortSignal, onPage: (at: string) => void) => {
+  const huntEarlier: Hunt = useCallback(
+    async (side, find, signal, onPage) => {
       let end = window.panes[side].start;
       let newer = window.panes[side].items;
       while (end) {
         const { entries, start } = await pageBefore(id, end, HUNT, signal);
         const here = window.of(side, entries);
-        const maker = new RowMaker();
-        const rows = here.flatMap((entry) => maker.make(entry.id, entry.item));
-        if (rows.some((row) => textOf(row).includes(find))) {
+        if (holds(here, find)) {
           window.jump(side, entries, start, newer);
           return true;
         }
@@ -118,8 +120,55 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
     },
     [id, window],
   );
+  const huntLater: Hunt = useCallback(
+    async (side, find, signal, onPage) => {
+      const pane = window.panes[side];
+      const end = pane.end;
+      if (!end || pane.cut === 0) return false;
+      let passed = 0;
+      for await (const entries of pagesAfter(id, end, HUNT, signal)) {
+        const here = window.of(side, entries);
+        passed += here.length;
+        if (holds(here, find)) {
+          // At least one stays passed over: only a fresh window joins the live end without a gap or a double line.
+          window.jump(side, entries, entries[0]?.from ?? null, Math.max(1, pane.cut - passed));
+          return true;
+        }
+        const newest = entries.at(-1)?.item.at;
+        if (newest) onPage(newest);
+      }
+      return false;
+    },
+    [id, window],
+  );
   const toLive = useCallback(() => setRound((now) => now + 1), []);
-  return useMemo(() => ({ window, older, toLive, hunt }), [window, older, toLive, hunt]);
+  return useMemo(() => ({ window, older, toLive, huntEarlier, huntLater }), [window, older, toLive, huntEarlier, huntLater]);
+}
+
+function holds(entries: Entry[], find: string): boolean {
+  const maker = new RowMaker();
+  return entries.flatMap((entry) => maker.make(entry.id, entry.item)).some((row) => textOf(row).includes(find));
+}
+
+/** What there is after a place up to now, in pieces of so many KiB. */
+async function* pagesAfter(id: string, after: string, limit: number, signal: AbortSignal): AsyncGenerator<Entry[]> {
+  const parser = new SseParser();
+  let from = after;
+  let page: Entry[] = [];
+  let size = 0;
+  for await (const text of getStream(`/api/loops/${encodeURIComponent(id)}/events${query({ after, until: "now" })}`, signal)) {
+    for (const event of parser.push(text)) {
+      if (event.event !== "message") continue;
+      page.push({ id: event.id, from, item: JSON.parse(event.data) as FeedItem });
+      from = event.id;
+      size += event.data.length;
+    }
+    if (size < limit * 1024) continue;
+    yield page;
+    page = [];
+    size = 0;
+  }
+  if (page.length > 0) yield page;
 }
 
 async function pageBefore(id: string, end: string, limit: number, signal?: AbortSignal): Promise<{ entries: Entry[]; start: string | null }> {

@@ -6,7 +6,7 @@ import type { LoopSummary } from "../api/types";
 import { useNow } from "../lib/clock";
 import { ago, baseName, duration } from "../lib/format";
 import { phaseWords } from "../loop/phase";
-import { Check, Cross, Message, Pause, Play, Stop } from "../ui/icons";
+import { Check, Cross, Message, Pause, Play, Stop, Warn } from "../ui/icons";
 import { IconButton } from "../ui/primitives";
 import { StatusShape, canResume, isOpen, statusName, wantsPerson } from "../ui/status";
 import type { Verb } from "./actions";
@@ -33,10 +33,11 @@ export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, 
       <StatusShape status={status} className="size-5" />
       <div className="min-w-0">
         <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex items-baseline gap-2">
-          <span className="truncate font-medium">{loop.name}</span>
+          <span className="truncate font-semibold">{loop.name}</span>
           <span className={clsx("shrink-0 text-xs", { running: "text-run", waiting: "text-wait" }[status as string] ?? "text-soft")}>
-            {t(`status.${status}`)}
-            {loop.waiting_until ? <> <Countdown until={loop.waiting_until} /></> : null}
+            {/* The line below says the others. */}
+            {status === "completed" || status === "running" ? t(`status.${status}`) : null}
+            {loop.waiting_until ? <Countdown until={loop.waiting_until} /> : null}
             {status === "completed" && !loop.verified ? ` · ${t("loop.not_verified")}` : null}
           </span>
           {loop.review && loop.review.consecutive_rejections > 0 ? <span className="shrink-0 text-xs text-bad">{t("loop.rejections", { count: loop.review.consecutive_rejections })}</span> : null}
@@ -54,11 +55,11 @@ export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, 
         {resumable ? <IconButton label={t("action.resume")} onClick={onPause}><Play /></IconButton> : null}
         {open || status === "paused" || status === "awaiting_review" ? <IconButton label={t("action.stop")} onClick={() => onAsk("stop")}><Stop /></IconButton> : null}
       </div>
-      <div className="col-span-3 grid grid-cols-[3.5rem_auto_1fr_auto_auto] items-center gap-3 lg:contents">
+      <div className="col-span-3 grid grid-cols-[3.5rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
         <div className="lg:col-start-3 lg:row-start-1"><Iterations loop={loop} /></div>
         <div className="lg:col-start-4 lg:row-start-1"><Gates gates={loop.gates} /></div>
         <div className="lg:col-start-5 lg:row-start-1"><Cost loop={loop} /></div>
-        <div className="lg:col-start-6 lg:row-start-1"><Sparkline values={loop.activity} className={clsx("max-sm:w-12", open ? "text-run" : "text-faint")} /></div>
+        <div className="lg:col-start-6 lg:row-start-1"><Sparkline values={loop.activity} className={clsx("max-sm:w-9", open ? "text-run" : "text-faint")} /></div>
         <div className="text-right text-xs text-soft lg:col-start-7 lg:row-start-1"><LastActivity at={loop.last_activity_at} running={status === "running"} /></div>
       </div>
     </article>
@@ -73,7 +74,7 @@ function LastActivity({ at, running }: { at: string; running: boolean }) {
   const now = useNow();
   const silence = now - Date.parse(at);
   const quiet = running && silence > QUIET_MS;
-  return <time dateTime={at} title={quiet ? t("loop.quiet", { time: duration(silence) }) : at} className={clsx(quiet && "font-semibold text-wait")}>{quiet ? "▲ " : ""}{ago(at, now, i18n.language)}</time>;
+  return <time dateTime={at} title={quiet ? t("loop.quiet", { time: duration(silence) }) : at} className={clsx("inline-flex items-center gap-1 whitespace-nowrap", quiet && "font-semibold text-wait")}>{quiet ? <Warn className="size-3.5" /> : null}{ago(at, now, i18n.language)}</time>;
 }
 
 /** What the columns are, where there are columns. */

@@ -61,7 +61,7 @@ export function LoopsPage() {
     r: () => current && ask({ verb: "reject", loop: current }),
   });
   useEffect(() => {
-    document.title = `${(loops.data ?? []).filter((loop) => loop.status === "running").length} ▸ Windlass`;
+    document.title = `${(loops.data ?? []).filter((loop) => loop.status === "running").length} · Windlass`;
   }, [loops.data]);
 
   if (isUnauthorised(loops.error)) return <Unauthorised />;

@@ -2,7 +2,7 @@
 export function Sparkline({ values, className }: { values: readonly number[]; className?: string }) {
   const width = 80;
   const height = 18;
-  if (values.length < 2) return <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} className={className} aria-hidden />;
+  if (!values.some((value) => value > 0)) return <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} className={className} aria-hidden />;
   const most = Math.max(1, ...values);
   const step = width / (values.length - 1);
   // The root keeps a quiet agent visible beside a noisy one.

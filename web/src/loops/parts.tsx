@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import type { GateView, LoopView, Usage } from "../api/types";
 import { countdown, money, short } from "../lib/format";
 import { useNow } from "../lib/clock";
+import { Check, Clock, Cross, Ring, Warn } from "../ui/icons";
 
 export function Meter({ value, max, tone = "accent", label }: { value: number; max: number; tone?: "accent" | "wait" | "bad"; label: string }) {
   const part = max > 0 ? Math.min(1, value / max) : 0;
@@ -20,25 +21,29 @@ export function Iterations({ loop }: { loop: LoopView }) {
   const max = loop.limits.max_iterations;
   return (
     <span className="figures block">
-      <span className="text-sm">{loop.iterations}{max ? <span className="text-soft"> / {max}</span> : null}</span>
+      <span className="text-sm whitespace-nowrap">{loop.iterations}{max ? <span className="text-soft"> / {max}</span> : null}</span>
       {max ? <Meter value={loop.iterations} max={max} label={t("loop.iterations")} tone={loop.iterations >= max ? "wait" : "accent"} /> : null}
     </span>
   );
 }
 
-const MARK: Record<string, string> = { pass: "✓", fail: "✗", timed_out: "◷", not_started: "!" };
+const MARK = { pass: Check, fail: Cross, timed_out: Clock, not_started: Warn } as const;
 
 export function Gates({ gates }: { gates: readonly GateView[] }) {
   const { t } = useTranslation();
   if (gates.length === 0) return <span className="text-xs text-faint">{t("loop.no_gates")}</span>;
   const shown = gates.slice(0, 8);
+  const words = (gate: GateView) => `${gate.command}: ${gate.verdict ? t(`verdict.${gate.verdict}`) : t("loop.gate_not_run")}`;
   return (
-    <span className="inline-flex gap-1" aria-label={gates.map((gate) => `${gate.command}: ${gate.verdict ?? t("loop.gate_not_run")}`).join("; ")} role="img">
-      {shown.map((gate, index) => (
-        <span key={index} title={`${gate.command}: ${gate.verdict ?? t("loop.gate_not_run")}`} className={clsx("inline-flex size-5 items-center justify-center rounded text-xs font-semibold", gate.verdict === "pass" ? "bg-good-soft text-good" : gate.verdict ? "bg-bad-soft text-bad" : "bg-idle-soft text-idle")}>
-          {gate.verdict ? (MARK[gate.verdict] ?? "?") : "·"}
-        </span>
-      ))}
+    <span className="inline-flex gap-1" aria-label={gates.map(words).join("; ")} role="img">
+      {shown.map((gate, index) => {
+        const Mark = gate.verdict ? MARK[gate.verdict] : Ring;
+        return (
+          <span key={index} title={words(gate)} className={clsx("inline-flex size-5 items-center justify-center rounded", gate.verdict === "pass" ? "bg-good-soft text-good" : gate.verdict ? "bg-bad-soft text-bad" : "bg-idle-soft text-idle")}>
+            <Mark className="size-3.5" />
+          </span>
+        );
+      })}
       {gates.length > shown.length ? <span className="text-xs text-soft">+{gates.length - shown.length}</span> : null}
     </span>
   );
@@ -55,7 +60,7 @@ export function Cost({ loop }: { loop: LoopView }) {
   const tokens = tokensOf(loop.usage);
   return (
     <span className="figures block">
-      <span className="text-sm">
+      <span className="text-sm whitespace-nowrap">
         {spent == null ? <span className="text-faint">{tokens > 0 ? t("loop.tokens", { tokens: short(tokens) }) : "–"}</span> : money(spent)}
         {budget ? <span className="text-soft"> / {money(budget)}</span> : null}
       </span>

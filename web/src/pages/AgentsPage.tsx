@@ -4,11 +4,13 @@ import { useTranslation } from "react-i18next";
 import { get, isUnauthorised } from "../api/client";
 import type { AgentReport, DoctorReport } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
-import { Robot } from "../ui/icons";
+import { useItemKeys } from "../lib/keys";
+import { Check, Cross, Robot, Warn } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
 export function AgentsPage() {
   const { t } = useTranslation();
+  useItemKeys();
   const agents = useQuery({ queryKey: ["agents", ""], queryFn: ({ signal }) => get<AgentReport[]>("/api/agents", signal), staleTime: 30_000 });
   const doctor = useQuery({ queryKey: ["doctor"], queryFn: ({ signal }) => get<DoctorReport>("/api/doctor", signal), staleTime: 30_000 });
   if (isUnauthorised(agents.error)) return <Unauthorised />;
@@ -21,18 +23,18 @@ export function AgentsPage() {
       {agents.data?.length === 0 ? <Empty icon={<Robot />} title={t("agents.none")} /> : null}
       <ul className="grid gap-2.5 sm:grid-cols-2 xl:grid-cols-3">
         {sorted.map((agent) => (
-          <li key={agent.name} className="card flex gap-3 px-3 py-2.5">
+          <li key={agent.name} data-item tabIndex={-1} className="card flex gap-3 px-3 py-2.5">
             <span aria-hidden className={clsx("mt-0.5 flex size-8 shrink-0 items-center justify-center rounded-md", agent.installed ? "bg-good-soft text-good" : "bg-idle-soft text-idle")}><Robot /></span>
             <div className="min-w-0 text-sm">
-              <h2 className="flex flex-wrap items-baseline gap-x-2">{agent.display_name ?? agent.name} <code className="text-xs font-normal text-faint">{agent.name}</code></h2>
+              <h2 className="flex flex-wrap items-baseline gap-x-2">{agent.display_name ?? agent.name} {agent.display_name && agent.display_name !== agent.name ? <code className="text-xs font-normal text-faint">{agent.name}</code> : null}</h2>
               <p className={clsx("text-xs", agent.installed ? "text-good" : "text-soft")}>
-                {agent.installed ? `✓ ${agent.built_in ? t("agents.built_in") : t("agents.installed")}` : `○ ${t("agents.missing")}`}
+                {t(agent.installed ? (agent.built_in ? "agents.built_in" : "agents.installed") : "agents.missing")}
                 {agent.version ? <span className="text-soft"> · {agent.version}</span> : null}
                 {agent.known_good ? <span className="text-faint"> · {t("agents.tried", { from: agent.known_good.from, below: agent.known_good.below })}</span> : null}
               </p>
               {agent.path ? <p className="truncate font-mono text-xs text-faint" title={agent.path}>{agent.path}</p> : null}
-              {agent.login ? <p className="mt-1 text-xs text-soft">{t("agents.login")}: <code className="break-words">{agent.login}</code></p> : null}
-              {agent.problem ? <p className="mt-1 text-xs break-words text-bad">{agent.problem}</p> : null}
+              {agent.login && agent.installed ? <p className="mt-1 text-xs text-soft">{t("agents.login")}: <code className="break-words">{agent.login}</code></p> : null}
+              {agent.problem ? <p className={clsx("mt-1 text-xs break-words", agent.installed ? "text-bad" : "text-soft")}>{agent.problem}</p> : null}
             </div>
           </li>
         ))}
@@ -43,12 +45,20 @@ export function AgentsPage() {
       <ul className="card divide-y divide-line">
         {(doctor.data?.findings ?? []).map((finding, index) => (
           <li key={index} className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-x-2 px-3 py-2 text-sm sm:grid-cols-[1.25rem_9rem_minmax(0,1fr)]">
-            <span role="img" aria-label={t(`doctor.${finding.state}`)} className={clsx("font-bold", { ok: "text-good", warning: "text-wait", problem: "text-bad" }[finding.state])}>{{ ok: "✓", warning: "▲", problem: "✗" }[finding.state]}</span>
+            <State state={finding.state} />
             <span className="font-medium">{finding.what}</span>
-            <span className="col-start-2 break-words text-soft sm:col-start-3">{finding.detail}{finding.fix ? <span className="block text-ink">→ {finding.fix}</span> : null}</span>
+            <span className="col-start-2 break-words text-soft sm:col-start-3">{finding.detail}{finding.fix ? <span className="block text-ink">{finding.fix}</span> : null}</span>
           </li>
         ))}
       </ul>
     </div>
   );
+}
+
+const STATES = { ok: { icon: Check, tone: "text-good" }, warning: { icon: Warn, tone: "text-wait" }, problem: { icon: Cross, tone: "text-bad" } } as const;
+
+function State({ state }: { state: keyof typeof STATES }) {
+  const { t } = useTranslation();
+  const { icon: Icon, tone } = STATES[state];
+  return <Icon label={t(`doctor.${state}`)} className={clsx("mt-0.5", tone)} />;
 }

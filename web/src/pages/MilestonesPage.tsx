@@ -1,17 +1,21 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import clsx from "clsx";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { get, isUnauthorised, query, send } from "../api/client";
-import type { LoopView, MilestoneBoard, MilestoneReport } from "../api/types";
+import type { MilestoneBoard, MilestoneReport } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
+import { useItemKeys } from "../lib/keys";
 import { sayProblem } from "../lib/toast";
+import { phaseWords } from "../loop/phase";
 import { ActionDialog, type Target, type Verb } from "../loops/actions";
-import { Flag, Plus } from "../ui/icons";
+import { Check, Down, Flag, Plus, Ring, Up } from "../ui/icons";
 import { Button, Empty, IconButton, Loading, Problem } from "../ui/primitives";
 import { StatusBadge, isOpen } from "../ui/status";
 import { NewMilestoneDialog } from "./NewMilestoneDialog";
 import { ProjectPicker } from "./ProjectPicker";
+import { StartMilestoneDialog } from "./StartMilestoneDialog";
 import { useProject } from "./useProjects";
 
 const COLUMNS = ["pending", "at_work", "person", "done"] as const;
@@ -27,13 +31,14 @@ export function MilestonesPage() {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const place = useProject();
+  useItemKeys();
   const [adding, add] = useState(false);
+  const [starting, start] = useState<MilestoneReport | null>(null);
   const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
   const key = ["milestones", place.project];
   const board = useQuery({ queryKey: key, enabled: place.project !== "", queryFn: ({ signal }) => get<MilestoneBoard>(`/api/milestones${query({ project: place.project })}`, signal) });
   const fail = (error: unknown) => sayProblem(error, t);
   const order = useMutation({ mutationFn: (ids: string[]) => send<MilestoneBoard>("PUT", "/api/milestones/order", { project: place.project, ids }), onSuccess: (now) => queries.setQueryData(key, now), onError: fail });
-  const start = useMutation({ mutationFn: (id: string) => send<LoopView>("POST", `/api/milestones/${encodeURIComponent(id)}/start`, { project: place.project }), onSuccess: () => void queries.invalidateQueries({ queryKey: key }), onError: fail });
   if (isUnauthorised(place.error ?? board.error)) return <Unauthorised />;
   const all = board.data?.milestones ?? [];
   const move = (id: string, by: number) => {
@@ -67,7 +72,7 @@ export function MilestonesPage() {
                 <h2 className="px-1 pb-2 text-soft">{t(`milestones.${column}`)} <span className="figures font-normal">{here.length}</span></h2>
                 <ol className="space-y-2">
                   {here.map((each, index) => (
-                    <Card key={each.id} milestone={each} first={index === 0} last={index === here.length - 1} movable={column === "pending"} onMove={(by) => move(each.id, by)} onStart={() => start.mutate(each.id)} onAsk={(verb) => each.loop && ask({ verb, loop: each.loop })} />
+                    <Card key={each.id} milestone={each} first={index === 0} last={index === here.length - 1} movable={column === "pending"} onMove={(by) => move(each.id, by)} onStart={() => start(each)} onAsk={(verb) => each.loop && ask({ verb, loop: each.loop })} />
                   ))}
                 </ol>
               </section>
@@ -76,6 +81,7 @@ export function MilestonesPage() {
         </div>
       ) : null}
       <NewMilestoneDialog key={String(adding)} open={adding} project={place.project} onClose={() => add(false)} onMade={(now) => queries.setQueryData(key, now)} />
+      {starting ? <StartMilestoneDialog milestone={starting} project={place.project} onClose={() => start(null)} onStarted={() => void queries.invalidateQueries({ queryKey: key })} /> : null}
       <ActionDialog asked={asked} onClose={() => { ask(null); void queries.invalidateQueries({ queryKey: key }); }} />
     </div>
   );
@@ -88,7 +94,7 @@ function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { mil
   const done = (feature: { id: string; done?: boolean }) => feature.done === true || accepted.has(feature.id) || milestone.status === "completed";
   const asks = milestone.status === "awaiting_review" || (milestone.status === "paused" && Boolean(milestone.loop));
   return (
-    <li className="card px-3 py-2.5">
+    <li data-item tabIndex={-1} className="card px-3 py-2.5">
       <div className="flex items-start gap-2">
         <div className="min-w-0 grow">
           <h3 className="font-medium break-words">{milestone.loop ? <Link to="/loops/$id" params={{ id: milestone.loop.id }} className="underline decoration-line underline-offset-2 hover:decoration-accent">{milestone.title}</Link> : milestone.title}</h3>
@@ -96,16 +102,16 @@ function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { mil
         </div>
         {movable ? (
           <span className="flex">
-            <IconButton label={t("milestones.earlier")} className="size-6" disabled={first} onClick={() => onMove(-1)}>↑</IconButton>
-            <IconButton label={t("milestones.later")} className="size-6" disabled={last} onClick={() => onMove(1)}>↓</IconButton>
+            <IconButton label={t("milestones.earlier")} small disabled={first} onClick={() => onMove(-1)}><Up className="size-3.5" /></IconButton>
+            <IconButton label={t("milestones.later")} small disabled={last} onClick={() => onMove(1)}><Down className="size-3.5" /></IconButton>
           </span>
         ) : <StatusBadge status={milestone.status} verified={milestone.loop?.verified} />}
       </div>
       {features.length > 0 ? (
         <ul className="mt-2 space-y-1 text-xs">
           {features.map((feature) => (
-            <li key={feature.id} className="grid grid-cols-[1rem_minmax(0,1fr)]">
-              <span aria-hidden className={done(feature) ? "text-good" : "text-faint"}>{done(feature) ? "✓" : "○"}</span>
+            <li key={feature.id} className="grid grid-cols-[1.25rem_minmax(0,1fr)]">
+              {done(feature) ? <Check label={t("section.done")} className="mt-px size-3.5 text-good" /> : <Ring className="mt-px size-3.5 text-faint" />}
               <span className="break-words"><strong className="font-medium">{feature.id}</strong> {feature.text}{feature.acceptance ? <span className="block text-soft">{feature.acceptance}</span> : null}</span>
             </li>
           ))}
@@ -117,7 +123,7 @@ function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { mil
         </details>
       ) : null}
       {milestone.loop ? <p className="figures mt-2 text-xs text-soft">{t("milestones.rounds", { count: milestone.loop.iterations })}{(milestone.loop.review?.consecutive_rejections ?? 0) > 0 ? <span className="text-bad"> · {t("loop.rejections", { count: milestone.loop.review?.consecutive_rejections ?? 0 })}</span> : null}</p> : null}
-      {asks && milestone.loop?.waiting_for ? <p className="mt-1 text-xs break-words text-ask">{milestone.loop.waiting_for}</p> : null}
+      {milestone.loop && milestone.status !== "completed" ? <p className={clsx("mt-1 text-xs break-words", asks && "text-ask")}>{phaseWords(milestone.loop, t)}</p> : null}
       <div className="mt-2 flex flex-wrap gap-1.5">
         {movable ? <Button small onClick={onStart}>{t("milestones.start")}</Button> : null}
         {asks ? <><Button small tone="accent" onClick={() => onAsk("approve")}>{t("action.approve")}</Button><Button small tone="danger" onClick={() => onAsk("reject")}>{t("action.reject")}</Button></> : null}

@@ -2,12 +2,15 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { Refusal, get, isUnauthorised, query, send } from "../api/client";
-import type { AgentReport, LoopView, Preview, Seen, StartLoop } from "../api/types";
+import { Refusal, isUnauthorised, send } from "../api/client";
+import type { LoopView, Preview, Seen, StartLoop } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { Play } from "../ui/icons";
 import { Button, Field, Problem, Slider, Switch, Toggle } from "../ui/primitives";
+import { AgentOptions, useInstalledAgents } from "./agentChoice";
 import { PreviewCard } from "./PreviewCard";
+import { isAgreed, seenOf } from "./TrustBox";
+import { projectName } from "./ProjectPicker";
 import { useProject } from "./useProjects";
 import { emptyForm, requestOf, type LoopForm } from "./newLoop";
 
@@ -21,8 +24,7 @@ export function NewLoopPage() {
   const [agreed, setAgreed] = useState<Seen[] | null>(null);
   const [otherProject, setOtherProject] = useState(false);
   const project = form.project ?? place.project;
-  const agents = useQuery({ queryKey: ["agents", project], queryFn: ({ signal }) => get<AgentReport[]>(`/api/agents${query({ project })}`, signal), staleTime: 60_000 });
-  const installed = (agents.data ?? []).filter((agent) => agent.installed);
+  const installed = useInstalledAgents(project);
   const set = (part: Partial<LoopForm>) => setForm((now) => ({ ...now, ...part }));
 
   const request = useMemo(() => requestOf(form, project), [form, project]);
@@ -36,9 +38,8 @@ export function NewLoopPage() {
     retry: false,
     staleTime: 5_000,
   });
-  const shown = (preview.data?.trust ?? []).map(({ file, sha256 }): Seen => ({ file, sha256 }));
-  // A file that changed since the switch was set has to be read, and agreed to, again.
-  const trust = agreed !== null && JSON.stringify(agreed) === JSON.stringify(shown);
+  const shown = seenOf(preview.data?.trust ?? []);
+  const trust = isAgreed(agreed, shown);
   const start = useMutation({
     mutationFn: () => send<LoopView>("POST", "/api/loops", { ...request, ...(trust ? { trust: agreed } : {}) }),
     onSuccess: (loop) => void navigate({ to: "/loops/$id", params: { id: loop.id } }),
@@ -59,7 +60,7 @@ export function NewLoopPage() {
         <Field label={t("new.project")} error={faultOf("project")}>
           {place.projects.length > 0 && !otherProject ? (
             <select name="project" className="field" value={project} onChange={(event) => { if (event.target.value === "!other") { setOtherProject(true); set({ project: "" }); } else { place.choose(event.target.value); set({ project: event.target.value }); } }}>
-              {place.projects.map((each) => <option key={each.path} value={each.path}>{each.path}</option>)}
+              {place.projects.map((each) => <option key={each.path} value={each.path}>{projectName(each.path)}</option>)}
               <option value="!other">{t("new.other_project")}</option>
             </select>
           ) : (
@@ -70,7 +71,7 @@ export function NewLoopPage() {
           <Field label={t("new.agent")} hint={own ? t("new.command_hint") : undefined} error={faultOf("agent", "agent_command")}>
             <select name="agent" className="field" value={form.agent} onChange={(event) => set({ agent: event.target.value })}>
               <option value="">{t("new.default_agent")}</option>
-              {installed.map((agent) => <option key={agent.name} value={agent.name}>{agent.display_name ?? agent.name}{agent.version ? ` · ${agent.version}` : ""}</option>)}
+              <AgentOptions agents={installed} />
               <option value="!command">{t("new.own_command")}</option>
             </select>
             {own ? <input name="agent_command" aria-label={t("new.own_command")} className="field mt-1 font-mono" placeholder="./my-agent.sh" value={form.agentCommand} onChange={(event) => set({ agentCommand: event.target.value })} /> : null}

@@ -1,7 +1,9 @@
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import type { Preview } from "../api/types";
-import { Problem, Toggle } from "../ui/primitives";
+import { Warn } from "../ui/icons";
+import { Problem } from "../ui/primitives";
+import { TrustBox } from "./TrustBox";
 
 /** What will happen, before it does. */
 export function PreviewCard({ preview, error, blocked, busy, trusted, onTrust }: { preview: Preview | undefined; error: unknown; blocked: boolean; busy: boolean; trusted: boolean; onTrust: (on: boolean) => void }) {
@@ -25,16 +27,10 @@ export function PreviewCard({ preview, error, blocked, busy, trusted, onTrust }:
           </dl>
           {preview.notes.length > 0 ? (
             <ul className="space-y-1 border-t border-line px-4 py-2.5 text-xs text-wait">
-              {preview.notes.map((note, index) => <li key={index} className="break-words">▲ {note}</li>)}
+              {preview.notes.map((note, index) => <li key={index} className="flex gap-1.5 break-words"><Warn className="mt-px size-3.5 shrink-0" /><span className="min-w-0">{note}</span></li>)}
             </ul>
           ) : null}
-          {preview.trust ? (
-            <div className="border-t border-ask bg-ask-soft px-4 py-3 text-sm">
-              <p className="font-medium text-ask">{t("new.trust_title")}</p>
-              <pre tabIndex={0} aria-label={t("new.trust_title")} className="output my-2 max-h-48 overflow-auto rounded bg-panel p-2">{typeof preview.trust === "string" ? preview.trust : JSON.stringify(preview.trust, null, 2)}</pre>
-              <Toggle label={t("new.trust")} checked={trusted} onChange={onTrust} />
-            </div>
-          ) : null}
+          {preview.trust ? <TrustBox demands={preview.trust} trusted={trusted} onTrust={onTrust} /> : null}
         </div>
       ) : null}
     </aside>

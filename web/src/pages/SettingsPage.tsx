@@ -7,6 +7,7 @@ import type { AgentReport, SettingsView } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { LoopSettingsCard, type LoopSettings } from "../forms/LoopSettingsCard";
 import { say, sayProblem } from "../lib/toast";
+import { Warn } from "../ui/icons";
 import { Loading, Problem } from "../ui/primitives";
 import { ProjectPicker } from "./ProjectPicker";
 import { useProject } from "./useProjects";
@@ -52,7 +53,7 @@ export function SettingsPage() {
         {layer === "project" ? <ProjectPicker projects={place.projects} value={place.project} onChange={place.choose} /> : null}
       </div>
       {file ? <p className="mb-3 text-xs break-all text-soft"><code>{file}</code></p> : null}
-      {(settings.data?.warnings ?? []).map((text, index) => <p key={index} className="mb-2 rounded bg-wait-soft px-3 py-2 text-sm text-wait">▲ {text}</p>)}
+      {(settings.data?.warnings ?? []).map((text, index) => <p key={index} className="mb-2 flex gap-2 rounded bg-wait-soft px-3 py-2 text-sm text-wait"><Warn className="mt-0.5 shrink-0" />{text}</p>)}
       {error ? <Problem error={error} onRetry={() => { void settings.refetch(); void schema.refetch(); }} /> : null}
       {names.length > 0 && settings.data ? (
         <section className="mb-5">

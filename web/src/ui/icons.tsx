@@ -1,4 +1,4 @@
-// Drawn here: a handful of strokes needs no library.
+// Drawn here: a handful of strokes needs no library, and no font has to have them.
 
 import type { ReactNode } from "react";
 
@@ -10,13 +10,24 @@ function Icon({ children, className, label }: { children: ReactNode; className?:
   );
 }
 
-export type IconProps = { className?: string };
+export type IconProps = { className?: string | undefined; label?: string | undefined };
 export const Play = (props: IconProps) => <Icon {...props}><path d="M5 3.5v9l7-4.5z" fill="currentColor" /></Icon>;
 export const Pause = (props: IconProps) => <Icon {...props}><path d="M5.5 3.5v9M10.5 3.5v9" strokeWidth="2.2" /></Icon>;
 export const Stop = (props: IconProps) => <Icon {...props}><rect x="4" y="4" width="8" height="8" rx="1" fill="currentColor" /></Icon>;
 export const Message = (props: IconProps) => <Icon {...props}><path d="M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z" /></Icon>;
 export const Search = (props: IconProps) => <Icon {...props}><circle cx="7" cy="7" r="4" /><path d="m10 10 3.5 3.5" /></Icon>;
 export const Plus = (props: IconProps) => <Icon {...props}><path d="M8 3v10M3 8h10" /></Icon>;
+export const Up = (props: IconProps) => <Icon {...props}><path d="M8 13V4M4 7.5 8 3.500l4 4" /></Icon>;
+export const Left = (props: IconProps) => <Icon {...props}><path d="M13 8H4M7.500 4 3.500 8l4 4" /></Icon>;
+export const Right = (props: IconProps) => <Icon {...props}><path d="M3 8h9M8.500 4l4 4-4 4" /></Icon>;
+export const ToStart = (props: IconProps) => <Icon {...props}><path d="M3 3.500v9M13.500 8H6M9 4.500 5.500 8 9 11.500" /></Icon>;
+export const ToEnd = (props: IconProps) => <Icon {...props}><path d="M13 3.500v9M2.500 8H10M7 4.500 10.500 8 7 11.500" /></Icon>;
+export const Warn = (props: IconProps) => <Icon {...props}><path d="M8 2.500 14.200 13.500H1.800z" /><path d="M8 6.500v3.200M8 11.600v.01" /></Icon>;
+export const Dot = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="4.200" fill="currentColor" stroke="none" /></Icon>;
+export const Ring = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="4.200" /></Icon>;
+export const Half = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="5.500" /><path d="M8 2.500a5.500 5.500 0 0 1 0 11z" fill="currentColor" /></Icon>;
+export const Key = (props: IconProps) => <Icon {...props}><circle cx="5" cy="8" r="2.700" /><path d="M7.700 8h6.300v2.500M11.200 8v2" /></Icon>;
+export const More = (props: IconProps) => <Icon {...props}><path d="M3.500 8h.01M8 8h.01M12.500 8h.01" strokeWidth="2.200" /></Icon>;
 export const Down = (props: IconProps) => <Icon {...props}><path d="M8 3v9M4 8.5 8 12.5l4-4" /></Icon>;
 export const Chevron = (props: IconProps) => <Icon {...props}><path d="m6 4 4 4-4 4" /></Icon>;
 export const Cross = (props: IconProps) => <Icon {...props}><path d="m4 4 8 8M12 4l-8 8" /></Icon>;

@@ -5,7 +5,7 @@ import { Dialog as RadixDialog, DropdownMenu, Slider as RadixSlider, Switch as R
 import { Children, cloneElement, forwardRef, isValidElement, useId, type ComponentProps, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, Unreachable } from "../api/client";
-import { Cross } from "./icons";
+import { Check, Cross } from "./icons";
 
 type Tone = "plain" | "accent" | "danger" | "quiet";
 const TONES: Record<Tone, string> = {
@@ -25,9 +25,9 @@ export const Button = forwardRef<HTMLButtonElement, ComponentProps<"button"> & {
 });
 
 /** An icon with a name: the name is read aloud and shown on hover. */
-export function IconButton({ label, children, className, ...rest }: ComponentProps<"button"> & { label: string }) {
+export function IconButton({ label, children, className, small = false, ...rest }: ComponentProps<"button"> & { label: string; small?: boolean }) {
   return (
-    <button type="button" aria-label={label} title={label} className={clsx("inline-flex size-8 shrink-0 items-center justify-center rounded-md text-soft hover:bg-sunken hover:text-ink disabled:opacity-40", className)} {...rest}>
+    <button type="button" aria-label={label} title={label} className={clsx("inline-flex shrink-0 items-center justify-center rounded-md text-soft hover:bg-sunken hover:text-ink disabled:opacity-40", small ? "size-7" : "size-8", className)} {...rest}>
       {children}
     </button>
   );
@@ -95,7 +95,7 @@ export function MenuItem({ onSelect, children, checked, disabled = false }: { on
   if (checked === undefined) return <DropdownMenu.Item disabled={disabled} onSelect={onSelect} className={look}>{children}</DropdownMenu.Item>;
   return (
     <DropdownMenu.CheckboxItem checked={checked} onSelect={onSelect} className={look}>
-      <span className="w-3" aria-hidden>{checked ? "✓" : ""}</span>
+      <span className="w-3.5" aria-hidden>{checked ? <Check className="size-3.5" /> : null}</span>
       {children}
     </DropdownMenu.CheckboxItem>
   );

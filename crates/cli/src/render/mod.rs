@@ -213,7 +213,11 @@ impl Renderer {
             }
             Event::WaitStarted { until, why } => {
                 let time = clock_time(*until, at);
-                style.warn(&format!("  waiting until {time} ({}): {}", left(*until, at), one_line(why, 200)))
+                style.warn(&format!(
+                    "  waiting until {time} ({}): {}",
+                    left(*until, at),
+                    one_line(&why.to_string(), 200)
+                ))
             }
             Event::PauseRequested { .. } => style.warn("  pause asked for"),
             Event::LoopPaused { why } => style.warn(&format!("paused: {}", pause(why))),

@@ -10,7 +10,7 @@ use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Leftover;
 use crate::spec::LoopSpec;
-use crate::stop::{End, PauseReason, StopReason};
+use crate::stop::{End, PauseReason, StopReason, WaitReason};
 use crate::usage::Usage;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -103,7 +103,7 @@ pub enum Event {
     },
     WaitStarted {
         until: Timestamp,
-        why: String,
+        why: WaitReason,
     },
     WaitEnded,
     PauseRequested {

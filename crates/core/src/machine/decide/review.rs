@@ -14,7 +14,7 @@ use crate::milestone::Milestone;
 use crate::plan::Plan;
 use crate::review::{self, Audit, AuditVerdict, Report, SectionSummary, Verdict};
 use crate::spec::{CommitPolicy, OnFailure, ReviewKind};
-use crate::stop::{End, PauseReason, Status, StopReason};
+use crate::stop::{End, PauseReason, Status, StopReason, WaitReason};
 
 use super::turn::back_off_ms;
 
@@ -162,7 +162,7 @@ impl Batch {
         }
         if failures <= retries {
             let until = later(self.now, back_off_ms(failures.saturating_sub(1)));
-            return self.wait(until, format!("the {role} failed: {message}"));
+            return self.wait(until, WaitReason::TurnFailed { role, message });
         }
         if self.fall_back(role, &message) {
             return self.unless_told_to_rest(Self::prepare);

@@ -10,7 +10,7 @@ use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::state::{Phase, Wish};
 use crate::spec::OnFailure;
-use crate::stop::{PauseReason, StopReason};
+use crate::stop::{PauseReason, StopReason, WaitReason};
 use crate::summary::SummariserKind;
 use crate::usage::UsageByModel;
 
@@ -130,7 +130,7 @@ impl Batch {
                     return self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() });
                 }
                 let until = later(self.now, back_off_ms(tries - 1));
-                self.wait(until, format!("the provider does not answer: {message}"));
+                self.wait(until, WaitReason::NoAnswer { message: message.to_owned() });
             }
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
                 // A fresh session that fails in the same way would go on for ever.
@@ -169,7 +169,7 @@ impl Batch {
             Some(_) => later(self.now, back_off_ms(tries_before)),
             None => later(self.now, rate_limit_wait_ms(tries_before)),
         };
-        self.wait(until, format!("rate limit: {message}"));
+        self.wait(until, WaitReason::RateLimit { message: message.to_owned() });
     }
 
     /// The turn is over, well or not; its work is committed before anything judges it.
@@ -261,12 +261,12 @@ impl Batch {
                     return self.target_or_limit(limit);
                 }
                 let until = later(self.now, back_off_ms(failures.saturating_sub(1)));
-                self.wait(until, format!("the agent failed: {message}"));
+                self.wait(until, WaitReason::TurnFailed { role: Role::Coder, message });
             }
         }
     }
 
-    pub(super) fn wait(&mut self, until: Timestamp, why: String) {
+    pub(super) fn wait(&mut self, until: Timestamp, why: WaitReason) {
         self.unless_told_to_rest(|batch| batch.push(Event::WaitStarted { until, why }));
     }
 }

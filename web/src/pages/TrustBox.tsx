@@ -1,0 +1,21 @@
+import { useTranslation } from "react-i18next";
+import type { Demand, Seen } from "../api/types";
+import { Toggle } from "../ui/primitives";
+
+/** The files that somebody is shown, as they are now. */
+export const seenOf = (demands: Demand[]): Seen[] => demands.map(({ file, sha256 }) => ({ file, sha256 }));
+
+/** A file that changed since it was agreed to has to be read, and agreed to, again. */
+export const isAgreed = (agreed: Seen[] | null, shown: Seen[]) => agreed !== null && JSON.stringify(agreed) === JSON.stringify(shown);
+
+/** What the project's own files would run, and whether that is agreed to. */
+export function TrustBox({ demands, trusted, onTrust }: { demands: Demand[]; trusted: boolean; onTrust: (on: boolean) => void }) {
+  const { t } = useTranslation();
+  return (
+    <div className="border-t border-ask bg-ask-soft px-4 py-3 text-sm">
+      <p className="font-medium text-ask">{t("new.trust_title")}</p>
+      <pre tabIndex={0} aria-label={t("new.trust_title")} className="output my-2 max-h-48 overflow-auto rounded bg-panel p-2">{JSON.stringify(demands, null, 2)}</pre>
+      <Toggle label={t("new.trust")} checked={trusted} onChange={onTrust} />
+    </div>
+  );
+}
