@@ -97,8 +97,13 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("j");
   assert.equal(await page.evaluate(() => document.activeElement?.id), `loop-${loop.id}`);
+  await page.keyboard.press("m");
+  await page.getByRole("dialog").locator("textarea:focus").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.keyboard.press("s");
-  await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("dialog").locator("button:focus", { hasText: "Stop" }).waitFor();
+  await page.keyboard.press("Enter");
   await row.getByText("cancelled").waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).getByText("Later hit").first().waitFor();

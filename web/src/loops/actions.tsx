@@ -1,7 +1,7 @@
 // What a person can do to a loop, the same from the list and from the loop's own page.
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { send } from "../api/client";
 import type { LoopView } from "../api/types";
@@ -44,8 +44,6 @@ function Asking({ verb, loop, onClose }: { verb: Verb; loop: Target; onClose: ()
   const [squash, setSquash] = useState(false);
   const [raise, setRaise] = useState(loop.status === "exhausted" ? 5 : 0);
   const [to, setTo] = useState(Math.max(0, loop.iterations - 1));
-  const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => area.current?.focus(), []);
   const body = (): object => {
     switch (verb) {
       case "steer": return { message: text, now };
@@ -77,7 +75,7 @@ function Asking({ verb, loop, onClose }: { verb: Verb; loop: Target; onClose: ()
         <p className="text-sm text-soft">{t(`ask.${verb}.text`)}</p>
         {needsText[verb] || mayHaveText[verb] ? (
           <Field label={t(verb === "steer" ? "ask.message" : "ask.reason")}>
-            <textarea ref={area} rows={4} className="field" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
+            <textarea rows={4} className="field" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
           </Field>
         ) : null}
         {verb === "steer" || verb === "pause" ? <Toggle label={t("ask.now")} checked={now} onChange={setNow} /> : null}

@@ -42,15 +42,15 @@ export function AgentsPage() {
       <h1 className="mt-8 mb-3">{t("agents.machine")}</h1>
       {doctor.isPending ? <Loading /> : null}
       {doctor.error ? <Problem error={doctor.error} onRetry={() => void doctor.refetch()} /> : null}
-      <ul className="card divide-y divide-line">
-        {(doctor.data?.findings ?? []).map((finding, index) => (
+      {doctor.data ? <ul className="card divide-y divide-line">
+        {doctor.data.findings.map((finding, index) => (
           <li key={index} className="grid grid-cols-[1.25rem_minmax(0,1fr)] gap-x-2 px-3 py-2 text-sm sm:grid-cols-[1.25rem_9rem_minmax(0,1fr)]">
             <State state={finding.state} />
             <span className="font-medium">{finding.what}</span>
             <span className="col-start-2 break-words text-soft sm:col-start-3">{finding.detail}{finding.fix ? <span className="block text-ink">{finding.fix}</span> : null}</span>
           </li>
         ))}
-      </ul>
+      </ul> : null}
     </div>
   );
 }
