@@ -14,7 +14,14 @@ export function TrustBox({ demands, trusted, onTrust }: { demands: Demand[]; tru
   return (
     <div className="border-t border-ask bg-ask-soft px-4 py-3 text-sm">
       <p className="font-medium text-ask">{t("new.trust_title")}</p>
-      <pre tabIndex={0} aria-label={t("new.trust_title")} className="output my-2 max-h-48 overflow-auto rounded bg-panel p-2">{JSON.stringify(demands, null, 2)}</pre>
+      <ul tabIndex={0} aria-label={t("new.trust_title")} className="my-2 max-h-48 space-y-1.5 overflow-auto rounded bg-panel p-2 text-xs">
+        {demands.map((demand) => (
+          <li key={demand.file}>
+            <code className="font-semibold break-all">{demand.file}</code>
+            <ul className="list-disc pl-4">{demand.runs.map((run, index) => <li key={index} className="break-words">{run}</li>)}</ul>
+          </li>
+        ))}
+      </ul>
       <Toggle label={t("new.trust")} checked={trusted} onChange={onTrust} />
     </div>
   );
