@@ -52,18 +52,42 @@ fn of_turn(files: &TurnFiles, now: Timestamp) -> Option<Activity> {
     let first = records.saturating_sub(MOST_RECORDS);
     let mut bytes = vec![0; usize::try_from((records - first) * RECORD).ok()?];
     file.read_exact_at(&mut bytes, first * RECORD).ok()?;
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    // Each says where it began and when; what came then ends where the next one begins.
+    let stretches = bytes
+        .chunks_exact(usize::try_from(RECORD).ok()?)
+        .map(|record| (number(&record[..8]), i64::try_from(number(&record[8..])).unwrap_or(0)));
+    let end = std::fs::metadata(files.stdout()).ok()?.len();
+    let ends = stretches.clone().skip(1).map(|(from, _)| from).chain([end]);
     let mut activity = Activity { intervals: vec![0; INTERVALS], last_at: None };
-    let mut reached = if first == 0 { Some(0) } else { None };
-    for record in bytes.chunks_exact(usize::try_from(RECORD).ok()?) {
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-        let (end, ms) = (number(&record[..8]), i64::try_from(number(&record[8..])).unwrap_or(0));
-        let more = end.saturating_sub(reached.unwrap_or(end));
-        reached = Some(end);
+    for ((from, ms), until) in stretches.zip(ends) {
         activity.last_at = Timestamp::from_millisecond(ms).ok().or(activity.last_at);
         let back = (now.as_millisecond() - ms).max(0) / INTERVAL_MS;
         if let Some(index) = usize::try_from(back).ok().and_then(|back| INTERVALS.checked_sub(back + 1)) {
-            activity.intervals[index] += more;
+            activity.intervals[index] += until.saturating_sub(from);
         }
     }
     Some(activity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_counts_where_it_came_also_what_came_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = TurnFiles { dir: dir.path().to_owned() };
+        let now = Timestamp::from_millisecond(10_000_000).unwrap();
+        let records = [(0_u64, 10_000_000 - 2 * INTERVAL_MS), (300, 10_000_000 - 1)];
+        let bytes: Vec<u8> = records
+            .iter()
+            .flat_map(|(from, ms)| [from.to_le_bytes(), u64::try_from(*ms).unwrap().to_le_bytes()].concat())
+            .collect();
+        std::fs::write(files.times(), bytes).unwrap();
+        std::fs::write(files.stdout(), vec![b'x'; 1000]).unwrap();
+        let seen = of_turn(&files, now).unwrap();
+        assert_eq!(seen.intervals[INTERVALS - 3..], [300, 0, 700]);
+        assert_eq!(seen.last_at, Timestamp::from_millisecond(10_000_000 - 1).ok());
+    }
 }
