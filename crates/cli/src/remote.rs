@@ -85,6 +85,7 @@ fn again(raise: &Raise) -> OpenLoop {
             duration_ms: raise.duration_ms,
             budget_usd: raise.budget_usd,
             max_tokens: raise.max_tokens,
+            disk_bytes: raise.disk_bytes,
         },
     }
 }

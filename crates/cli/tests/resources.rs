@@ -134,9 +134,9 @@ fn a_loop_that_takes_too_much_disk_pauses_and_goes_on_when_there_is_room() {
     output.assert_stdout_has("more than the 5 MiB they may (disk_limit)");
     assert_eq!(seen["status"], "paused", "{seen}");
     assert!(seen["waiting_for"].as_str().unwrap().contains("disk_limit"), "{seen}");
-    make_room(&seen);
-    call(&world, &["resume", "greedy"]).assert_code(0);
-    assert_eq!(status(&world, "greedy")["status"], "completed");
+    call(&world, &["resume", "greedy", "--disk-limit", "+100MiB"]).assert_code(0);
+    let seen = status(&world, "greedy");
+    assert_eq!((&seen["status"], &seen["resources"]["disk_bytes"]), (&json!("completed"), &json!(105 << 20)), "{seen}");
 }
 
 #[test]

@@ -297,12 +297,24 @@ fn resume_raises_limits_with_or_without_a_plus() {
         let Command::Resume(args) = parse(words).unwrap().command else { panic!("not resume") };
         args.raise.raise()
     };
-    let all = Raise { max_iterations: 5, duration_ms: 1_800_000, budget_usd: 2.0, max_tokens: 10 };
+    let all = Raise { max_iterations: 5, duration_ms: 1_800_000, budget_usd: 2.0, max_tokens: 10, disk_bytes: 5 << 30 };
     assert_eq!(
-        raise(&["--max-iterations", "+5", "--duration", "+30m", "--budget-usd", "+2", "--max-tokens", "+10"]),
+        raise(&[
+            "--max-iterations",
+            "+5",
+            "--duration",
+            "+30m",
+            "--budget-usd",
+            "+2",
+            "--max-tokens",
+            "+10",
+            "--disk-limit",
+            "+5GiB"
+        ]),
         all
     );
-    assert_eq!(raise(&["--max-iterations=5", "--duration=30m", "--budget-usd=2", "--max-tokens=10"]), all);
+    let plain = ["--max-iterations=5", "--duration=30m", "--budget-usd=2", "--max-tokens=10", "--disk-limit=5GiB"];
+    assert_eq!(raise(&plain), all);
     assert_eq!(raise(&[]), Raise::default());
     for bad in ["+0", "0", "-5", "++5", "+101", "+"] {
         refused(&["resume", "name", "--max-iterations", bad]);

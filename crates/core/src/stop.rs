@@ -88,25 +88,65 @@ pub enum PauseReason {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StopReason {
     Completed,
-    MaxIterations { max: u32 },
-    Duration { limit_ms: u64 },
-    Budget { limit_usd: f64, spent_usd: f64 },
-    Tokens { limit: u64, used: u64 },
-    GatesFailed { gates: Vec<String> },
+    MaxIterations {
+        max: u32,
+    },
+    Duration {
+        limit_ms: u64,
+    },
+    Budget {
+        limit_usd: f64,
+        spent_usd: f64,
+    },
+    Tokens {
+        limit: u64,
+        used: u64,
+    },
+    GatesFailed {
+        gates: Vec<String>,
+    },
+    /// The gates pass, but on files that are in no commit.
+    HeldBack {
+        files: Vec<String>,
+    },
     Cancelled,
-    Stall { stalls: u32 },
-    NoProgress { iterations: u32 },
-    AgentFailed { message: String },
-    AgentMissing { message: String },
-    ProviderLimit { message: String },
-    Auth { message: String },
-    ErrorMaxRetries { message: String },
-    AuditRetryExhausted { message: String },
-    FinalAuditRetryExhausted { message: String },
+    Stall {
+        stalls: u32,
+    },
+    NoProgress {
+        iterations: u32,
+    },
+    AgentFailed {
+        message: String,
+    },
+    AgentMissing {
+        message: String,
+    },
+    ProviderLimit {
+        message: String,
+    },
+    Auth {
+        message: String,
+    },
+    ErrorMaxRetries {
+        message: String,
+    },
+    AuditRetryExhausted {
+        message: String,
+    },
+    FinalAuditRetryExhausted {
+        message: String,
+    },
     Rejections,
-    WorkspaceMissing { message: String },
-    CutOff { times: u32 },
-    SetupFailed { message: String },
+    WorkspaceMissing {
+        message: String,
+    },
+    CutOff {
+        times: u32,
+    },
+    SetupFailed {
+        message: String,
+    },
 }
 
 impl StopReason {
@@ -118,7 +158,8 @@ impl StopReason {
             | StopReason::Duration { .. }
             | StopReason::Budget { .. }
             | StopReason::Tokens { .. }
-            | StopReason::GatesFailed { .. } => End::Exhausted,
+            | StopReason::GatesFailed { .. }
+            | StopReason::HeldBack { .. } => End::Exhausted,
             StopReason::Cancelled => End::Cancelled,
             StopReason::Stall { .. } | StopReason::NoProgress { .. } => End::Stalled,
             StopReason::AgentFailed { .. }
@@ -144,6 +185,7 @@ impl StopReason {
             StopReason::Budget { .. } => "budget",
             StopReason::Tokens { .. } => "tokens",
             StopReason::GatesFailed { .. } => "gates_failed",
+            StopReason::HeldBack { .. } => "held_back",
             StopReason::Cancelled => "cancelled",
             StopReason::Stall { .. } => "stall",
             StopReason::NoProgress { .. } => "no_progress",
@@ -201,6 +243,7 @@ mod tests {
             StopReason::Completed,
             StopReason::MaxIterations { max: 1 },
             StopReason::GatesFailed { gates: vec![] },
+            StopReason::HeldBack { files: vec![] },
             StopReason::FinalAuditRetryExhausted { message: String::new() },
             StopReason::CutOff { times: 3 },
         ];

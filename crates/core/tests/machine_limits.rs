@@ -4,7 +4,10 @@ mod driven;
 
 use driven::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
-use windlass_core::machine::{Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Timer, TimerKind, Verdict};
+use windlass_core::machine::{
+    CheckpointReport, Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Raise, Timer, TimerKind, Verdict,
+};
+use windlass_core::resources::ResourceSpec;
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
@@ -146,6 +149,37 @@ fn a_refine_loop_is_complete_at_its_count_even_if_its_last_turn_failed_when_the_
             stopped(StopReason::Completed, true, 2, "commit-2.coder.1"),
         ]
     );
+}
+
+#[test]
+fn a_refine_loop_at_its_target_with_a_file_that_is_held_back_says_so() {
+    for gates in [vec![], vec!["cargo test"]] {
+        let mut driven = Driven::working(LoopSpec { done: Done::Count { iterations: 1 }, ..with_gates(&gates) });
+        let turn = driven.turn();
+        driven.end_turn(finished());
+        let files = vec!["conf.py (line 1: github-token)".to_owned()];
+        let checkpoint = CheckpointReport { held_back: files.clone(), ..checkpoint_of(turn) };
+        driven.ok(Input::Checkpointed { turn, checkpoint });
+        if !gates.is_empty() {
+            driven.judge(Verdict::Pass);
+        }
+        assert_eq!(driven.state.stop_reason, Some(StopReason::HeldBack { files }));
+        assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+    }
+}
+
+#[test]
+fn a_limit_of_disk_is_raised_where_there_is_one() {
+    let resources = ResourceSpec { disk_bytes: Some(10), ..ResourceSpec::default() };
+    let raise = Raise { disk_bytes: 5, ..Raise::default() };
+    for (resources, raised) in [(resources, Some(15)), (ResourceSpec::default(), None)] {
+        let mut driven = Driven::working(LoopSpec { resources, ..with_gates(&[]) });
+        driven.ok(Input::Stop);
+        driven.end_turn(interrupted());
+        let opened = driven.give(Input::Open { by: Opener::Resume, raise: raise.clone() });
+        assert_eq!(opened.is_ok(), raised.is_some());
+        assert_eq!(driven.state.spec.resources.disk_bytes, raised);
+    }
 }
 
 #[test]

@@ -108,6 +108,7 @@ fn stopped(state: &LoopState, reason: &StopReason) {
         | StopReason::Budget { .. }
         | StopReason::Tokens { .. }
         | StopReason::GatesFailed { .. }
+        | StopReason::HeldBack { .. }
         | StopReason::Stall { .. }
         | StopReason::NoProgress { .. }
         | StopReason::ProviderLimit { .. }

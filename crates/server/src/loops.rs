@@ -188,6 +188,7 @@ fn again(by: Opener, request: OpenLoop) -> Opening {
             duration_ms: raise.duration_ms,
             budget_usd: raise.budget_usd,
             max_tokens: raise.max_tokens,
+            disk_bytes: raise.disk_bytes,
         },
     }
 }

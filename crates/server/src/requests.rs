@@ -59,6 +59,7 @@ pub struct RaiseLimits {
     pub duration_ms: u64,
     pub budget_usd: f64,
     pub max_tokens: u64,
+    pub disk_bytes: u64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -2378,6 +2378,7 @@ export interface components {
             /**
              * @default {
              *       "budget_usd": 0,
+             *       "disk_bytes": 0,
              *       "duration_ms": 0,
              *       "max_iterations": 0,
              *       "max_tokens": 0
@@ -2532,6 +2533,8 @@ export interface components {
              * @default 0
              */
             budget_usd: number;
+            /** Format: uint64 */
+            disk_bytes?: number;
             /**
              * Format: uint64
              * @default 0
@@ -2554,6 +2557,11 @@ export interface components {
              * @default 0
              */
             budget_usd?: number;
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            disk_bytes?: number;
             /**
              * Format: uint64
              * @default 0
@@ -3172,6 +3180,10 @@ export interface components {
             gates: string[];
             /** @constant */
             type: "gates_failed";
+        } | {
+            files: string[];
+            /** @constant */
+            type: "held_back";
         } | {
             /** @constant */
             type: "cancelled";

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use windlass_core::machine::Raise;
-use windlass_engine::config::{Iterations, Millis, Tokens, Usd, Value, ValueError};
+use windlass_engine::config::{Iterations, Millis, Size, Tokens, Usd, Value, ValueError};
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct RaiseArgs {
@@ -18,6 +18,9 @@ pub struct RaiseArgs {
     /// Allow so many more tokens
     #[arg(long, value_name = "+N", value_parser = more::<Tokens>, allow_negative_numbers = true, help_heading = "Raise limits")]
     max_tokens: Option<Tokens>,
+    /// Allow so much more disk, such as +5GiB
+    #[arg(long, value_name = "+SIZE", value_parser = more::<Size>, allow_negative_numbers = true, help_heading = "Raise limits")]
+    disk_limit: Option<Size>,
 }
 
 impl RaiseArgs {
@@ -27,6 +30,7 @@ impl RaiseArgs {
             duration_ms: self.duration.map_or(0, Millis::get),
             budget_usd: self.budget_usd.map_or(0.0, Usd::get),
             max_tokens: self.max_tokens.map_or(0, Tokens::get),
+            disk_bytes: self.disk_limit.and_then(Size::get).unwrap_or(0),
         }
     }
 }

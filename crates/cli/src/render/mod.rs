@@ -409,6 +409,9 @@ pub fn reason(reason: &StopReason) -> String {
         }
         StopReason::Tokens { limit, used } => format!("the limit of {limit} tokens is reached ({used} used)"),
         StopReason::GatesFailed { gates } => format!("{} gates still fail", gates.len()),
+        StopReason::HeldBack { files } => {
+            format!("a part of the work is in no commit, since it holds a secret: {}", one_line(&files.join(", "), 400))
+        }
         StopReason::Cancelled => "stopped by a person".to_owned(),
         StopReason::Stall { stalls } => format!("the agent stalled {stalls} times in a row"),
         StopReason::NoProgress { iterations } => {

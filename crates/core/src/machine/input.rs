@@ -165,6 +165,13 @@ pub struct Raise {
     pub budget_usd: f64,
     #[serde(default)]
     pub max_tokens: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disk_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -327,6 +327,7 @@ impl Dice {
                 duration_ms: self.throw(2) * self.throw(10 * MINUTE),
                 budget_usd: if self.one_in(2) { self.fraction() } else { 0.0 },
                 max_tokens: self.throw(2) * self.throw(1_000),
+                ..Raise::default()
             },
         };
         Input::Open { by, raise }

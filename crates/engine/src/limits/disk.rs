@@ -81,10 +81,10 @@ impl Disk {
             let place = self.own.first().map(|dir| dir.display().to_string()).unwrap_or_default();
             format!(
                 "the loop's files take {}, more than the {} they may (disk_limit): remove some from {place}, then windlass \
-                 resume {}",
+                 resume {name}; or allow more: windlass resume {name} --disk-limit +5GiB",
                 size::human(taken),
                 size::human(most),
-                self.name
+                name = self.name
             )
         })
     }

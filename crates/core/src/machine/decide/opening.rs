@@ -47,6 +47,7 @@ impl Batch {
             (raise.duration_ms > 0 && self.state.duration_limit_ms().is_none(), "duration"),
             (raise.budget_usd > 0.0 && limits.budget_usd.is_none(), "budget_usd"),
             (raise.max_tokens > 0 && limits.max_tokens.is_none(), "max_tokens"),
+            (raise.disk_bytes > 0 && self.state.spec.resources.disk_bytes.is_none(), "disk_limit"),
         ];
         match asked.into_iter().find(|(missing, _)| *missing) {
             Some((_, limit)) => Err(Refusal::NoSuchLimit { limit }),

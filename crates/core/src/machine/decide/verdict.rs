@@ -66,8 +66,7 @@ impl Batch {
         let held_back = self.state.held_back().to_vec();
         if !failing.is_empty() || !held_back.is_empty() {
             if target {
-                let held_back = held_back.iter().map(|file| format!("held back: {file}"));
-                self.stop_loop(StopReason::GatesFailed { gates: failing.into_iter().chain(held_back).collect() });
+                self.stop_short_of_target(failing, held_back);
             } else {
                 let because = match failing.is_empty() {
                     false => RefusedBecause::Gates { failing },
@@ -83,6 +82,14 @@ impl Batch {
         }
         self.stop_loop(StopReason::Completed);
         true
+    }
+
+    /// The time or the count is up, and the work is not what was asked for.
+    fn stop_short_of_target(&mut self, failing: Vec<String>, held_back: Vec<String>) {
+        self.stop_loop(match failing.is_empty() {
+            false => StopReason::GatesFailed { gates: failing },
+            true => StopReason::HeldBack { files: held_back },
+        });
     }
 
     pub(super) fn watch_progress(&mut self) {
@@ -121,9 +128,11 @@ impl Batch {
         } else if self.state.due_again().is_some() {
             self.close_turn();
         } else if self.state.is_judged() {
-            match self.state.failing_gates() {
-                failing if failing.is_empty() => self.stop_loop(StopReason::Completed),
-                gates => self.stop_loop(StopReason::GatesFailed { gates }),
+            match (self.state.failing_gates(), self.state.held_back().to_vec()) {
+                (failing, held_back) if failing.is_empty() && held_back.is_empty() => {
+                    self.stop_loop(StopReason::Completed);
+                }
+                (failing, held_back) => self.stop_short_of_target(failing, held_back),
             }
         } else {
             self.enter(Phase::Gates);
@@ -144,6 +153,7 @@ impl Batch {
             | StopReason::Budget { .. }
             | StopReason::Tokens { .. }
             | StopReason::GatesFailed { .. }
+            | StopReason::HeldBack { .. }
             | StopReason::Cancelled
             | StopReason::Stall { .. }
             | StopReason::NoProgress { .. }

@@ -225,6 +225,8 @@ fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
         limits.budget_usd = limits.budget_usd.map(|usd| usd + raise.budget_usd);
     }
     limits.max_tokens = limits.max_tokens.map(|tokens| tokens.saturating_add(raise.max_tokens));
+    let resources = &mut spec.resources;
+    resources.disk_bytes = resources.disk_bytes.map(|bytes| bytes.saturating_add(raise.disk_bytes));
     // The target of a loop is a limit too.
     match &mut spec.done {
         Done::Count { iterations } => *iterations = iterations.saturating_add(raise.max_iterations),
