@@ -31,14 +31,18 @@ pub struct AnswerText {
 }
 
 pub async fn agents(context: &Context, args: &AgentsArgs) -> Result<Exit, Failure> {
-    let reports = look(context, args.calls()).await?;
+    print(&shown(&look(context, args.calls()).await?, args));
+    Ok(Exit::Completed)
+}
+
+/// The agents of a machine, in words or as JSON.
+pub fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
     if args.json {
-        print(&format!("{}\n", json!(reports)));
-        return Ok(Exit::Completed);
+        return format!("{}\n", json!(reports));
     }
     let style = Style::for_stdout();
     let mut text = String::new();
-    for agent in &reports {
+    for agent in reports {
         let mark = if agent.installed { style.good("✓") } else { style.bad("✗") };
         let detail = match (&agent.version, &agent.problem) {
             (Some(version), Some(problem)) => format!("{version}  {}", style.warn(problem)),
@@ -55,8 +59,7 @@ pub async fn agents(context: &Context, args: &AgentsArgs) -> Result<Exit, Failur
         text.push_str(&style.dim("whether they are logged in: windlass agents --call (one tiny call each)\n"));
     }
     text.push_str(&style.dim("any other program: windlass run … --agent-command \"PROGRAM ARGUMENTS\"\n"));
-    print(&text);
-    Ok(Exit::Completed)
+    text
 }
 
 fn write_answer(text: &mut String, agent: &AgentReport, answer: &AnswerText, style: Style) {

@@ -44,8 +44,12 @@ pub async fn doctor(context: &Context, args: &DoctorArgs) -> Result<Exit, Failur
         return escape::doctor(context, args, level).await;
     }
     let args = &args.agents;
-    let report = look(context, args.calls()).await;
-    if args.json {
+    Ok(doctor_shown(&look(context, args.calls()).await, args.json))
+}
+
+/// Tells what a loop needs, and whether it is there.
+pub fn doctor_shown(report: &DoctorReport, json: bool) -> Exit {
+    if json {
         print(&format!("{}\n", json!(report)));
     } else {
         let style = Style::for_stdout();
@@ -64,7 +68,7 @@ pub async fn doctor(context: &Context, args: &DoctorArgs) -> Result<Exit, Failur
         text.push_str(if report.ok { "ready\n" } else { "a loop cannot run here yet\n" });
         print(&text);
     }
-    Ok(if report.ok { Exit::Completed } else { Exit::Failed })
+    if report.ok { Exit::Completed } else { Exit::Failed }
 }
 
 fn diagnosis(what: &str, state: Condition, detail: impl Into<String>, fix: Option<String>) -> Diagnosis {

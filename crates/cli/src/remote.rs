@@ -3,6 +3,8 @@
 //! What is shown is shown by the very code that shows loops of this machine: a loop's state is made of its journal,
 //! wherever that comes from.
 
+mod work;
+
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{LoopState, Raise, evolve};
 use windlass_engine::feed::News;
@@ -52,16 +54,18 @@ pub async fn perform(server: &str, command: &Command) -> Result<Exit, Failure> {
             let body = RuleLoop { reason: Some(args.reason.clone()) };
             there.open(&args.name, "reject", &body, args.watching()).await
         }
+        Command::Findings(args) => there.findings(args).await,
+        Command::Takeover(args) => there.take_over(args).await,
+        Command::Diff(args) => there.diff(args).await,
+        Command::Rollback(args) => there.rollback(args).await,
+        Command::Merge(args) => there.merge(args).await,
+        Command::Clean(args) => there.clean(args).await,
+        Command::Agents(args) => there.agents(args).await,
+        Command::Doctor(args) if args.sandbox.is_none() => there.doctor(args).await,
+        // What is left is about files and a terminal of the machine it is typed on, or asks for one.
         Command::Run(_)
         | Command::Demo(_)
-        | Command::Findings(_)
-        | Command::Takeover(_)
         | Command::Milestone(_)
-        | Command::Diff(_)
-        | Command::Rollback(_)
-        | Command::Merge(_)
-        | Command::Clean(_)
-        | Command::Agents(_)
         | Command::Doctor(_)
         | Command::Trust(_)
         | Command::Serve(_)
@@ -72,8 +76,8 @@ pub async fn perform(server: &str, command: &Command) -> Result<Exit, Failure> {
         | Command::Drive(_)
         | Command::DemoAgent => Err(Failure::usage(
             "this command works on its own machine only",
-            "--server is for list, status, logs, stop, pause, resume, restart, steer, approve and reject; \
-             the dashboard there has the rest",
+            "--server is for list, status, logs, stop, pause, resume, restart, steer, approve, reject, findings, \
+             takeover, diff, rollback, merge, clean, agents and doctor; the dashboard there has the rest",
         )),
     }
 }
@@ -198,7 +202,7 @@ impl There {
 
     async fn tell(&self, name: &str, what: &str, body: &impl serde::Serialize, done: &str) -> Result<Exit, Failure> {
         let id = self.find(name).await?;
-        self.client.tell(&id, what, body).await?;
+        self.client.tell::<LoopView>(&id, what, body).await?;
         print(&format!("{name}: {done}\n"));
         Ok(Exit::Completed)
     }
@@ -213,7 +217,7 @@ impl There {
     ) -> Result<Exit, Failure> {
         let id = self.find(name).await?;
         let (_, seen) = self.state(&id).await?;
-        let opened = self.client.tell(&id, what, body).await?;
+        let opened: LoopView = self.client.tell(&id, what, body).await?;
         let goes_on = matches!(opened.status.as_str(), "running" | "waiting");
         if watching.detach && goes_on {
             return Ok(crate::run::started_elsewhere(&id, name, watching.json));

@@ -64,13 +64,18 @@ pub async fn take_ruled(engine: &Arc<Engine>, id: &LoopId, input: &Input) -> Res
 
 pub async fn findings(context: &Context, args: &FindingsArgs) -> Result<Exit, Failure> {
     let state = state_of(context, &args.name).await?;
+    print(&findings_shown(&state, args));
+    Ok(Exit::Completed)
+}
+
+/// A loop's findings, in words or as JSON.
+pub fn findings_shown(state: &LoopState, args: &FindingsArgs) -> String {
     let found: Vec<&Finding> = match &state.review {
         Some(review) => review.findings.all().iter().filter(|finding| args.all || finding.is_open()).collect(),
         None => Vec::new(),
     };
     if args.json {
-        print(&format!("{}\n", serde_json::to_string(&found).unwrap_or_else(|_| "[]".to_owned())));
-        return Ok(Exit::Completed);
+        return format!("{}\n", serde_json::to_string(&found).unwrap_or_else(|_| "[]".to_owned()));
     }
     let style = Style::for_stdout();
     let mut text = String::new();
@@ -90,8 +95,7 @@ pub async fn findings(context: &Context, args: &FindingsArgs) -> Result<Exit, Fa
         };
         text.push_str(none);
     }
-    print(&text);
-    Ok(Exit::Completed)
+    text
 }
 
 async fn state_of(context: &Context, name: &str) -> Result<LoopState, Failure> {
@@ -107,15 +111,19 @@ pub async fn takeover(context: &Context, args: &LoopArgs) -> Result<Exit, Failur
     let engine = context.engine().await?;
     let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
     let listed = loops::find(&engine, project.as_deref(), &args.name).await?;
-    let report = enter(&engine, &loops::id(&listed)).await?;
+    print(&takeover_words(&enter(&engine, &loops::id(&listed)).await?));
+    Ok(Exit::Completed)
+}
+
+/// How a person enters.
+pub fn takeover_words(report: &TakeoverReport) -> String {
     let mut text = format!("{} is {}; nothing of it runs\n", report.name, report.status);
     let _ = writeln!(text, "  files    cd {}", shlex::try_quote(&report.dir).unwrap_or_else(|_| (&report.dir).into()));
     for session in &report.sessions {
         let _ = writeln!(text, "  {:<8} {}", session.role.name(), session.command);
     }
     let _ = writeln!(text, "  go on    windlass resume {}", report.name);
-    print(&text);
-    Ok(Exit::Completed)
+    text
 }
 
 /// Pauses a loop that is under way, and says where a person goes on.

@@ -30,7 +30,7 @@ const COMMANDS: &[(&str, Over)] = &[
     ("milestone list", Route("get", "/api/milestones")),
     ("milestone show", Route("get", "/api/milestones/{id}")),
     ("milestone start", Route("post", "/api/milestones/{id}/start")),
-    ("diff", Route("get", "/api/loops/{id}/diff")),
+    ("diff", Route("get", "/api/loops/{id}/patch")),
     ("rollback", Route("post", "/api/loops/{id}/rollback")),
     ("merge", Route("post", "/api/loops/{id}/merge")),
     ("clean", Route("post", "/api/clean")),
@@ -47,6 +47,27 @@ const COMMANDS: &[(&str, Over)] = &[
     ("drive", None("hidden: Windlass starts it itself")),
     ("demo-agent", None("hidden: Windlass starts it itself")),
 ];
+
+/// Flags that mean the machine they are typed on, and why.
+const FLAGS_OF_THIS_MACHINE: &[(&str, &str, &str)] = &[
+    (
+        "doctor",
+        "sandbox",
+        "it tries to break out of a sandbox, which takes a while and puts bait into the home directory",
+    ),
+    ("doctor", "call", "it may cost money, and has a route of its own: /api/agents/call"),
+    ("logs", "raw", "bytes as they came: /api/loops/{id}/turns/{turn}/stdout has those of a turn"),
+];
+
+#[test]
+fn flags_that_no_route_takes_are_there_and_have_a_reason() {
+    for (command, flag, reason) in FLAGS_OF_THIS_MACHINE {
+        let definition = args::definition();
+        let found = definition.find_subcommand(command).expect(command);
+        assert!(found.get_arguments().any(|argument| argument.get_long() == Some(*flag)), "{command} --{flag}");
+        assert!(!reason.is_empty());
+    }
+}
 
 fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
     for sub in command.get_subcommands() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_agents::{Exit, LaunchError, LaunchFacts, TurnRequest};
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
 use windlass_core::command::CommandSpec;
@@ -42,7 +42,7 @@ pub struct Call {
 }
 
 /// What became of the call.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Called {
     #[serde(flatten)]
     pub answer: Answer,
@@ -51,7 +51,7 @@ pub struct Called {
     pub took_ms: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum Answer {
     Ok,

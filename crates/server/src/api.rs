@@ -26,8 +26,8 @@ use crate::requests::{
 use crate::timeline::{Mark, Timeline};
 use crate::turns::TurnView;
 use crate::views::{
-    DiffView, FeedPage, FindingsView, Health, LoopList, LoopSummary, MilestoneBoard, PlanView, Preview, ProjectView,
-    Revoked, ServerView, SettingsView,
+    DiffView, FeedPage, FindingsView, Health, LoopList, LoopSummary, MilestoneBoard, PatchView, PlanView, Preview,
+    ProjectView, Revoked, ServerView, SettingsView,
 };
 use crate::{board, diff, guard, loops, machine, pages, sse, timeline, turns};
 
@@ -216,6 +216,12 @@ fn of_loops(table: Table) -> Table {
         .add(
             Route::get("/api/loops/{id}/diff", "What it changed").query::<DiffQuery>().answers::<DiffView>(),
             get(diff::diff),
+        )
+        .add(
+            Route::get("/api/loops/{id}/patch", "The same in one piece, as `diff --json`")
+                .query::<DiffQuery>()
+                .answers::<PatchView>(),
+            get(diff::patch),
         )
         .add(
             Route::get("/api/loops/{id}/findings", "What its reviewer found").answers::<FindingsView>(),

@@ -84,10 +84,24 @@ impl Client {
         self.read(self.request(Method::GET, &format!("/api/loops/{id}/journal"), &[])).await
     }
 
-    /// `stop`, `pause`, `resume`, … with what it takes.
-    pub async fn tell(&self, id: &LoopId, what: &str, body: &impl Serialize) -> Result<LoopView, ClientError> {
-        let request = self.request(Method::POST, &format!("/api/loops/{id}/{what}"), &[]);
+    /// `stop`, `pause`, `merge`, … with what it takes.
+    pub async fn tell<T: DeserializeOwned>(
+        &self,
+        id: &LoopId,
+        what: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.post(&format!("/api/loops/{id}/{what}"), body).await
+    }
+
+    /// What a route answers.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, ClientError> {
+        self.read(self.request(Method::GET, path, query)).await
+    }
+
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ClientError> {
         let body = serde_json::to_vec(body).unwrap_or_default();
+        let request = self.request(Method::POST, path, &[]);
         self.read(request.header(CONTENT_TYPE, "application/json").body(body)).await
     }
 

@@ -2,14 +2,14 @@
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use windlass_engine::work;
+use windlass_engine::work::{self, Span};
 use windlass_engine::workspace::DiffTo;
 
 use crate::app::App;
 use crate::loops::state_of;
 use crate::problem::{Kind, Problem};
 use crate::requests::DiffQuery;
-use crate::views::{DiffView, FileDiff};
+use crate::views::{DiffView, FileDiff, PatchView};
 
 /// More of one file is not shown.
 const LONGEST_FILE: usize = 256 * 1024;
@@ -22,7 +22,25 @@ pub(crate) async fn diff(
     Path(id): Path<String>,
     Query(query): Query<DiffQuery>,
 ) -> Result<Json<DiffView>, Problem> {
-    let state = state_of(&app, &id).await?;
+    let (_, span, patch) = changed(&app, &id, &query).await?;
+    let (files, files_left_out) = files(&patch);
+    Ok(Json(DiffView { from: span.from, to: span.to, files, files_left_out }))
+}
+
+pub(crate) async fn patch(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<DiffQuery>,
+) -> Result<Json<PatchView>, Problem> {
+    let (name, span, patch) = changed(&app, &id, &query).await?;
+    let to = (!query.worktree).then_some(span.to);
+    let patch = String::from_utf8_lossy(&patch).into_owned();
+    Ok(Json(PatchView { name, iteration: query.iteration, from: span.from, to, patch }))
+}
+
+/// The loop's name, from where to where, and the patch.
+async fn changed(app: &App, id: &str, query: &DiffQuery) -> Result<(String, Span, Vec<u8>), Problem> {
+    let state = state_of(app, id).await?;
     let span = work::span(&state, query.iteration)
         .map_err(|error| Problem::new(Kind::Refused, error.to_string()).field("iteration"))?;
     let workspace = app.engine.workspace(&state)?;
@@ -32,8 +50,7 @@ pub(crate) async fn diff(
         let hint = error.hint();
         Problem { hint, ..Problem::new(Kind::Failed, error.to_string()) }
     })?;
-    let (files, files_left_out) = files(&patch);
-    Ok(Json(DiffView { from: span.from, to: span.to, files, files_left_out }))
+    Ok((state.name, span, patch))
 }
 
 /// The files of a patch as git writes it, and how many are left out.

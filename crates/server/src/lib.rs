@@ -21,6 +21,7 @@ mod problem;
 mod rate;
 mod reports;
 mod requests;
+mod room;
 mod secret;
 mod sse;
 mod tape;

@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use windlass_engine::engine::Engine;
@@ -22,13 +22,12 @@ use crate::api;
 use crate::app::{App, Facts};
 use crate::guard::Guard;
 use crate::host::Host;
+use crate::room::{Greeted, Room};
 use crate::secret::Secret;
 
 /// The port that is tried first, and how many after it.
 const PORT: u16 = 4747;
 const MORE_PORTS: u16 = 9;
-/// More connections than that are closed at once.
-const MOST_CONNECTIONS: usize = 2_048;
 /// So long a request's head may take, and the TLS before it.
 const HEAD_TIME: Duration = Duration::from_secs(15);
 /// What the connection holds of a response, and the longest head of a request.
@@ -36,7 +35,7 @@ const BUFFER: usize = 64 * 1024;
 /// How long open requests may go on when the server is told to leave.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ListenOptions {
     /// An address, with or without a port; this machine only if not said.
     pub listen: Option<String>,
@@ -46,6 +45,8 @@ pub struct ListenOptions {
     pub insecure: bool,
     /// Names under which the server may be reached, beside its own.
     pub allow_hosts: Vec<String>,
+    /// More connections than that are closed at once.
+    pub max_connections: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -159,7 +160,7 @@ impl Listener {
         let guard = Guard::new(secret, self.address.port(), self.hosts(), self.tls.is_some());
         let app = App::new(engine, host, guard, facts, changes, shutdown.clone());
         let service = TowerToHyperService::new(api::router(app));
-        let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let mut room = Room::new(self.options.max_connections);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -176,18 +177,24 @@ impl Listener {
                     continue;
                 }
             };
-            let Ok(permit) = Arc::clone(&room).try_acquire_owned() else { continue };
+            let Some(guest) = room.enter().await else { continue };
             let _ = stream.set_nodelay(true);
             let (service, tls, leave) = (service.clone(), self.tls.clone(), shutdown.clone());
             connections.spawn(async move {
-                let _permit = permit;
-                match tls {
-                    None => connection(stream, service, leave).await,
-                    Some(tls) => {
-                        if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, tls.accept(stream)).await {
-                            connection(stream, service, leave).await;
+                let service = guest.serves(service);
+                let served = async {
+                    match tls {
+                        None => connection(stream, service, leave).await,
+                        Some(tls) => {
+                            if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIME, tls.accept(stream)).await {
+                                connection(stream, service, leave).await;
+                            }
                         }
                     }
+                };
+                tokio::select! {
+                    () = served => {}
+                    () = guest.asked_to_leave() => {}
                 }
             });
         }
@@ -199,7 +206,7 @@ impl Listener {
 
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    service: TowerToHyperService<axum::Router>,
+    service: Greeted<TowerToHyperService<axum::Router>>,
     mut shutdown: watch::Receiver<bool>,
 ) {
     let mut http = hyper::server::conn::http1::Builder::new();

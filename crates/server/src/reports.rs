@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use windlass_core::ids::Role;
 use windlass_core::milestone::{Criterion, Feature};
 use windlass_core::residue::Leftover;
@@ -14,7 +14,7 @@ use windlass_engine::view::LoopView;
 use windlass_engine::workspace::MergeOutcome;
 
 /// An agent as this machine has it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct AgentReport {
     pub name: String,
     pub display_name: String,
@@ -34,14 +34,14 @@ pub struct AgentReport {
 }
 
 /// From the one version on, and below the other.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct KnownGood {
     pub from: String,
     pub below: String,
 }
 
 /// What a loop needs on this machine.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorReport {
     /// Whether a loop can run.
     pub ok: bool,
@@ -49,7 +49,7 @@ pub struct DoctorReport {
 }
 
 /// One thing that was looked at.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
     pub what: String,
     pub state: Condition,
@@ -57,7 +57,7 @@ pub struct Diagnosis {
     pub fix: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     Ok,
@@ -77,7 +77,7 @@ pub struct SandboxReport {
 }
 
 /// What came of a merge.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MergeReport {
     pub name: String,
     /// The loop's branch.
@@ -89,7 +89,7 @@ pub struct MergeReport {
 }
 
 /// What came of a rollback.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct RollbackReport {
     pub name: String,
     pub to_iteration: u32,
@@ -102,9 +102,11 @@ pub struct RollbackReport {
 }
 
 /// What went, and what stays.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CleanReport {
     pub dry_run: bool,
+    /// How long workspaces stay after their work is merged.
+    pub retention_days: u32,
     pub freed_bytes: u64,
     pub kept_bytes: u64,
     pub removed: Vec<CleanedLoop>,
@@ -115,7 +117,7 @@ pub struct CleanReport {
 }
 
 /// What became of one loop's workspace.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct CleanedLoop {
     pub id: String,
     pub name: String,
@@ -135,7 +137,7 @@ pub struct CleanedLoop {
 }
 
 /// What was left behind of one loop.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Residue {
     pub id: String,
     pub name: String,
@@ -171,7 +173,7 @@ pub struct MilestoneView {
 }
 
 /// How a person enters the place of a loop, of which nothing runs.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TakeoverReport {
     pub name: String,
     pub status: String,
@@ -181,7 +183,7 @@ pub struct TakeoverReport {
 }
 
 /// The command that goes on with an agent's session by hand.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionToEnter {
     pub role: Role,
     pub command: String,

@@ -85,14 +85,14 @@ impl RuleLoop {
     }
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackLoop {
     /// The iteration to go back to; 0 is where it began.
     pub to: u32,
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MergeLoop {
     pub into: Option<String>,
@@ -100,7 +100,7 @@ pub struct MergeLoop {
     pub message: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CleanLoop {
     /// Delete the branch too, if it is merged.
@@ -110,7 +110,7 @@ pub struct CleanLoop {
 }
 
 /// Which workspaces are cleared away.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CleanLoops {
     /// Only of loops of this project; of every project if left out.
@@ -122,7 +122,7 @@ pub struct CleanLoops {
 }
 
 /// One tiny call to each installed agent, which its provider may charge.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallAgents {
     pub project: Option<String>,
@@ -214,7 +214,7 @@ pub struct PageQuery {
     pub limit: Option<u64>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DiffQuery {
     /// Only what this iteration changed.

@@ -117,6 +117,18 @@ pub struct DiffView {
     pub files_left_out: usize,
 }
 
+/// All that a loop changed, as `diff --json` prints it.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct PatchView {
+    pub name: String,
+    pub iteration: Option<u32>,
+    pub from: String,
+    /// `null` where what lies in the workspace was asked for.
+    pub to: Option<String>,
+    /// As git writes it.
+    pub patch: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FileDiff {
     pub path: String,

@@ -311,6 +311,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/patch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The same in one piece, as `diff --json` */
+        get: operations["get_loops_id_patch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/pause": {
         parameters: {
             query?: never;
@@ -998,6 +1015,11 @@ export interface components {
             kept_bytes: number;
             removed: components["schemas"]["CleanedLoop"][];
             residue: components["schemas"]["Residue"][];
+            /**
+             * Format: uint32
+             * @description How long workspaces stay after their work is merged.
+             */
+            retention_days: number;
             /** @description Loops that could not be looked at, and why. */
             warnings: string[];
         };
@@ -2411,6 +2433,17 @@ export interface components {
             resolved_in: components["schemas"]["TurnKey"];
             severity: components["schemas"]["Severity"];
             written_in: components["schemas"]["TurnKey"];
+        };
+        /** @description All that a loop changed, as `diff --json` prints it. */
+        PatchView: {
+            from: string;
+            /** Format: uint32 */
+            iteration: number | null;
+            name: string;
+            /** @description As git writes it. */
+            patch: string;
+            /** @description `null` where what lies in the workspace was asked for. */
+            to: string | null;
         };
         /** @description Pause after the current turn, or now. */
         PauseLoop: {
@@ -4296,6 +4329,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MergeReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_id_patch: {
+        parameters: {
+            query?: {
+                /** @description Only what this iteration changed. */
+                iteration?: number | null;
+                /** @description What lies in the workspace now, committed or not. */
+                worktree?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The same in one piece, as `diff --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PatchView"];
                 };
             };
             /** @description What went wrong */

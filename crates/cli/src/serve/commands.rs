@@ -169,7 +169,7 @@ impl Commands {
     ) -> Result<CleanReport, Problem> {
         let args = CleanArgs { all: name.is_none(), name, dry_run, branches, json: true };
         let (rows, residue, warnings) = work::clean_these(&self.engine, listed, &args, days).await?;
-        Ok(work::clean_report(rows, residue, warnings, dry_run))
+        Ok(work::clean_report(rows, residue, warnings, dry_run, days))
     }
 
     pub(super) async fn demands_of(&self, project: &str, base: Option<&str>) -> Result<Demands, Problem> {

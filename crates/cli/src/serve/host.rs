@@ -93,7 +93,8 @@ impl Host for Commands {
     async fn clean(&self, id: &LoopId, request: CleanLoop) -> Result<CleanReport, Problem> {
         let listed = self.engine.store.get(&id.0).await?.ok_or_else(|| Problem::no_loop(&id.0))?;
         let name = Some(listed.entry.name.clone());
-        self.clean_these(&[listed], name, request.branch, request.dry_run, 0).await
+        let days = work::retention_days(&self.context, Some(Path::new(&listed.entry.project)))?;
+        self.clean_these(&[listed], name, request.branch, request.dry_run, days).await
     }
 
     async fn clean_all(&self, request: CleanLoops) -> Result<CleanReport, Problem> {

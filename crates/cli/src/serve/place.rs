@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
+use windlass_engine::view::LoopView;
 use windlass_server::{
     Client, Facts, ListenError, ListenOptions, Listener, OpenLoop, SandboxReport, Secret, Tls, server_file,
 };
@@ -60,7 +61,7 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
     // A server with TLS has a certificate that only its user trusts.
     let client = Client::new(&running.url, Some(secret.text())).ok().filter(|_| running.url.starts_with("http:"));
     let Some(client) = client else { return false };
-    match client.tell(id, "resume", &OpenLoop::default()).await {
+    match client.tell::<LoopView>(id, "resume", &OpenLoop::default()).await {
         Ok(_) => true,
         Err(error) => {
             tracing::info!(%error, "the server does not take the loop");
@@ -117,6 +118,7 @@ pub async fn open(
         tls,
         insecure: args.insecure_no_tls,
         allow_hosts: args.allow_host.clone(),
+        max_connections: usize::from(args.max_connections),
     };
     let listener = Listener::bind(options).await?;
     let url = listener.url();

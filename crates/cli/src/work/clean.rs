@@ -40,15 +40,20 @@ pub async fn clean(context: &Context, args: &CleanArgs) -> Result<Exit, Failure>
         }
     };
     let (rows, residue, warnings) = look_at_all(&engine, &listed, args, days).await?;
-    for warning in &warnings {
+    shown(&report(rows, residue, warnings, args.dry_run, days), args.json);
+    Ok(Exit::Completed)
+}
+
+/// Tells what went and what stays.
+pub fn shown(report: &CleanReport, json: bool) {
+    for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
-    print(&if args.json {
-        format!("{}\n", serde_json::json!(report(rows, residue, warnings, args.dry_run)))
+    print(&if json {
+        format!("{}\n", serde_json::json!(report))
     } else {
-        super::residue::words(&residue, args.dry_run) + &words(&rows, args, days)
+        super::residue::words(&report.residue, report.dry_run) + &words(report)
     });
-    Ok(Exit::Completed)
 }
 
 /// How long a workspace stays after its work is merged.
@@ -176,17 +181,25 @@ async fn row(
     })
 }
 
-pub fn report(rows: Vec<CleanedLoop>, residue: Vec<Residue>, warnings: Vec<String>, dry_run: bool) -> CleanReport {
+pub fn report(
+    rows: Vec<CleanedLoop>,
+    residue: Vec<Residue>,
+    warnings: Vec<String>,
+    dry_run: bool,
+    retention_days: u32,
+) -> CleanReport {
     let (removed, kept): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.removed);
     let bytes = |rows: &[CleanedLoop]| rows.iter().map(|row| row.bytes).sum::<u64>();
-    CleanReport { dry_run, freed_bytes: bytes(&removed), kept_bytes: bytes(&kept), removed, kept, residue, warnings }
+    let (freed_bytes, kept_bytes) = (bytes(&removed), bytes(&kept));
+    CleanReport { dry_run, retention_days, freed_bytes, kept_bytes, removed, kept, residue, warnings }
 }
 
-fn words(rows: &[CleanedLoop], args: &CleanArgs, days: u32) -> String {
+fn words(report: &CleanReport) -> String {
     let mut text = String::new();
-    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-    for row in rows {
-        let what = match (row.removed, args.dry_run) {
+    let rows = || report.removed.iter().chain(&report.kept);
+    let width = rows().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    for row in rows() {
+        let what = match (row.removed, report.dry_run) {
             (true, true) => "would go",
             (true, false) => "removed",
             (false, _) => "kept",
@@ -206,13 +219,13 @@ fn words(rows: &[CleanedLoop], args: &CleanArgs, days: u32) -> String {
             let _ = writeln!(text, "          note: {note}");
         }
     }
-    let total = |removed: bool| rows.iter().filter(|row| row.removed == removed).map(|row| row.bytes).sum::<u64>();
-    let freed = if args.dry_run { "would be freed" } else { "freed" };
+    let freed = if report.dry_run { "would be freed" } else { "freed" };
     let _ = writeln!(
         text,
-        "{} {freed}, {} kept (workspaces go {days} days after the merge)",
-        size(total(true)),
-        size(total(false))
+        "{} {freed}, {} kept (workspaces go {} days after the merge)",
+        size(report.freed_bytes),
+        size(report.kept_bytes),
+        report.retention_days
     );
     text
 }

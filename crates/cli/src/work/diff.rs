@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use windlass_engine::work;
 use windlass_engine::workspace::DiffTo;
+use windlass_server::PatchView;
 
 use super::no_such_point;
 use crate::args::DiffArgs;
@@ -24,24 +25,28 @@ pub async fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> {
     let to = if args.worktree { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
     let workspace = engine.workspace(&state)?;
     let patch = engine.workspaces.shown_diff(&workspace, &span.from, &to, !args.json && colours()).await?;
+    let to = (!args.worktree).then_some(span.to);
+    let from = span.from;
     if args.json {
-        let to = if args.worktree { serde_json::Value::Null } else { span.to.into() };
-        let patch = String::from_utf8_lossy(&patch);
-        print(&format!(
-            "{}\n",
-            serde_json::json!({ "name": args.name, "iteration": args.iteration, "from": span.from, "to": to, "patch": patch })
-        ));
+        let patch = String::from_utf8_lossy(&patch).into_owned();
+        let view = PatchView { name: args.name.clone(), iteration: args.iteration, from, to, patch };
+        print(&format!("{}\n", serde_json::json!(view)));
         return Ok(Exit::Completed);
     }
+    shown(&args.name, patch);
+    Ok(Exit::Completed)
+}
+
+/// Prints a patch.
+pub fn shown(name: &str, patch: Vec<u8>) {
     if patch.is_empty() {
-        eprintln!("{}: nothing changed", args.name);
+        eprintln!("{name}: nothing changed");
     }
     // For a program a patch is what it is.
     let shown = if std::io::stdout().is_terminal() { style::safe_patch(&patch).into_bytes() } else { patch };
     // A reader that stops in the middle has seen enough.
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(&shown).and_then(|()| out.flush());
-    Ok(Exit::Completed)
 }
 
 fn colours() -> bool {

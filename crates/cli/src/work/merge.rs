@@ -18,7 +18,11 @@ pub async fn merge(context: &Context, args: &MergeArgs) -> Result<Exit, Failure>
     let (engine, held) = hold(context, &args.name).await?;
     let report = bring_home(&engine, &held.state, args).await;
     engine.release(held).await?;
-    let report = report?;
+    shown(report?, args)
+}
+
+/// Tells what came of it.
+pub fn shown(report: MergeReport, args: &MergeArgs) -> Result<Exit, Failure> {
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }

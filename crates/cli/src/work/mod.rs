@@ -13,10 +13,10 @@ use windlass_core::spec::WorkspaceKind;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work::NoSuchPoint;
 
-pub use clean::{clean, look_at_all as clean_these, report as clean_report, retention_days};
-pub use diff::diff;
-pub use merge::{bring_home, merge};
-pub use rollback::{rollback, take_back};
+pub use clean::{clean, look_at_all as clean_these, report as clean_report, retention_days, shown as show_cleaned};
+pub use diff::{diff, shown as show_diff};
+pub use merge::{bring_home, merge, shown as show_merge};
+pub use rollback::{rollback, shown as rollback_shown, take_back};
 
 use crate::context::Context;
 use crate::failure::Failure;

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_core::stop::StopReason;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work;
 use windlass_server::RollbackReport;
@@ -18,9 +17,10 @@ use crate::style::short;
 
 pub async fn rollback(context: &Context, args: &RollbackArgs) -> Result<Exit, Failure> {
     let (engine, mut held) = hold(context, &args.name).await?;
-    let done = go_back(&engine, &mut held, args).await;
+    let done = take_back(&engine, &mut held, args.to).await;
+    let status = held.state.status.name();
     engine.release(held).await?;
-    print(&done?);
+    print(&shown(&done?, status, args));
     Ok(Exit::Completed)
 }
 
@@ -40,11 +40,11 @@ pub async fn take_back(engine: &Arc<Engine>, held: &mut Held, to: u32) -> Result
     })
 }
 
-async fn go_back(engine: &Arc<Engine>, held: &mut Held, args: &RollbackArgs) -> Result<String, Failure> {
+/// What came of it, in words or as JSON.
+pub fn shown(report: &RollbackReport, status: &str, args: &RollbackArgs) -> String {
     let name = &args.name;
-    let report = take_back(engine, held, args.to).await?;
     if args.json {
-        return Ok(format!("{}\n", serde_json::json!(report)));
+        return format!("{}\n", serde_json::json!(report));
     }
     let place = match report.to_iteration {
         0 => "where it began".to_owned(),
@@ -62,8 +62,8 @@ async fn go_back(engine: &Arc<Engine>, held: &mut Held, args: &RollbackArgs) -> 
         None => text.push_str("  it was there already: nothing is undone\n"),
     }
     // Completed is final: only its files went back.
-    if held.state.is_open() || held.state.stop_reason != Some(StopReason::Completed) {
+    if status != "completed" {
         let _ = writeln!(text, "  go on    windlass resume {name}");
     }
-    Ok(text)
+    text
 }

@@ -134,6 +134,13 @@ impl Server {
         stream
     }
 
+    /// A request of which only this much is ever sent.
+    pub fn begun(&self, text: &str) -> TcpStream {
+        let mut stream = self.connect();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    }
+
     /// The id of the loop of this name.
     #[track_caller]
     pub fn id(&self, name: &str) -> String {

@@ -65,6 +65,51 @@ fn a_loop_of_another_machine_is_paused_steered_resumed_and_followed() {
     over.assert_code(2);
 }
 
+const TWO_FILES: &str = r#"
+[[turn]]
+steps = [{ write = { path = "one.txt", content = "1" } }, { say = "more" }]
+[[turn]]
+steps = [{ write = { path = "two.txt", content = "2" } }, { say = "<promise>COMPLETE</promise>" }]
+"#;
+
+#[test]
+fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_away() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let agent = world.script(TWO_FILES);
+    run(&world, &agent, &[]).assert_code(0);
+    let server = Server::start(&world);
+    let both = |args: &[&str]| {
+        let (there, here) = (ask(&elsewhere, &server, args), call(&world, args));
+        assert_eq!((there.code, &there.stdout, &there.stderr), (here.code, &here.stdout, &here.stderr), "{args:?}");
+        there
+    };
+    assert!(both(&["diff", "work"]).stdout.contains("+++ b/two.txt"));
+    both(&["diff", "work", "--iteration", "1", "--json"]);
+    both(&["diff", "work", "--worktree"]);
+    both(&["findings", "work"]);
+    both(&["findings", "work", "--all", "--json"]);
+    both(&["takeover", "work"]).assert_code(0);
+    both(&["agents", "--json"]).assert_code(0);
+    both(&["clean", "work", "--dry-run"]).assert_code(0);
+    let back = ask(&elsewhere, &server, &["rollback", "work", "--to", "1"]);
+    assert!(back.assert_code(0).stdout.starts_with("work: back to iteration 1 ("), "{}", back.stdout);
+    assert!(!both(&["diff", "work", "--worktree"]).stdout.contains("two.txt"), "it is gone there");
+    let merged = ask(&elsewhere, &server, &["merge", "work", "--squash", "-m", "all of it"]);
+    assert!(merged.assert_code(0).stdout.contains("work: merged into "), "{}", merged.stdout);
+    ask(&elsewhere, &server, &["clean"]).assert_code(2).assert_stderr_has("--all");
+    let cleaned = ask(&elsewhere, &server, &["clean", "work"]);
+    assert!(cleaned.assert_code(0).stdout.starts_with("removed "), "{}", cleaned.stdout);
+    assert_eq!(
+        ask(&elsewhere, &server, &["clean", "--all", "--json"]).assert_code(0).json()["removed"],
+        serde_json::json!([])
+    );
+    assert_eq!(
+        ask(&elsewhere, &server, &["doctor", "--json"]).json()["findings"][0]["what"],
+        call(&world, &["doctor", "--json"]).json()["findings"][0]["what"]
+    );
+    ask(&elsewhere, &server, &["doctor", "--sandbox"]).assert_code(2).assert_stderr_has("its own machine only");
+}
+
 #[test]
 fn a_follower_goes_on_when_its_server_comes_again() {
     let (world, elsewhere) = (World::new(), World::new());
@@ -103,7 +148,7 @@ fn what_does_not_work_is_said_with_what_to_do() {
     asked("nowhere", &["list"]).assert_code(2).assert_stderr_has("no address of a server");
     asked("http://127.0.0.1:1", &["list"]).assert_code(1).assert_stderr_has("cannot be reached");
     asked(&link(&server), &["status", "none"]).assert_code(2).assert_stderr_has("there is no loop 'none' at http://");
-    asked(&link(&server), &["agents"]).assert_code(2).assert_stderr_has("its own machine only");
+    asked(&link(&server), &["trust"]).assert_code(2).assert_stderr_has("its own machine only");
     let mut with_token = windlass(&elsewhere, &["--server", &bare, "list", "--json"]);
     with_token.env("WINDLASS_SERVER_TOKEN", &server.token);
     assert_eq!(elsewhere.run(with_token).assert_code(0).json(), serde_json::json!([]));

@@ -248,6 +248,24 @@ fn what_is_too_large_or_too_often_is_refused() {
 }
 
 #[test]
+fn requests_that_never_end_keep_nobody_out() {
+    let world = World::new();
+    let server = Server::start_with(&world, &["--max-connections", "4"]);
+    let never_ending: Vec<_> =
+        (0..20).map(|_| server.begun("GET /api/loops HTTP/1.1\r\nHost: x\r\nX-Slow: ")).collect();
+    assert_eq!(server.get("/api/loops").status, 200);
+    let mut streams: Vec<_> = (0..4).map(|_| server.events("/api/events", None)).collect();
+    assert_eq!(server.get("/api/loops").status, 0, "four are served, and none of them goes for a fifth");
+    let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]\n");
+    crate::support::run(&world, &agent, &[]).assert_code(0);
+    assert!(streams.iter_mut().all(|stream| stream.next().is_some()), "who was there goes on");
+    drop((streams, never_ending));
+    let again = std::iter::repeat_with(|| server.get("/api/loops").status).find(|status| *status != 0);
+    assert_eq!(again, Some(200), "there is room again");
+    call(&world, &["serve", "--max-connections", "0"]).assert_code(2);
+}
+
+#[test]
 fn no_path_leads_out() {
     let world = World::new();
     let server = Server::start(&world);
