@@ -271,7 +271,7 @@ impl Engine {
     }
 
     pub async fn release(&self, held: Held) -> Result<(), EngineError> {
-        self.hub()?.close_line(&held.state.id.0);
+        let _line = self.hub()?.close_line(&held.state.id.0);
         Ok(self.store.release(&held.state.id.0, &held.token).await?)
     }
 
@@ -332,8 +332,10 @@ impl Engine {
             let driver = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown);
             let notifier = driver.notifier();
             let left = driver.run().await;
+            // Taken out first, so that who takes the loop next opens a line of its own.
+            let line = engine.hub()?.close_line(&id);
             let released = engine.store.release(&id, &token).await;
-            engine.hub()?.close_line(&id);
+            drop(line);
             // The loop is free already: what is slow to be told holds nobody up but this process.
             notifier.finish().await;
             let left = left?;
@@ -389,8 +391,10 @@ impl Engine {
             return self.answer(item).await;
         };
         while listening.news().await {
-            if let Some(answer) = self.answer(item).await? {
-                return Ok(Some(answer));
+            match self.answer(item).await? {
+                // Where it is done the driver is about to leave: who asked shall find the loop free.
+                None | Some(Answer::Done { .. }) => {}
+                answer @ Some(Answer::Accepted { .. } | Answer::Refused { .. }) => return Ok(answer),
             }
         }
         self.answer(item).await

@@ -79,9 +79,10 @@ impl Hub {
         locked(&self.lines).get(loop_id).cloned()
     }
 
-    /// Ends the line; listeners see the connection close.
-    pub fn close_line(&self, loop_id: &str) {
-        locked(&self.lines).remove(loop_id);
+    /// Ends the line; listeners see the connection close once what is returned is dropped.
+    #[must_use]
+    pub fn close_line(&self, loop_id: &str) -> Option<Arc<Line>> {
+        locked(&self.lines).remove(loop_id)
     }
 }
 
