@@ -200,7 +200,11 @@ async fn content_that_an_earlier_call_staged_comes_home_too() {
     let ws = &opened.workspace;
     write(&ws.dir.join("dir/a"), "1");
     write(&ws.dir.join("README"), "weakened\n");
-    let undone = fx.workspaces.restore_protected(ws, &ws.base_commit, &["README".into()]).await.expect("protect");
+    let undone = fx
+        .workspaces
+        .restore_protected(ws, &ws.base_commit, &["README".into()], &mut Vec::new())
+        .await
+        .expect("protect");
     assert_eq!(undone.len(), 1);
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(names(&one), ["dir/a added"]);
@@ -225,7 +229,7 @@ async fn a_clone_that_git_cannot_work_with_is_made_again_and_its_files_are_commi
             .flat_map(|dir| std::fs::read_dir(dir).expect("dir").map(|file| file.expect("file").path()))
             .collect::<Vec<_>>()
     };
-    let ways = ["shallow", "objects", "branch", "index", "message"];
+    let ways = ["shallow", "objects", "branch", "index", "message", "head", "config"];
     let mut last = None;
     for (number, way) in ways.into_iter().enumerate() {
         write(&ws.dir.join("file"), way);
@@ -239,6 +243,7 @@ async fn a_clone_that_git_cannot_work_with_is_made_again_and_its_files_are_commi
                 write(&file, "garbage");
             }),
             "branch" => write(&ws.git_dir.join("refs/heads/windlass/fix"), format!("{:040}\n", 1)),
+            "head" | "config" => write(&ws.git_dir.join(way.replace("head", "HEAD")), "[garbage\n"),
             "index" | "message" => {
                 let file = ws.git_dir.join(if way == "index" { "index" } else { "COMMIT_EDITMSG" });
                 std::fs::remove_file(&file).expect("rm");
@@ -248,8 +253,15 @@ async fn a_clone_that_git_cannot_work_with_is_made_again_and_its_files_are_commi
         }
         let turn = format!("t{number}");
         let request = last.as_ref().map_or_else(|| first(&opened, &turn), |last| next(last, &turn));
+        let mut notes = Vec::new();
+        write(&ws.dir.join("README"), "weakened\n");
+        let globs = ["README".to_owned()];
+        let undone = fx.workspaces.restore_protected(ws, &request.previous_head, &globs, &mut notes).await;
+        assert_eq!(undone.unwrap_or_else(|error| panic!("{way}: {error}")).len(), 1, "{way}");
+        assert_eq!(notes.is_empty(), !["objects", "head", "config"].contains(&way), "{way}: {notes:?}");
         let made = fx.workspaces.checkpoint(ws, &request).await.unwrap_or_else(|error| panic!("{way}: {error}"));
-        assert!(made.notes.iter().any(|note| note.contains(".git was broken")), "{way}: {:?}", made.notes);
+        notes.extend(made.notes.clone());
+        assert!(notes.iter().any(|note| note.contains(".git was broken")), "{way}: {notes:?}");
         assert_eq!(made.commit, Some(fx.rev("windlass/fix")), "{way}");
         assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:file"]), way);
         assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:more"]), way);

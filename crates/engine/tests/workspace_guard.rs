@@ -93,7 +93,10 @@ async fn exercise(fx: &Fixture, opened: &windlass_engine::workspace::Opened) {
     std::fs::remove_file(ws.dir.join("b.bin")).expect("rm");
     fx.workspaces.diff(ws, &ws.base_commit, &DiffTo::Worktree).await.expect("diff");
     fx.workspaces.tree_hash(ws, &[]).await.expect("tree");
-    fx.workspaces.restore_protected(ws, one.commit.as_deref().expect("c"), &["a".into()]).await.expect("protect");
+    fx.workspaces
+        .restore_protected(ws, one.commit.as_deref().expect("c"), &["a".into()], &mut Vec::new())
+        .await
+        .expect("protect");
     let commit = one.commit.clone().expect("commit");
     let request = RestoreRequest {
         commit: commit.clone(),

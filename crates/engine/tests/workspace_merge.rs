@@ -247,7 +247,13 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     let opened = fx.open("fix", Kind::Worktree).await;
     let ws = &opened.workspace;
     let globs: Vec<String> = ["tests/**", "*.lock", "/ci", "!tests/free/**"].map(str::to_owned).to_vec();
-    assert!(fx.workspaces.restore_protected(ws, &ws.base_commit, &globs).await.expect("protect").is_empty());
+    assert!(
+        fx.workspaces
+            .restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new())
+            .await
+            .expect("protect")
+            .is_empty()
+    );
     write(&ws.dir.join("tests/a.rs"), "weakened");
     std::fs::rename(ws.dir.join("tests/deep/b.rs"), ws.dir.join("moved.rs")).expect("mv");
     std::fs::remove_file(ws.dir.join("tests/c.rs")).expect("rm");
@@ -258,7 +264,7 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     write(&ws.dir.join("ci"), "a file in the way");
     fx.git(&ws.dir, &["add", "-A"]);
     fx.git(&ws.dir, &["commit", "-qm", "the agent commits it"]);
-    let changed = fx.workspaces.restore_protected(ws, &ws.base_commit, &globs).await.expect("protect");
+    let changed = fx.workspaces.restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new()).await.expect("protect");
     assert_eq!(
         listed(&changed),
         [
@@ -276,5 +282,11 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     assert!(!ws.dir.join("tests/new\nskip.rs").exists());
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(fixture::names(&one), ["moved.rs added", "tests/free/own.rs added"], "the net change");
-    assert!(fx.workspaces.restore_protected(ws, &ws.base_commit, &globs).await.expect("protect").is_empty());
+    assert!(
+        fx.workspaces
+            .restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new())
+            .await
+            .expect("protect")
+            .is_empty()
+    );
 }

@@ -154,8 +154,9 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         Ok(notes) => notes,
         Err(error) => return missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     };
+    let protect = &state.spec.protect;
     let restored =
-        context.engine.workspaces.restore_protected(&workspace, &request.previous_head, &state.spec.protect).await?;
+        context.engine.workspaces.restore_protected(&workspace, &request.previous_head, protect, &mut notes).await?;
     faults::point("checkpoint.before");
     let mut made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");

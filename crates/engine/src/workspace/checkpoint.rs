@@ -96,14 +96,12 @@ impl Workspaces {
         request: &CheckpointRequest,
     ) -> Result<Checkpoint, WorkspaceError> {
         match self.checkpoint_once(workspace, request, Vec::new()).await {
-            Err(error) if workspace.kind == Kind::Clone && error.may_lie_in(&workspace.git_dir) => {
+            Ok(made) => Ok(made),
+            Err(error) => {
                 let mut notes = Vec::new();
-                self.renew_clone(workspace, &request.turn_id, "was broken", &mut notes).await?;
-                // It may name content that was in the broken one alone.
-                std::fs::remove_file(&workspace.index).map_err(WorkspaceError::file("replace", &workspace.index))?;
+                self.renew_if_broken(workspace, &request.turn_id, error, &mut notes).await?;
                 self.checkpoint_once(workspace, request, notes).await
             }
-            other => other,
         }
     }
 

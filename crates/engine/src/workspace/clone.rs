@@ -133,8 +133,24 @@ impl Workspaces {
         self.renew_clone(workspace, tag, "was gone or led elsewhere", notes).await
     }
 
+    /// Makes the clone's repository again if what is in it may have caused this error, so that one can try once more.
+    pub(super) async fn renew_if_broken(
+        &self,
+        workspace: &Workspace,
+        tag: &str,
+        error: WorkspaceError,
+        notes: &mut Vec<String>,
+    ) -> Result<(), WorkspaceError> {
+        if workspace.kind != Kind::Clone || !error.may_lie_in(&workspace.git_dir) {
+            return Err(error);
+        }
+        self.renew_clone(workspace, tag, "was broken", notes).await?;
+        // It may name content that was in the broken one alone.
+        std::fs::remove_file(&workspace.index).map_err(WorkspaceError::file("replace", &workspace.index))
+    }
+
     /// Makes the clone's repository again from what was fetched home, and keeps what is in its place.
-    pub(super) async fn renew_clone(
+    async fn renew_clone(
         &self,
         workspace: &Workspace,
         tag: &str,
