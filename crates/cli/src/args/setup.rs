@@ -164,7 +164,11 @@ every project are shown, whoever drives them.
 
 Waiting loops go on when their time has come. In a project with auto_start = true in .windlass/config.toml the pending
 milestones are started, oldest first or by their order, one at a time, and on the schedule in wake. A loop that waits
-for a person stays as it is. Ctrl-C leaves all loops resumable, and the next 'windlass serve' takes them up again.")]
+for a person stays as it is.
+
+Ctrl-C, or a crash, leaves all loops resumable. The next 'windlass serve' takes up loops that wait, and milestones that
+were cut off in the middle of a turn; other loops that were cut off go on with 'windlass resume', or by themselves with
+recover = true in the settings.")]
 pub struct ServeArgs {
     /// Leave when nothing runs any more; listens nowhere
     #[arg(long)]
