@@ -2,12 +2,10 @@
 
 use axum::Json;
 use axum::Router;
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
-use serde::de::DeserializeOwned;
 use windlass_engine::feed::FeedItem;
 use windlass_engine::store::ListFilter;
 use windlass_engine::view::{LoopView, UsageView};
@@ -33,34 +31,6 @@ use crate::{board, diff, guard, loops, machine, pages, sse, timeline, turns};
 
 /// The largest body of a request.
 const LARGEST_BODY: usize = 1024 * 1024;
-
-/// A JSON body whose mistakes are told as every other problem is. No body at all stands for an empty object.
-#[derive(Debug)]
-pub(crate) struct Body<T>(pub T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let empty = request.headers().get(header::CONTENT_LENGTH).is_none_or(|length| length == "0")
-            && !request.headers().contains_key(header::TRANSFER_ENCODING);
-        if empty && let Ok(value) = serde_json::from_str("{}") {
-            return Ok(Self(value));
-        }
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(misread(&rejection)),
-        }
-    }
-}
-
-fn misread(rejection: &JsonRejection) -> Problem {
-    let code = match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
-        _ => Kind::Invalid,
-    };
-    Problem::new(code, rejection.body_text()).hint("send JSON as /api/openapi.json describes it, as application/json")
-}
 
 struct Table {
     router: Router<App>,
@@ -330,7 +300,7 @@ pub(crate) fn router(app: App) -> Router {
 
 async fn wrong_method() -> Response {
     let problem = Problem::new(Kind::Invalid, "the route does not take this method");
-    (StatusCode::METHOD_NOT_ALLOWED, problem.into_response().into_body()).into_response()
+    (StatusCode::METHOD_NOT_ALLOWED, problem).into_response()
 }
 
 async fn fallback(request: Request) -> Response {

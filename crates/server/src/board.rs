@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::sync::watch;
@@ -17,6 +17,7 @@ use windlass_engine::engine::Engine;
 use windlass_engine::store::{ListFilter, Listed};
 
 use crate::app::{App, Subscribed};
+use crate::extract::Query;
 use crate::loops::summary;
 use crate::problem::Problem;
 use crate::requests::FeedQuery;

@@ -1,11 +1,12 @@
 //! What a loop changed, file by file, bounded.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use windlass_engine::work::{self, Span};
 use windlass_engine::workspace::DiffTo;
 
 use crate::app::App;
+use crate::extract::{Path, Query};
 use crate::loops::state_of;
 use crate::problem::{Kind, Problem};
 use crate::requests::DiffQuery;

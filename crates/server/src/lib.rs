@@ -9,6 +9,7 @@ mod app;
 mod board;
 mod client;
 mod diff;
+mod extract;
 mod feed_client;
 mod guard;
 mod host;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{LoopState, Opener, Raise};
@@ -14,8 +14,8 @@ use windlass_engine::journal;
 use windlass_engine::store::{ListFilter, Listed};
 use windlass_engine::view::{LoopView, UsageView};
 
-use crate::api::Body;
 use crate::app::App;
+use crate::extract::{Body, Path, Query};
 use crate::host::Opening;
 use crate::problem::{Kind, Problem};
 use crate::reports::{CleanReport, MergeReport, RollbackReport, TakeoverReport};

@@ -1,13 +1,13 @@
 //! This machine: its agents, settings, milestones and what is trusted, as the commands tell and change it.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use windlass_engine::view::LoopView;
 
-use crate::api::Body;
 use crate::app::App;
+use crate::extract::{Body, Path, Query};
 use crate::problem::{Kind, Problem};
 use crate::reports::{AgentReport, CleanReport, DoctorReport, MilestoneView, TrustReport};
 use crate::requests::{

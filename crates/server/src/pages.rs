@@ -1,11 +1,12 @@
 //! The dashboard's files, from the binary; a plain page where they are not in it.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use crate::app::App;
+use crate::extract::Query;
 use crate::problem::{Kind, Problem};
 
 mod files {
@@ -25,10 +26,13 @@ pub(crate) fn has_dashboard() -> bool {
     file("index.html").is_some()
 }
 
-/// The first page. With the token of the link it sets the cookie and leaves the token out of the address.
+/// The first page. With the token of the link it sets the cookie and leaves the token out of the address; with a wrong
+/// one it says how to get in.
 pub(crate) async fn first(State(app): State<App>, Query(link): Query<Link>) -> Result<Response, Problem> {
     let Some(token) = link.token else { return Ok(index()) };
-    app.guard.check(Some(&token))?;
+    if let Err(problem) = app.guard.check(Some(&token)) {
+        return Ok((problem.code.status(), index()).into_response());
+    }
     let cookie = HeaderValue::from_str(&app.guard.cookie())
         .map_err(|error| Problem::new(Kind::Failed, format!("the cookie cannot be set: {error}")))?;
     let mut response = StatusCode::SEE_OTHER.into_response();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use futures_util::Stream;
@@ -18,6 +18,7 @@ use windlass_engine::engine::is_alive;
 use windlass_engine::feed::{self, Cursor, FeedReader};
 
 use crate::app::{App, Subscribed};
+use crate::extract::{Path, Query};
 use crate::problem::{Kind, Problem};
 use crate::requests::{FeedQuery, PageQuery, Until};
 use crate::tape::Rider;

@@ -1,7 +1,7 @@
 //! How a loop went: its iterations with their turns, and everything else that happened in them.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use windlass_core::machine::Event;
 use windlass_core::spec::LoopSpec;
 
 use crate::app::App;
+use crate::extract::Path;
 use crate::problem::Problem;
 use crate::turns::{TurnView, each_event};
 

@@ -6,7 +6,7 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use windlass_engine::data::TurnFiles;
 use windlass_engine::journal;
 
 use crate::app::App;
+use crate::extract::{Path, Query};
 use crate::problem::{Kind, Problem};
 use crate::requests::RawQuery;
 

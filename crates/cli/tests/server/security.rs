@@ -41,7 +41,29 @@ fn the_link_sets_a_cookie_and_takes_the_token_out_of_the_address() {
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict") && cookie.contains("Path=/"), "{cookie}");
     let pair = cookie.split(';').next().unwrap();
     assert_eq!(server.raw("GET", "/api/loops", &[&host, &format!("Cookie: {pair}")], "").status, 200);
-    assert_eq!(server.raw("GET", "/?token=wrong", &[&host], "").status, 401);
+    let wrong = server.raw("GET", "/?token=wrong", &[&host], "");
+    assert_eq!(wrong.status, 401);
+    assert_eq!(wrong.header("content-type"), Some("text/html; charset=utf-8"), "the page says how to get in");
+    assert_eq!(wrong.header("set-cookie"), None);
+}
+
+#[test]
+fn requests_that_cannot_be_read_are_told_as_json() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let host = format!("Host: {}", server.host());
+    let ask = |method: &str, path: &str| server.raw(method, path, &[&host, &server.bearer()], "");
+    let not_text = "/api/loops/%ff";
+    let turn = "/api/loops/x/turns/%ff/stdout";
+    let query = "/api/loops/x/feed?limit=many";
+    for (method, path, status) in
+        [("GET", not_text, 400), ("GET", turn, 400), ("GET", query, 400), ("PUT", "/api/loops", 405)]
+    {
+        let answer = ask(method, path);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("application/json"), "{path}");
+        assert_eq!(answer.json()["error"]["code"], "invalid", "{path}");
+    }
 }
 
 #[test]
