@@ -48,6 +48,35 @@ async fn it_waits_in_the_workspace_and_the_rest_is_committed() {
 }
 
 #[tokio::test]
+async fn it_is_found_in_utf_16_in_names_and_in_where_links_lead() {
+    let fx = Fixture::new();
+    write(&fx.repo.join(format!("old-{KEY}")), "1\n");
+    fx.git(&fx.repo, &["add", "-A"]);
+    fx.git(&fx.repo, &["commit", "-qm", "with a key in a name"]);
+    let opened = fx.open("fix", Kind::Worktree).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join(format!("old-{KEY}")), "2\n");
+    let wide: Vec<u8> = format!("\u{feff}a\nkey={KEY}\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    write(&ws.dir.join("a.reg"), wide);
+    write(&ws.dir.join(format!("b {KEY}/log.txt")), "plain\n");
+    std::os::unix::fs::symlink(KEY, ws.dir.join("c")).expect("link");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    let held_back = [
+        "a.reg (line 2: github-token)",
+        "b [redacted:github-token]/log.txt (its name: github-token)",
+        "c (line 1: github-token)",
+    ];
+    assert_eq!(one.held_back, held_back);
+    assert_eq!(names(&one), [format!("old-{KEY} modified")], "its name is not the agent's doing");
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "all of it"]);
+    fx.git(&ws.dir, &["rm", "-rqf", &format!("b {KEY}"), "a.reg", "c"]);
+    fx.git(&ws.dir, &["commit", "-qm", "none of it"]);
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    assert!(two.notes[0].ends_with(&format!("made again as one: {}", held_back.join(", "))), "{:?}", two.notes);
+}
+
+#[tokio::test]
 async fn a_large_file_is_looked_at_to_its_end() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Worktree).await;

@@ -2,6 +2,8 @@
 //!
 //! Invariant: what is found does not depend on the pieces. Windows overlap by more than the longest secret, and each
 //! counts only what begins in its own part.
+//!
+//! Text in UTF-16 is searched too, in a copy with one byte for each character.
 
 use super::Rules;
 use super::stream::LONGEST_KEY;
@@ -27,9 +29,23 @@ pub struct Place {
     pub value: Vec<u8>,
 }
 
-/// Searches what is pushed.
+/// Searches what is pushed, as it is and as UTF-16.
 #[derive(Debug)]
 pub struct Scan {
+    plain: Windows,
+    /// What is left where every other byte is zero; made with the first zero.
+    narrowed: Option<Narrowed>,
+}
+
+#[derive(Debug)]
+struct Narrowed {
+    windows: Windows,
+    /// The two bytes before the next.
+    last: [u8; 2],
+}
+
+#[derive(Debug)]
+struct Windows {
     rules: Rules,
     sizes: Sizes,
     window: Vec<u8>,
@@ -41,18 +57,62 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// More are not told apart: one of them is enough to act on.
-    const MOST: usize = 10_000;
-
     pub fn new(rules: Rules) -> Self {
         Self::with(rules, SIZES)
     }
 
     fn with(rules: Rules, sizes: Sizes) -> Self {
+        Self { plain: Windows::new(rules, sizes), narrowed: None }
+    }
+
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.narrowed.is_none() && bytes.contains(&0) {
+            let mut windows = Windows::new(self.plain.rules.clone(), self.plain.sizes);
+            // The zero may belong to the byte before these.
+            let (before, last) = self.plain.window.split_at(self.plain.window.len().saturating_sub(1));
+            windows.line = self.plain.line + lines(before);
+            let mut narrowed = Narrowed { windows, last: [0, 0] };
+            narrowed.push(last);
+            self.narrowed = Some(narrowed);
+        }
+        self.plain.push(bytes);
+        if let Some(narrowed) = &mut self.narrowed {
+            narrowed.push(bytes);
+        }
+    }
+
+    pub fn finish(self) -> Vec<Place> {
+        let mut places = self.plain.finish();
+        places.extend(self.narrowed.map(|narrowed| narrowed.windows.finish()).unwrap_or_default());
+        places
+    }
+}
+
+impl Narrowed {
+    /// Hands on all bytes but the zeros. A zero stands between those that are not two apart: no text in UTF-16.
+    fn push(&mut self, bytes: &[u8]) {
+        let mut narrow = Vec::with_capacity(bytes.len());
+        for &byte in bytes {
+            if byte != 0 {
+                let in_text = self.last[0] != 0 && self.last[1] == 0;
+                narrow.extend_from_slice(if in_text { &[] } else { &[0] });
+                narrow.push(byte);
+            }
+            self.last = [self.last[1], byte];
+        }
+        self.windows.push(&narrow);
+    }
+}
+
+impl Windows {
+    /// More are not told apart: one of them is enough to act on.
+    const MOST: usize = 10_000;
+
+    fn new(rules: Rules, sizes: Sizes) -> Self {
         Self { rules, sizes, window: Vec::new(), line: 1, from: 0, places: Vec::new() }
     }
 
-    pub fn push(&mut self, mut bytes: &[u8]) {
+    fn push(&mut self, mut bytes: &[u8]) {
         let Sizes { window, overlap } = self.sizes;
         while !bytes.is_empty() {
             let (piece, rest) = bytes.split_at(bytes.len().min(window + overlap - self.window.len()));
@@ -68,7 +128,7 @@ impl Scan {
         }
     }
 
-    pub fn finish(mut self) -> Vec<Place> {
+    fn finish(mut self) -> Vec<Place> {
         self.look(self.window.len());
         self.places
     }
@@ -119,6 +179,29 @@ mod tests {
                 assert_eq!(scan(&text, piece), std::slice::from_ref(&expected), "at {at} in pieces of {piece}");
             }
         }
+    }
+
+    #[test]
+    fn a_secret_in_utf_16_is_found_in_both_orders_with_and_without_a_mark() {
+        let text = format!("\u{feff}first\nGrüße, 世界: '{KEY}'\n");
+        let expected = Place { name: "github-token".into(), line: 2, value: KEY.into() };
+        for text in [text.as_str(), &text[3..]] {
+            for order in [u16::to_le_bytes, u16::to_be_bytes] {
+                let wide: Vec<u8> = text.encode_utf16().flat_map(order).collect();
+                for piece in [wide.len(), 7, 1] {
+                    assert_eq!(scan(&wide, piece), std::slice::from_ref(&expected), "in pieces of {piece}");
+                }
+            }
+        }
+        let wide: Vec<u8> = KEY.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(scan(&wide, 1), [Place { line: 1, ..expected.clone() }]);
+        let later = [b"ten\nlines\n".repeat(5), wide].concat();
+        assert_eq!(scan(&later, 7), [Place { line: 11, ..expected }]);
+    }
+
+    #[test]
+    fn words_between_single_zeros_are_no_utf_16() {
+        assert_eq!(scan(b"ghp_\x0016C7e42F292c\x006912E7710c83\x008347Ae178B4a\0", 7), []);
     }
 
     #[test]

@@ -135,7 +135,9 @@ impl Workspaces {
         } else {
             self.close_after_agent(workspace, &git, request, taken, notes).await?
         };
-        made.held_back = found.files.iter().map(|(path, what)| format!("{path} ({what})")).collect();
+        let rules = &request.unwanted.secrets;
+        made.held_back =
+            found.files.iter().map(|(path, what)| hold_back::shown(rules, &path.to_string(), what)).collect();
         Ok(made)
     }
 

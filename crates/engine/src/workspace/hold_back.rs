@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use windlass_core::secrets::{Place, Rules, Scan};
@@ -83,7 +84,8 @@ async fn on_disk(
     let searched =
         tokio::task::spawn_blocking(move || paths.iter().map(|path| in_file(&rules, path)).collect::<Vec<_>>());
     let searched = searched.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
-    for (file, secrets) in files.into_iter().zip(searched) {
+    for (file, mut secrets) in files.into_iter().zip(searched) {
+        secrets.extend(in_name(&request.unwanted.secrets, &file.path));
         let before = file.from.as_ref().unwrap_or(&file.path);
         if let Some(what) = new_secret(git, request, &file.path, before, &secrets).await? {
             found.push((file.path.clone(), what));
@@ -127,7 +129,8 @@ async fn in_between(
         for (_, path) in some {
             let (kind, content) = next_object(&mut rest).ok_or_else(|| GitError::unexpected("cat-file", rest))?;
             let renamed = files.iter().find(|file| file.path == *path).and_then(|file| file.from.as_ref());
-            let secrets = if kind == "blob" { places(&request.unwanted.secrets, content) } else { Vec::new() };
+            let mut secrets = in_name(&request.unwanted.secrets, path);
+            secrets.extend(if kind == "blob" { places(&request.unwanted.secrets, content) } else { Vec::new() });
             if kind == "blob"
                 && let Some(what) = new_secret(git, request, path, renamed.unwrap_or(path), &secrets).await?
             {
@@ -135,7 +138,12 @@ async fn in_between(
             }
         }
     }
-    Ok(found.into_iter().map(|(path, what)| format!("{path} ({what})")).collect())
+    Ok(found.into_iter().map(|(path, what)| shown(&request.unwanted.secrets, &path, &what)).collect())
+}
+
+/// A file that is held back; its name may be why.
+pub(super) fn shown(rules: &Rules, path: &str, what: &str) -> String {
+    format!("{} ({what})", rules.text(path))
 }
 
 /// One object of `cat-file --batch`: `<id> <kind> <size>`, a line end, the content, a line end.
@@ -149,8 +157,11 @@ fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
     Some((kind, content))
 }
 
-/// The secrets of a file, whatever its size; a link has none of its own.
+/// The secrets of a file, whatever its size, or of where a link leads to, which is what git keeps of it.
 fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
+    if let Ok(target) = std::fs::read_link(path) {
+        return places(rules, target.as_os_str().as_bytes());
+    }
     let mut scan = Scan::new(rules.clone());
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     if let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() {
@@ -160,6 +171,11 @@ fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
         }
     }
     scan.finish()
+}
+
+/// The secrets in a file's name, which stand on no line.
+fn in_name(rules: &Rules, path: &FilePath) -> Vec<Place> {
+    places(rules, path.as_bytes()).into_iter().map(|place| Place { line: 0, ..place }).collect()
 }
 
 fn places(rules: &Rules, content: &[u8]) -> Vec<Place> {
@@ -184,9 +200,16 @@ async fn new_secret(
     }
     let name = format!("{}:{path_before}", request.previous_head);
     let before = git.call(&["cat-file", "blob", &name]).answers(&[128]).run().await?;
-    let known = if before.code == 0 { places(&request.unwanted.secrets, &before.stdout) } else { Vec::new() };
+    let mut known = Vec::new();
+    if before.code == 0 {
+        known = in_name(&request.unwanted.secrets, path_before);
+        known.extend(places(&request.unwanted.secrets, &before.stdout));
+    }
     let new = secrets.iter().find(|new| !known.iter().any(|old| old.value == new.value));
-    Ok(new.map(|new| format!("line {}: {}", new.line, new.name)))
+    Ok(new.map(|new| match new.line {
+        0 => format!("its name: {}", new.name),
+        line => format!("line {line}: {}", new.name),
+    }))
 }
 
 /// Takes these files out of the engine's index and out of the branch, whose commits may not be kept. All files of the
