@@ -19,10 +19,9 @@ pub(super) fn find_bubblewrap(search_path: &str) -> Result<PathBuf, Unavailable>
 
 pub(super) fn bubblewrap(search_path: &str) -> Result<Backend, Unavailable> {
     let program = find_bubblewrap(search_path)?;
-    // The flags that need the kernel's leave; the rest are mounts.
-    let words =
-        ["--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--", "true"];
-    let tried = Command::new(&program).args(words).stdin(Stdio::null()).output();
+    // The flags that need the kernel's leave; the rest are mounts. What it starts is the one program that is surely there.
+    let words = ["--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--"];
+    let tried = Command::new(&program).args(words).arg(&program).arg("--version").stdin(Stdio::null()).output();
     match tried {
         Ok(output) if output.status.success() => Ok(Backend::Bubblewrap { program }),
         Ok(output) => {
