@@ -22,7 +22,7 @@ before(async () => {
     await event({ type: "thinking", text: "thought " + bad });
     await event({ type: "tool_use", id: "1", name: bad, input: "@@ -1 +1 @@\\n-old " + bad + "\\n+new " + bad });
     await event({ type: "tool_result", id: "1", output: bad, is_error: true });
-    await event({ type: "error", kind: "other", message: bad });
+    if (iteration > 1) await event({ type: "error", kind: "other", message: bad });
     write("\u202eexe.txt", "a \u202e b \u001b[31m c\\n");
     await event({ type: "tool_use", id: "2", name: "Read", input: "y".repeat(10_000_000) });
     await event({ type: "text", text: "z".repeat(10_000_000) });
@@ -30,7 +30,7 @@ before(async () => {
     await usage(1000, 100, 0.1, bad);
     await say(DONE);
   `);
-  world.agent("critic", `await say("critic: " + ${JSON.stringify(HOSTILE)}); if (iteration > 1) { ${REVIEW({ resolved: ["f1"], verdict: "clean" })} } else { ${REVIEW({ findings: [{ file: "<script>alert(1)</script>.txt", line: 1, severity: "bug", description: HOSTILE + LYING, scenario: HOSTILE }], verdict: "dirty" })} }`);
+  world.agent("critic", `await say("critic: " + ${JSON.stringify(HOSTILE)}); ${REVIEW({ findings: [{ file: "<script>alert(1)</script>.txt", line: 1, severity: "bug", description: `${HOSTILE} \u202eturned`, scenario: HOSTILE }], verdict: "dirty" })}`);
   world.agent("limited", `await event({ type: "error", kind: "rate_limit", message: "5-hour limit reached", retry_after_ms: 4980000 }); process.exit(1);`);
   await world.serve();
   const loop = await world.loop(`Be hostile ${HOSTILE} ${LYING}`, { agent: "hostile", reviewer: "critic", recipe: "audited", gates: ["echo '<b>gate</b>'"], max_iterations: 2 });
@@ -91,8 +91,16 @@ test("what agents write stays text everywhere: scripts, markup, escapes, in goal
   assert.equal(await log.locator(".fg-1", { hasText: "red" }).first().textContent(), "red");
   const line = await log.getByText("said <script>").first().evaluate((element) => element.closest("[data-index]").textContent);
   assert.ok(!/[\u001b\u0007\u202e]|title|javascript:/.test(line), line);
+  const reviewer = page.locator("[data-side=reviewer]");
+  const card = reviewer.locator("[data-review=dirty]");
+  await card.getByText("<script>alert(1)</script>.txt:1", { exact: true }).waitFor();
+  assert.equal(await card.getByText(HOSTILE).count(), 2, "what is wrong, and when it shows");
+  assert.equal(await reviewer.getByText("windlass-review").count(), 0, "the review is shown as what it means");
+  await card.getByRole("button", { name: "As it was written" }).click();
+  await card.getByText("```windlass-review").waitFor();
+  assert.doesNotMatch(await card.innerText(), INVISIBLE);
   await page.goto(world.origin + paths.find((path) => path.endsWith("findings")));
-  await page.getByText(HOSTILE).first().waitFor();
+  await page.getByRole("listitem").getByText(HOSTILE).first().waitFor();
   await page.goto(world.origin + paths.find((path) => path.endsWith("diff")));
   await page.getByText("window.hacked", { exact: false }).first().waitFor();
   assert.equal(await page.evaluate(() => window.hacked), undefined);

@@ -19,6 +19,7 @@ export type Timeline = Schemas["Timeline"];
 export type DiffView = Schemas["DiffView"];
 export type FileDiff = Schemas["FileDiff"];
 export type FindingsView = Schemas["FindingsView"];
+export type SectionSummary = Schemas["SectionSummary"];
 export type PlanView = Schemas["PlanView"];
 export type Problem = Schemas["Problem"];
 export type ProjectView = Schemas["ProjectView"];

@@ -8,6 +8,7 @@ import { Chevron, Cross, Tool } from "../ui/icons";
 import { plain } from "./ansi";
 import { AnsiText, Marked } from "./AnsiText";
 import { EventLine } from "./EventLine";
+import { ReviewBlock } from "./ReviewBlock";
 import type { Row, ToolRow } from "./rows";
 
 export const RowView = memo(function RowView({ row, find, output }: { row: Row; find: string | undefined; output: string | undefined }) {
@@ -20,6 +21,8 @@ export const RowView = memo(function RowView({ row, find, output }: { row: Row; 
       return <div className="output border-l-2 border-wait px-3 text-soft"><AnsiText text={row.text} style={row.style} find={find} /></div>;
     case "raw":
       return <div className="output px-3 text-faint"><AnsiText text={row.text} style={row.style} find={find} /></div>;
+    case "review":
+      return <ReviewBlock text={row.text} find={find} />;
     case "tool":
       return <ToolCall row={row} find={find} output={output} />;
     case "event":

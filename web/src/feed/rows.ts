@@ -3,6 +3,7 @@
 import type { FeedItem, TurnKey } from "../api/types";
 import { clearly } from "../lib/clear";
 import { parseLine, plain, type Style } from "./ansi";
+import { isClosing, isOpening } from "./review";
 
 export type Side = "coder" | "reviewer";
 
@@ -12,12 +13,11 @@ interface Base {
 }
 
 export interface TextRow extends Base {
-  kind: "text" | "stderr" | "raw" | "thinking";
+  /** A review is all the lines of the block that a reviewer hands its work in with, as far as they have come. */
+  kind: "text" | "stderr" | "raw" | "thinking" | "review";
   text: string;
   /** The style that the line begins with. */
   style: Style;
-  /** The line goes on in the next item. */
-  open?: boolean;
 }
 
 export interface ToolRow extends Base {
@@ -52,6 +52,8 @@ export function isShown(item: FeedItem): boolean {
 const REVIEWERS = new Set(["auditor", "acceptor"]);
 /** A line longer than this is broken: no browser lays out a megabyte in one. */
 const LONGEST = 2_000;
+/** A block longer than this goes on as lines. */
+const LONGEST_BLOCK = 64_000;
 
 export function turnOf(item: FeedItem): TurnKey | undefined {
   const turn = (item as { turn?: unknown }).turn;
@@ -65,7 +67,10 @@ export function sideOf(item: FeedItem, sides: 1 | 2): Side {
 
 /** Makes the rows of one side; remembers what a later item may continue. */
 export class RowMaker {
+  /** The row whose last line goes on in the next item. */
   private open: TextRow | undefined;
+  /** The review block that is being written. */
+  private block: TextRow | undefined;
   private style: Style = {};
   private tools = new Map<string, ToolRow>();
 
@@ -73,7 +78,7 @@ export class RowMaker {
     const at = item.at;
     switch (item.type) {
       case "text":
-        return this.lines(id, at, "text", item.text);
+        return this.lines(id, at, "text", item.text, REVIEWERS.has(item.turn.role));
       case "thinking":
         return this.closed(() => this.lines(id, at, "thinking", item.text));
       case "raw":
@@ -112,6 +117,7 @@ export class RowMaker {
 
   private end() {
     this.open = undefined;
+    this.block = undefined;
     this.style = {};
   }
 
@@ -122,21 +128,25 @@ export class RowMaker {
     return rows;
   }
 
-  private lines(id: string, at: string, kind: TextRow["kind"], text: string): Row[] {
+  private lines(id: string, at: string, kind: TextRow["kind"], text: string, reviews = false): Row[] {
     const rows: Row[] = [];
     const pieces = text.split("\n");
     const ended = pieces.at(-1) === "";
     if (ended) pieces.pop();
     pieces.forEach((piece, index) => {
+      const whole = ended || index < pieces.length - 1;
+      if (reviews && this.block && this.grow(this.block, piece, whole)) return;
       let rest = piece;
       const open = this.open;
       if (index === 0 && open && open.kind === kind && open.text.length < LONGEST) {
         const room = LONGEST - open.text.length;
         open.text += rest.slice(0, room);
         rest = rest.slice(room);
-        delete open.open;
         this.style = parseLine(open.text, open.style).style;
-        if (!rest) return;
+        if (!rest) {
+          if (reviews && whole) this.begin(open);
+          return;
+        }
       }
       for (let part = 0; part === 0 || rest; part += 1) {
         const row: TextRow = { key: `${id}/${index}.${part}`, at, kind, text: rest.slice(0, LONGEST), style: this.style };
@@ -144,15 +154,33 @@ export class RowMaker {
         if (row.text.includes("\u001b")) this.style = parseLine(row.text, this.style).style;
         rows.push(row);
       }
+      if (reviews && whole) this.begin(rows.at(-1) as TextRow);
     });
     const last = rows.at(-1) as TextRow | undefined;
-    if (!ended && last) {
-      last.open = true;
-      this.open = last;
-    } else if (ended) {
-      this.open = undefined;
-    }
+    if (ended) this.open = undefined;
+    else if (last && !(reviews && this.block)) this.open = last;
     return rows;
+  }
+
+  /** From here on it is a review, if the line opens one. */
+  private begin(line: TextRow) {
+    if (!isOpening(line.text)) return;
+    line.kind = "review";
+    this.block = line;
+    this.open = undefined;
+  }
+
+  /** The block gets its next line, or more of the last; not if it is too long for one row. */
+  private grow(block: TextRow, piece: string, whole: boolean): boolean {
+    if (block.text.length + piece.length > LONGEST_BLOCK) {
+      this.end();
+      return false;
+    }
+    block.text += this.open === block ? piece : `\n${piece}`;
+    this.open = whole ? undefined : block;
+    const { text } = block;
+    if (whole && isClosing(text.slice(text.lastIndexOf("\n") + 1), text.slice(0, text.indexOf("\n")))) this.block = undefined;
+    return true;
   }
 }
 
@@ -160,5 +188,5 @@ export class RowMaker {
 export function textOf(row: Row): string {
   if (row.kind === "event") return JSON.stringify(row.item).toLowerCase();
   if (row.kind === "tool") return `${row.name} ${row.input} ${row.output ?? ""}`.toLowerCase();
-  return plain(row.text).toLowerCase();
+  return row.text.split("\n").map(plain).join("\n").toLowerCase();
 }
