@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useState, useSyncExternalStore } from "react";
 import { remember, remembered } from "../lib/storage";
 
 export type Theme = "system" | "light" | "dark";
@@ -14,4 +14,22 @@ export function useTheme(): [Theme, (theme: Theme) => void] {
       set(next);
     },
   ];
+}
+
+const SYSTEM = "(prefers-color-scheme: dark)";
+
+function watchShade(changed: () => void): () => void {
+  const system = matchMedia(SYSTEM);
+  const chosen = new MutationObserver(changed);
+  system.addEventListener("change", changed);
+  chosen.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  return () => {
+    system.removeEventListener("change", changed);
+    chosen.disconnect();
+  };
+}
+
+/** Light or dark as it is now, for what is painted and not styled. */
+export function useShade(): string {
+  return useSyncExternalStore(watchShade, () => document.documentElement.dataset["theme"] ?? (matchMedia(SYSTEM).matches ? "dark" : "light"));
 }

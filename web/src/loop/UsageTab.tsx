@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { LoopView, TurnView, Usage } from "../api/types";
+import { useShade } from "../app/theme";
 import { money, short } from "../lib/format";
 import { tokensOf } from "../loops/parts";
 import { Wave } from "../ui/icons";
@@ -34,6 +35,7 @@ export default function UsageTab({ loop }: { loop: LoopView }) {
 /** What each role has used up to each turn. */
 function Chart({ title, turns, of, show }: { title: string; turns: TurnView[]; of: (usage: Usage) => number; show: (value: number) => string }) {
   const roleOf = useRole();
+  const shade = useShade();
   const place = useRef<HTMLDivElement>(null);
   const roles = useMemo(() => [...new Set(turns.map((turn) => turn.role))], [turns]);
   useEffect(() => {
@@ -75,7 +77,8 @@ function Chart({ title, turns, of, show }: { title: string; turns: TurnView[]; o
       watch.disconnect();
       chart.destroy();
     };
-  }, [turns, roles, of, show]);
+    // The canvas keeps the colours it was painted with: another shade is another painting.
+  }, [turns, roles, of, show, shade]);
   return (
     <section className="card min-w-0 p-3">
       <h2>{title}</h2>
