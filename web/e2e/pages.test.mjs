@@ -118,6 +118,10 @@ test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async (
     const raw = await page.evaluate(() => /\b(nav|loop|loops|feed|phase|status|settings|new|state|role|reason)\.[a-z_]+\b/.exec(document.body.innerText.replaceAll(/windlass\.\w+/g, ""))?.[0]);
     assert.equal(raw, undefined, `${path} shows a key instead of a text`);
   }
+  await page.goto(`${world.origin}/new`);
+  await page.getByLabel("目標").fill("Every page loads");
+  await page.getByRole("complementary", { name: "將會發生什麼" }).getByRole("term").filter({ hasText: "沙箱" }).waitFor();
+  assert.deepEqual((await page.getByRole("complementary").getByRole("term").allTextContents()).filter((label) => /[a-z]/i.test(label)), [], "every label of the preview has words");
   await page.goto(world.origin);
   const row = page.getByRole("listitem").filter({ hasText: "limited" });
   assert.equal(await row.locator("[data-doing]").textContent(), "等待速率限制解除 (5-hour limit reached)", "the kind is ours to say, the words in brackets are the provider's");

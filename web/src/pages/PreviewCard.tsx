@@ -20,7 +20,7 @@ export function PreviewCard({ preview, error, blocked, busy, trusted, onTrust }:
             <dd className="font-mono text-xs leading-5 break-all">{preview.name}</dd>
             {preview.lines.map((line, index) => (
               <div key={index} className="contents">
-                <dt className="text-faint first-letter:uppercase">{line.label}</dt>
+                <dt className="text-faint first-letter:uppercase">{t(`preview.${line.label as "goal"}`, { defaultValue: line.label })}</dt>
                 <dd className="break-words">{line.text}</dd>
               </div>
             ))}
