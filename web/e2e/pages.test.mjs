@@ -118,10 +118,6 @@ test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async (
     const raw = await page.evaluate(() => /\b(nav|loop|loops|feed|phase|status|settings|new|state|role|reason)\.[a-z_]+\b/.exec(document.body.innerText.replaceAll(/windlass\.\w+/g, ""))?.[0]);
     assert.equal(raw, undefined, `${path} shows a key instead of a text`);
   }
-  await page.goto(`${world.origin}/new`);
-  await page.getByLabel("目標").fill("Every page loads");
-  await page.getByRole("complementary", { name: "將會發生什麼" }).getByRole("term").filter({ hasText: "沙箱" }).waitFor();
-  assert.deepEqual((await page.getByRole("complementary").getByRole("term").allTextContents()).filter((label) => /[a-z]/i.test(label)), [], "every label of the preview has words");
   await page.goto(world.origin);
   const row = page.getByRole("listitem").filter({ hasText: "limited" });
   assert.equal(await row.locator("[data-doing]").textContent(), "等待速率限制解除 (5-hour limit reached)", "the kind is ours to say, the words in brackets are the provider's");
@@ -133,15 +129,24 @@ test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async (
   await page.context().close();
 });
 
-test("the theme is the system's, until somebody chooses", async () => {
+test("the theme is the system's, until somebody chooses; charts follow", async () => {
   const page = await world.page({ colorScheme: "dark" });
+  await page.goto(world.origin + paths.find((path) => path.endsWith("usage")));
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const dark = await ground();
+  const chart = async () => {
+    await page.locator("canvas").first().waitFor();
+    await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
+    return page.locator("canvas").first().evaluate((canvas) => canvas.toDataURL());
+  };
+  const dark = { ground: await ground(), chart: await chart() };
   await page.getByRole("button", { name: "Theme and language" }).click();
   await page.getByRole("menuitemcheckbox", { name: "Light" }).click();
-  assert.notEqual(await ground(), dark);
+  assert.notEqual(await ground(), dark.ground);
+  const light = await chart();
+  assert.notEqual(light, dark.chart);
   await page.reload();
   await settled(page);
-  assert.notEqual(await ground(), dark);
+  assert.notEqual(await ground(), dark.ground);
+  assert.equal(await chart(), light, "as if it had been painted in light from the beginning");
   await page.context().close();
 });

@@ -45,7 +45,7 @@ function Card({ review, written, marked }: { review: Review; written: ReactNode;
             })}
           </ul>
         ) : null}
-        {review.resolved.length > 0 ? <p><span className="text-soft">{t("review.resolved")}:</span> {review.resolved.map((id, index) => <code key={index} className="mr-1.5 break-all">{marked(id)}</code>)}</p> : null}
+        {review.resolved.length > 0 ? <p className="flex flex-wrap items-baseline gap-x-2"><span className="text-soft">{t("review.resolved")}</span>{review.resolved.map((id, index) => <code key={index} className="break-all">{marked(id)}</code>)}</p> : null}
         {SUMMARY.map((part) => (review.summary[part].length > 0 ? <Points key={part} title={t(`review.${part}`)}>{review.summary[part].map((words, index) => <li key={index} className="whitespace-pre-wrap">{marked(words)}</li>)}</Points> : null))}
         {review.adjustments.length > 0 ? (
           <Points title={t("review.adjusted")}>
@@ -62,5 +62,5 @@ function Card({ review, written, marked }: { review: Review; written: ReactNode;
 }
 
 function Points({ title, children }: { title: string; children: ReactNode }) {
-  return <div><p className="text-soft">{title}:</p><ul className="list-disc space-y-0.5 pl-4">{children}</ul></div>;
+  return <div><p className="text-soft">{title}</p><ul className="list-disc space-y-0.5 pl-4">{children}</ul></div>;
 }
