@@ -46,6 +46,9 @@ pub enum GitError {
     TooMuchOutput { command: String, limit: usize },
     #[error("git {command} did not end within {seconds} s")]
     TimedOut { command: String, seconds: u64 },
+    /// By somebody, or by a machine without memory: it says nothing of the repository.
+    #[error("git {command} was killed")]
+    Killed { command: String },
     #[error("git {command} failed ({status}): {stderr}")]
     Failed { command: String, status: String, stderr: String },
     #[error("git {command} answered something unexpected: {answer}")]
@@ -79,6 +82,7 @@ impl GitError {
                 "see where it leads (ls -l {}) and remove it; a loop in a workspace of its own does so after the turn",
                 path.display()
             )),
+            Self::Killed { .. } => Some("it may have run out of memory; windlass resume goes on where it was".into()),
             Self::LeadsOut { .. }
             | Self::TooMuchOutput { .. }
             | Self::TimedOut { .. }

@@ -68,8 +68,10 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
 
 pub(super) fn failure(call: &Call<'_>, output: &Output) -> GitError {
     let name = call.args.first().copied().unwrap_or_default();
-    let status = if output.code < 0 { "killed by a signal".to_owned() } else { format!("exit {}", output.code) };
-    failure::classify(name, status, &output.stderr, &call.git.cwd)
+    if output.code < 0 {
+        return GitError::Killed { command: name.to_owned() };
+    }
+    failure::classify(name, format!("exit {}", output.code), &output.stderr, &call.git.cwd)
 }
 
 fn command(call: &Call<'_>) -> Command {
