@@ -45,7 +45,7 @@ pub struct ListenOptions {
     pub insecure: bool,
     /// Names under which the server may be reached, beside its own.
     pub allow_hosts: Vec<String>,
-    /// More connections than that are closed at once.
+    /// So many connections at a time; where all are taken, those that have asked for nothing yet leave first.
     pub max_connections: usize,
 }
 

@@ -191,7 +191,7 @@ pub struct ServeArgs {
     /// A name under which browsers may reach it; can be given more than once
     #[arg(long, value_name = "NAME")]
     pub allow_host: Vec<String>,
-    /// More connections at a time are closed at once
+    /// Connections at a time; where all are taken, silent ones leave first
     #[arg(long, value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u16).range(1..))]
     pub max_connections: u16,
 }

@@ -184,7 +184,7 @@ fn a_detached_loop_is_left_to_the_server() {
     assert_eq!(status(&world, "work")["status"], "completed");
 }
 
-const TWO_COMMITS: &str = r#"
+pub const TWO_COMMITS: &str = r#"
 [[turn]]
 steps = [{ write = { path = "one.txt", content = "1" } }, { say = "more" }]
 [[turn]]

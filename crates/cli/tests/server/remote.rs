@@ -4,6 +4,7 @@ use serde_json::Value;
 use windlass_testkit::{Output, Stream, World};
 
 use crate::client::Server;
+use crate::commands::TWO_COMMITS;
 use crate::support::{PROMISE, call, run, windlass};
 
 const IN_STEP: &str = r#"
@@ -65,17 +66,10 @@ fn a_loop_of_another_machine_is_paused_steered_resumed_and_followed() {
     over.assert_code(2);
 }
 
-const TWO_FILES: &str = r#"
-[[turn]]
-steps = [{ write = { path = "one.txt", content = "1" } }, { say = "more" }]
-[[turn]]
-steps = [{ write = { path = "two.txt", content = "2" } }, { say = "<promise>COMPLETE</promise>" }]
-"#;
-
 #[test]
 fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_away() {
     let (world, elsewhere) = (World::new(), World::new());
-    let agent = world.script(TWO_FILES);
+    let agent = world.script(TWO_COMMITS);
     run(&world, &agent, &[]).assert_code(0);
     let server = Server::start(&world);
     let both = |args: &[&str]| {
