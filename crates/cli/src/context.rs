@@ -11,8 +11,8 @@ use windlass_engine::data::DataDir;
 use windlass_engine::engine::Engine;
 use windlass_engine::sandbox::docker;
 use windlass_engine::store::{Access, SqliteStore, StoreError};
-use windlass_engine::workspace::Workspaces;
 use windlass_supervise::{Launcher, Unavailable};
+use windlass_workspace::Workspaces;
 
 use crate::failure::Failure;
 use crate::mcp::ToolsOfTurns;

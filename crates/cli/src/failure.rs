@@ -6,7 +6,7 @@ use windlass_engine::config::{ConfigError, UsageError};
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
 use windlass_engine::store::StoreError;
-use windlass_engine::workspace::WorkspaceError;
+use windlass_workspace::WorkspaceError;
 
 use crate::exit::Exit;
 

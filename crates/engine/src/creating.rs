@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::data::{DataDir, private_dir};
 use crate::store::Store;
-use crate::workspace::{WorkspaceRequest, Workspaces};
+use windlass_workspace::{WorkspaceRequest, Workspaces};
 
 /// The mark of one creation; gone when the loop is in the journal.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(crate) async fn sweep(data: &DataDir, store: &dyn Store, workspaces: &Worksp
     }
 }
 
-async fn remove(workspaces: &Workspaces, request: &WorkspaceRequest) -> Result<(), crate::workspace::WorkspaceError> {
+async fn remove(workspaces: &Workspaces, request: &WorkspaceRequest) -> Result<(), windlass_workspace::WorkspaceError> {
     if !request.project.exists() {
         return Ok(());
     }

@@ -18,7 +18,6 @@ use crate::command::{Answer, Command};
 use crate::creating::{self, Creating};
 use crate::data::DataDir;
 use crate::driver::{DriveError, Driver, Left};
-use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::log_lines;
 use crate::loop_log;
@@ -30,7 +29,8 @@ use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError}
 use crate::tools::ToolServer;
 use crate::trust::Consent;
 use crate::view::catalogue_entry;
-use crate::workspace::{WorkspaceError, Workspaces};
+use windlass_faults as faults;
+use windlass_workspace::{WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);

@@ -8,7 +8,7 @@ use windlass_core::stop::Status;
 
 use crate::driver::workspace_handle;
 use crate::engine::{Engine, EngineError, Held};
-use crate::workspace::{DiskUse, Landed, MergeOutcome, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use};
+use windlass_workspace::{DiskUse, Landed, MergeOutcome, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use};
 
 /// Two states of a loop's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use windlass_engine::work::{self, Span};
-use windlass_engine::workspace::DiffTo;
+use windlass_workspace::DiffTo;
 
 use crate::app::App;
 use crate::extract::{Path, Query};

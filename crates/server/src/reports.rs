@@ -11,7 +11,7 @@ use windlass_core::residue::Leftover;
 use windlass_engine::call::Called;
 use windlass_engine::trust::Demand;
 use windlass_engine::view::LoopView;
-use windlass_engine::workspace::MergeOutcome;
+use windlass_workspace::MergeOutcome;
 
 /// An agent as this machine has it.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -13,13 +13,28 @@ use source::Source;
 use workspace::{Crate, crates, shown};
 
 /// What each crate may be built from, of this workspace.
-const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("windlass-core", &[]),
+    ("windlass-faults", &[]),
     ("windlass-agents", &["windlass-core"]),
     ("windlass-supervise", &["windlass-core"]),
-    ("windlass-engine", &["windlass-core", "windlass-agents", "windlass-supervise"]),
-    ("windlass-server", &["windlass-core", "windlass-agents", "windlass-supervise", "windlass-engine"]),
-    ("windlass", &["windlass-core", "windlass-agents", "windlass-supervise", "windlass-engine", "windlass-server"]),
+    ("windlass-workspace", &["windlass-core", "windlass-faults"]),
+    (
+        "windlass-engine",
+        &["windlass-core", "windlass-faults", "windlass-agents", "windlass-supervise", "windlass-workspace"],
+    ),
+    ("windlass-server", &["windlass-core", "windlass-workspace", "windlass-engine"]),
+    (
+        "windlass",
+        &[
+            "windlass-core",
+            "windlass-agents",
+            "windlass-supervise",
+            "windlass-workspace",
+            "windlass-engine",
+            "windlass-server",
+        ],
+    ),
     // It shares no code with what it tests, so that it cannot share a mistake either.
     ("windlass-testkit", &[]),
 ];
@@ -29,7 +44,7 @@ const CORE_MAY_USE: [&str; 8] =
     ["aho-corasick", "jiff", "minijinja", "schemars", "serde", "serde_json", "thiserror", "toml"];
 
 /// Dependencies that belong to some crates only.
-const ONLY_IN: [(&str, &[&str], &str); 10] = [
+const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("anyhow", &["windlass"], "errors are one enum per module, with thiserror"),
     ("clap", &["windlass"], "only the command line has commands"),
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
@@ -38,12 +53,24 @@ const ONLY_IN: [(&str, &[&str], &str); 10] = [
     ("rusqlite", &["windlass-engine"], "the store hides its database"),
     (
         "rustix",
-        &["windlass-supervise", "windlass-engine", "windlass-server", "windlass", "windlass-testkit"],
+        &[
+            "windlass-supervise",
+            "windlass-faults",
+            "windlass-workspace",
+            "windlass-engine",
+            "windlass-server",
+            "windlass",
+            "windlass-testkit",
+        ],
         "core and agents do no I/O",
     ),
     ("rustls", &["windlass-engine", "windlass-server"], "only who calls others needs a secret line"),
     ("tiktoken-rs", &["windlass-engine"], "its tables are loaded once per process, in one place"),
-    ("tokio", &["windlass-supervise", "windlass-engine", "windlass-server", "windlass"], "core and agents do no I/O"),
+    (
+        "tokio",
+        &["windlass-supervise", "windlass-workspace", "windlass-engine", "windlass-server", "windlass"],
+        "core and agents do no I/O",
+    ),
 ];
 
 /// Paths of the standard library that a crate without I/O does not use.
@@ -118,7 +145,7 @@ fn outside_dependencies_stay_where_they_belong() {
             if name == "windlass-core" && !CORE_MAY_USE.contains(&d) {
                 broken.push(format!("{name} depends on {d}; it may on {CORE_MAY_USE:?}"));
             }
-            for (only, places, why) in &ONLY_IN {
+            for (only, places, why) in ONLY_IN {
                 if d == *only && !places.contains(&name.as_str()) {
                     broken.push(format!("{name} depends on {d}, which is for {places:?}: {why}"));
                 }

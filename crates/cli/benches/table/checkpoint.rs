@@ -1,9 +1,7 @@
 //! The checkpoint of a large repository, against `git add -A && git commit` in another worktree of the same.
 
-use windlass_engine::workspace::{
-    CheckpointRequest, CommitMode, Kind, Unwanted, Workspace, WorkspaceRequest, Workspaces,
-};
 use windlass_testkit::World;
+use windlass_workspace::{CheckpointRequest, CommitMode, Kind, Unwanted, Workspace, WorkspaceRequest, Workspaces};
 
 use crate::Scale;
 use crate::measure::{Pairs, ms, timed};

@@ -17,9 +17,9 @@ use windlass_engine::data::DataDir;
 use windlass_engine::engine::{Engine, NewLoop};
 use windlass_engine::store::{Access, SqliteStore};
 use windlass_engine::trust;
-use windlass_engine::workspace::Workspaces;
 use windlass_supervise::Launcher;
 use windlass_testkit::World;
+use windlass_workspace::Workspaces;
 
 use crate::Scale;
 use crate::memory::{descendants, private_kb};

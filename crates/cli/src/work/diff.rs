@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Write};
 
 use windlass_engine::work;
-use windlass_engine::workspace::DiffTo;
 use windlass_server::PatchView;
+use windlass_workspace::DiffTo;
 
 use super::no_such_point;
 use crate::args::DiffArgs;

@@ -3,8 +3,8 @@
 use windlass_core::machine::LoopState;
 use windlass_core::stop::Status;
 use windlass_engine::engine::Engine;
-use windlass_engine::workspace::{MergeOutcome, MergeRequest};
 use windlass_server::MergeReport;
+use windlass_workspace::{MergeOutcome, MergeRequest};
 
 use super::{has_own_workspace, hold};
 use crate::args::MergeArgs;

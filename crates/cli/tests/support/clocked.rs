@@ -15,9 +15,9 @@ use windlass_engine::engine::{Driving, Engine, Held, NewLoop};
 use windlass_engine::journal;
 use windlass_engine::store::{Access, SqliteStore};
 use windlass_engine::trust;
-use windlass_engine::workspace::Workspaces;
 use windlass_supervise::Launcher;
 use windlass_testkit::World;
+use windlass_workspace::Workspaces;
 
 use crate::support::binary;
 

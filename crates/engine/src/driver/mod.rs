@@ -28,7 +28,6 @@ use windlass_core::stop::Status;
 use crate::command::{Answer, Command};
 use crate::data::DataDir;
 use crate::engine::Engine;
-use crate::faults;
 use crate::journal::{self, JournalError};
 use crate::limits;
 use crate::log_lines;
@@ -38,8 +37,9 @@ use crate::proxy::{Denied, Proxy, Upstream};
 use crate::socket::Line;
 use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
-use crate::workspace::WorkspaceError;
 use performing::{Performing, Report};
+use windlass_faults as faults;
+use windlass_workspace::WorkspaceError;
 pub(crate) use workspace::{handle as workspace_handle, opening as workspace_opening, request as workspace_request};
 
 /// Why a driver gave up. The loop stays as the journal has it and can be resumed.

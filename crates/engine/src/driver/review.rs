@@ -12,9 +12,9 @@ use super::DriveError;
 use super::performing::Context;
 use super::workspace::{checkpoint_report, handle, mode, unwanted};
 use crate::engine::Engine;
-use crate::faults;
 use crate::tools::SOCKET_VARIABLE;
-use crate::workspace::CheckpointRequest;
+use windlass_faults as faults;
+use windlass_workspace::CheckpointRequest;
 
 /// More than any prompt takes.
 const LONGEST_DIFF: usize = 64 * 1024;

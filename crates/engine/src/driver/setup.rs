@@ -6,7 +6,7 @@ use windlass_core::machine::{Input, LoopState, WorkspaceFailure};
 
 use super::performing::Context;
 use super::{DriveError, shell, workspace};
-use crate::git::Change;
+use windlass_workspace::git::Change;
 
 /// One set-up command may take so long: it may fetch and build everything the project needs.
 const TIMEOUT_MS: u64 = 30 * 60 * 1_000;

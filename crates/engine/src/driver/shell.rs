@@ -11,9 +11,9 @@ use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, Process
 use super::DriveError;
 use super::performing::Context;
 use crate::data::TurnFiles;
-use crate::faults;
 use crate::limits::{self, DiskWatch};
 use crate::sandbox::{Confined, Ground};
+use windlass_faults as faults;
 
 /// What is kept of the output on disk, beside its end.
 const KEPT_OUTPUT: u64 = 8 * 1024 * 1024;

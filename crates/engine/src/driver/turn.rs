@@ -19,10 +19,10 @@ use super::reading::Reading;
 use super::{DriveError, review, transcript_error, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
-use crate::faults;
 use crate::limits;
 use crate::sandbox::{Confined, Ground, SandboxError};
 use crate::tools::{SOCKET_VARIABLE, ToolSocket, Whose};
+use windlass_faults as faults;
 
 /// Runs the turn, or, if it ran before, reports what became of it.
 pub(super) async fn run(

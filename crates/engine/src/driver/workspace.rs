@@ -13,9 +13,9 @@ use super::DriveError;
 use super::performing::Context;
 use crate::data::TurnFiles;
 use crate::engine::Engine;
-use crate::faults;
-use crate::git::Change;
-use crate::workspace::{
+use windlass_faults as faults;
+use windlass_workspace::git::Change;
+use windlass_workspace::{
     Checkpoint, CheckpointRequest, CommitMode, GitSettings, Kind, Opened, PutBack, Reopen, RestoreRequest, Unwanted,
     Workspace, WorkspaceError, WorkspaceRequest,
 };
@@ -179,7 +179,10 @@ pub(super) fn mode(state: &LoopState) -> CommitMode {
 }
 
 /// A checkpoint as the journal has it.
-pub(super) fn checkpoint_report(made: Checkpoint, restored: &[crate::git::ChangedFile]) -> CheckpointReport {
+pub(super) fn checkpoint_report(
+    made: Checkpoint,
+    restored: &[windlass_workspace::git::ChangedFile],
+) -> CheckpointReport {
     CheckpointReport {
         files_changed: made.files.len() as u64,
         files: made.files.iter().take(NAMED_FILES).map(named).collect(),
@@ -257,7 +260,7 @@ pub(super) async fn pristine(engine: &Engine, state: &LoopState, commit: &str, d
     Ok(engine.workspaces.pristine(&handle(state)?, commit, dir).await?)
 }
 
-fn named(file: &crate::git::ChangedFile) -> ChangedFile {
+fn named(file: &windlass_workspace::git::ChangedFile) -> ChangedFile {
     let change = match file.change {
         Change::Added => "added",
         Change::Modified => "modified",

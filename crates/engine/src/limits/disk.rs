@@ -11,7 +11,7 @@ use windlass_core::size;
 use windlass_core::spec::WorkspaceKind;
 
 use crate::engine::Engine;
-use crate::workspace::disk_use;
+use windlass_workspace::disk_use;
 
 /// What is free costs two system calls to know.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -23,9 +23,9 @@ use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
-use crate::workspace::Workspace;
 use denied::{CACHE_SETTINGS, CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
 use places::Places;
+use windlass_workspace::Workspace;
 
 /// By which programs are told of a proxy.
 const PROXY_VARIABLES: [&str; 9] = [

@@ -13,7 +13,7 @@ use windlass_supervise::{ContainmentRequest, Ended, Launcher, ProcessEvent, Shim
 
 use super::{Confined, Ground};
 use crate::data::{DataDir, private_dir};
-use crate::workspace::{Kind, WorkspaceRequest, Workspaces};
+use windlass_workspace::{Kind, WorkspaceRequest, Workspaces};
 
 /// What there is to try, for the program inside; it gets this as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use windlass_core::spec::{LoopSpec, WorkspaceKind};
 
 use crate::config::{PROJECT_FILE, Settings};
 use crate::data::DataDir;
-use crate::workspace::{FileAt, WorkspaceError, Workspaces};
+use windlass_workspace::{FileAt, WorkspaceError, Workspaces};
 
 use consents::Consents;
 
@@ -246,5 +246,5 @@ fn files_in(project: &Path, roots: &[&str]) -> std::io::Result<Vec<FileAt>> {
 }
 
 fn sha256(content: &[u8]) -> String {
-    crate::git::hex(ring::digest::digest(&ring::digest::SHA256, content).as_ref())
+    windlass_workspace::git::hex(ring::digest::digest(&ring::digest::SHA256, content).as_ref())
 }

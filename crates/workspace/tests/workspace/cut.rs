@@ -3,13 +3,10 @@
 //! A stand-in for git dies at its n-th call, before or after doing the work; then the same call is made with a healthy
 //! git, and the end is compared with an undisturbed one.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
 use std::os::unix::fs::PermissionsExt;
 
-use fixture::{Fixture, assert_clean, first, next, read, write};
-use windlass_engine::workspace::{Kind, MergeRequest, Reopen, RestoreRequest, Workspaces};
+use crate::fixture::{Fixture, assert_clean, first, next, read, write};
+use windlass_workspace::{Kind, MergeRequest, Reopen, RestoreRequest, Workspaces};
 
 /// Workspaces whose git fails at its n-th call; says afterwards whether it came to that.
 fn dying(fx: &Fixture, at: usize, after: bool) -> (Workspaces, impl Fn() -> bool + use<>) {
@@ -56,7 +53,7 @@ async fn live(fx: &Fixture, kind: Kind, cut: Option<(usize, usize, bool)>) -> bo
     std::fs::rename(ws.dir.join("README"), ws.dir.join("readme")).expect("mv");
     let checkpoint = first(&opened, "t1");
     let one = step!(2, workspaces => workspaces.checkpoint(ws, &checkpoint));
-    assert_eq!(fixture::names(&one), ["a added", "readme renamed from README"]);
+    assert_eq!(crate::fixture::names(&one), ["a added", "readme renamed from README"]);
     assert_clean(fx, ws);
     // By a gate.
     write(&ws.dir.join("a"), "2");
@@ -91,7 +88,7 @@ async fn live(fx: &Fixture, kind: Kind, cut: Option<(usize, usize, bool)>) -> bo
     write(&ws.dir.join("d"), "4");
     let checkpoint = next(&one, "t3");
     let three = step!(5, workspaces => workspaces.checkpoint(ws, &checkpoint));
-    assert_eq!(fixture::names(&three), ["c added", "d added"]);
+    assert_eq!(crate::fixture::names(&three), ["c added", "d added"]);
     assert_eq!(three.agent_commits.len(), 1);
     assert_clean(fx, ws);
     let merge = MergeRequest { into: None, squash: true, message: "home\n".into() };

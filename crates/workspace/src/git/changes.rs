@@ -38,7 +38,7 @@ impl FilePath {
     }
 
     /// A glob that means just this path. A byte that no text can hold stands for any byte.
-    pub(crate) fn as_glob(&self) -> String {
+    pub fn as_glob(&self) -> String {
         let mut glob = String::with_capacity(self.0.len());
         for chunk in self.0.utf8_chunks() {
             for character in chunk.valid().chars() {

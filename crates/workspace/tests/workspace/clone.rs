@@ -1,10 +1,7 @@
 //! The shared clone: the user's repository gets the loop's refs and nothing else.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
-use fixture::{Fixture, assert_clean, first, names, next, read, write};
-use windlass_engine::workspace::{Kind, Reopen, WorkspaceError};
+use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
+use windlass_workspace::{Kind, Reopen, WorkspaceError};
 
 #[tokio::test]
 async fn each_checkpoint_is_fetched_home_and_the_checkout_stays_as_it_was() {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{FileType, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -146,7 +146,7 @@ fn large(found: &Metadata) -> Thing {
 /// A person may have made it: it is kept, under a name that is free.
 fn set_aside(path: &Path, thing: Option<&Thing>, aside: &Path) -> io::Result<()> {
     let Some(thing) = thing else { return Ok(()) };
-    crate::data::private_dir(aside)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(aside)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let free = (0_u32..).map(|number| aside.join(format!("{number}-{name}"))).find(|kept| !kept.exists());
     let kept = free.unwrap_or_else(|| aside.join(name));

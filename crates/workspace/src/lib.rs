@@ -16,6 +16,7 @@ mod create;
 mod disk;
 mod failure;
 mod files;
+pub mod git;
 mod history;
 mod hold_back;
 mod landed;

@@ -1,10 +1,7 @@
 //! Checkpoints on a linked worktree: what is committed, how often git runs, and that a second call changes nothing.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
-use fixture::{Fixture, after, assert_clean, first, names, next, read, write};
-use windlass_engine::workspace::{CommitMode, Kind, Reopen, RestoreRequest};
+use crate::fixture::{Fixture, after, assert_clean, first, names, next, read, write};
+use windlass_workspace::{CommitMode, Kind, Reopen, RestoreRequest};
 
 #[tokio::test]
 async fn a_worktree_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_was() {
@@ -192,7 +189,10 @@ async fn after_gates_the_tree_returns_to_the_commit_and_ignored_files_stay() {
     };
     let restored = fx.workspaces.restore_to(ws, &request).await.expect("restore");
     assert!(restored.restored);
-    assert_eq!(fixture::listed(&restored.changed), ["README modified", "report.xml added", "src/main.rs deleted"]);
+    assert_eq!(
+        crate::fixture::listed(&restored.changed),
+        ["README modified", "report.xml added", "src/main.rs deleted"]
+    );
     let saved = restored.saved.expect("saved");
     assert_eq!(fx.git(&fx.repo, &["show", &format!("{}:report.xml", saved.name)]), "by a gate");
     assert_eq!(read(&ws.dir.join("README")), "hello\n");
@@ -221,7 +221,7 @@ async fn a_gate_that_commits_is_undone_and_reported() {
         never_commit: Vec::new(),
     };
     let restored = fx.workspaces.restore_to(ws, &request).await.expect("restore");
-    assert_eq!(fixture::listed(&restored.changed), ["a modified"]);
+    assert_eq!(crate::fixture::listed(&restored.changed), ["a modified"]);
     assert_eq!(fx.rev("windlass/fix"), checkpoint.commit.expect("commit"));
     let saved = restored.saved.expect("saved");
     assert_eq!(fx.rev(&saved.name), sneaky);

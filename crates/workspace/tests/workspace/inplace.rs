@@ -1,10 +1,7 @@
 //! In place: the user's own checkout, on conditions.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
-use fixture::{Fixture, first, names, next, read, write};
-use windlass_engine::workspace::{Kind, Reopen, RestoreRequest, WorkspaceError};
+use crate::fixture::{Fixture, first, names, next, read, write};
+use windlass_workspace::{Kind, Reopen, RestoreRequest, WorkspaceError};
 
 #[tokio::test]
 async fn the_current_branch_is_the_loops() {
@@ -87,7 +84,7 @@ async fn files_are_never_reset_but_always_saved() {
     let request = RestoreRequest { commit, tree: Some(one.tree.clone()), save_as: None, never_commit: Vec::new() };
     let restored = fx.workspaces.restore_to(ws, &request).await.expect("restore");
     assert!(!restored.restored);
-    assert_eq!(fixture::listed(&restored.changed), ["a modified"]);
+    assert_eq!(crate::fixture::listed(&restored.changed), ["a modified"]);
     assert_eq!(read(&fx.repo.join("a")), "the user typed this");
     assert_eq!(std::fs::read(fx.repo.join(".git/index")).expect("index"), index, "the user's index is untouched");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");

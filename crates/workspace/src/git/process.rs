@@ -8,8 +8,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use crate::faults;
-
 use super::guard::PINNED;
 use super::{Call, FALLBACK_EMAIL, FALLBACK_NAME, GitError, Output, TIME_LIMIT, failure, pipes};
 
@@ -25,7 +23,7 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
     let mut child = command(call)
         .spawn()
         .map_err(|source| GitError::Spawn { program: call.git.host.program().to_owned(), source })?;
-    faults::point("git.running");
+    windlass_faults::point("git.running");
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let (Some(mut stdin), Some(input)) = (stdin, call.input.as_deref()) {
@@ -60,7 +58,7 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
     let Some(stdout) = stdout else {
         return Err(GitError::TooMuchOutput { command: name, limit: call.limit });
     };
-    faults::point("git.ended");
+    windlass_faults::point("git.ended");
     let elapsed_us = started.elapsed().as_micros();
     tracing::trace!(command = name, code = status.code(), elapsed_us, "git ended");
     Ok(Output { stdout, stderr, code: status.code().unwrap_or(-1) })

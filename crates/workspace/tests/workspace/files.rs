@@ -1,13 +1,10 @@
 //! Kinds of files and names: each reaches the checkpoint, or stays out of it, as said.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use fixture::{Fixture, assert_clean, first, names, next, read, write};
-use windlass_engine::workspace::{Kind, Reopen};
+use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
+use windlass_workspace::{Kind, Reopen};
 
 #[tokio::test]
 async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
@@ -26,7 +23,7 @@ async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
     wanted.sort();
     assert_eq!(seen, wanted);
     let json = serde_json::to_string(&checkpoint).expect("json");
-    let back: windlass_engine::workspace::Checkpoint = serde_json::from_str(&json).expect("back");
+    let back: windlass_workspace::Checkpoint = serde_json::from_str(&json).expect("back");
     assert_eq!(back, checkpoint);
     assert_clean(&fx, ws);
     // Also as what git reports: deleted again, through `diff-tree`.

@@ -1,10 +1,7 @@
 //! Bringing the work home, going back, removing: what the user asks for at the end.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
-use fixture::{Fixture, assert_clean, first, listed, next, read, write};
-use windlass_engine::workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Opened, WorkspaceError, disk_use};
+use crate::fixture::{Fixture, assert_clean, first, listed, next, read, write};
+use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Opened, WorkspaceError, disk_use};
 
 fn plain() -> MergeRequest {
     MergeRequest { into: None, squash: false, message: "Merge the loop\n".into() }
@@ -281,7 +278,7 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     assert_eq!(read(&ws.dir.join("ci/x.yml")), "x");
     assert!(!ws.dir.join("tests/new\nskip.rs").exists());
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
-    assert_eq!(fixture::names(&one), ["moved.rs added", "tests/free/own.rs added"], "the net change");
+    assert_eq!(crate::fixture::names(&one), ["moved.rs added", "tests/free/own.rs added"], "the net change");
     assert!(
         fx.workspaces
             .restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new())

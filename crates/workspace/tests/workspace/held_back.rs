@@ -1,11 +1,9 @@
 //! What holds a secret is in no commit: found in what the checkpoint has staged anyway, and in what the agent committed.
 
-mod workspace_fixture;
-
 use std::os::unix::ffi::OsStrExt;
 
-use windlass_engine::workspace::Kind;
-use workspace_fixture::{Fixture, first, names, next, write};
+use crate::fixture::{Fixture, first, names, next, write};
+use windlass_workspace::Kind;
 
 const KEY: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 

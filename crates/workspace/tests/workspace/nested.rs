@@ -1,10 +1,7 @@
 //! Repositories inside the workspace: their content is never lost.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
-use fixture::{Fixture, assert_clean, first, names, next, read, write};
-use windlass_engine::workspace::Kind;
+use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
+use windlass_workspace::Kind;
 
 fn library(fx: &Fixture) -> std::path::PathBuf {
     let dir = fx.top().join("library");

@@ -43,7 +43,7 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::CommitMode;
+    use crate::CommitMode;
 
     fn request(message: &str) -> CheckpointRequest {
         CheckpointRequest {
@@ -56,7 +56,7 @@ mod tests {
             mode: CommitMode::Engine,
             section: Some("2: parser".into()),
             never_commit: Vec::new(),
-            unwanted: crate::workspace::Unwanted::default(),
+            unwanted: crate::Unwanted::default(),
         }
     }
 

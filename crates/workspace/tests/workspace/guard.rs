@@ -1,13 +1,10 @@
 //! The engine's git runs nothing that an agent planted.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use fixture::{Fixture, first, names, next, read, write};
-use windlass_engine::workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Reopen, RestoreRequest, Workspace};
+use crate::fixture::{Fixture, first, names, next, read, write};
+use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Reopen, RestoreRequest, Workspace};
 
 /// A program that leaves a mark when it runs.
 fn trap(fx: &Fixture) -> (PathBuf, PathBuf) {
@@ -82,7 +79,7 @@ fn plant_hooks(dir: &Path, program: &Path) {
     }
 }
 
-async fn exercise(fx: &Fixture, opened: &windlass_engine::workspace::Opened) {
+async fn exercise(fx: &Fixture, opened: &windlass_workspace::Opened) {
     let ws: &Workspace = &opened.workspace;
     write(&ws.dir.join(".gitattributes"), "* filter=evil diff=evil merge=evil\n*.bin filter=lfs\n");
     write(&ws.dir.join("a"), "planted\n");

@@ -1,10 +1,7 @@
 //! Agents that do things to git that nobody asked for: each has one outcome, and no work is lost.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
-use fixture::{Fixture, assert_clean, first, names, next, read, write};
-use windlass_engine::workspace::{Kind, Reopen, WorkspaceError};
+use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
+use windlass_workspace::{Kind, Reopen, WorkspaceError};
 
 fn noted(notes: &[String], what: &str) -> bool {
     notes.iter().any(|note| note.contains(what))

@@ -1,16 +1,10 @@
 //! What a project must be for a workspace, and what the user is told when it is not.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
+use crate::fixture::{Fixture, assert_clean, first, names, next, write};
+use windlass_workspace::git::GitError;
+use windlass_workspace::{Kind, WorkspaceError, Workspaces};
 
-use fixture::{Fixture, assert_clean, first, names, next, write};
-use windlass_engine::git::GitError;
-use windlass_engine::workspace::{Kind, WorkspaceError, Workspaces};
-
-async fn refusal(
-    fx: &Fixture,
-    request: &windlass_engine::workspace::WorkspaceRequest,
-) -> (String, String, WorkspaceError) {
+async fn refusal(fx: &Fixture, request: &windlass_workspace::WorkspaceRequest) -> (String, String, WorkspaceError) {
     let error = fx.workspaces.create(request).await.expect_err("refused");
     let hint = error.hint().unwrap_or_default();
     assert!(!hint.is_empty(), "no way out for: {error}");
@@ -223,7 +217,7 @@ async fn a_machine_without_git_and_one_with_an_old_git_are_told_apart() {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("chmod");
     let host = std::sync::Arc::new(fx.host().with_program(script));
-    let error = windlass_engine::git::Git::discover(host, fx.top()).version().await.expect_err("old");
+    let error = windlass_workspace::git::Git::discover(host, fx.top()).version().await.expect_err("old");
     assert_eq!(error.to_string(), "git 2.20.1 is too old, 2.38 or newer is needed");
 }
 

@@ -1,14 +1,11 @@
 //! What an agent puts into a git directory does not lead the engine's git, which is in no sandbox, out of the workspace.
 
-#[path = "workspace_fixture.rs"]
-mod fixture;
-
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use fixture::{Fixture, assert_clean, first, names, next, read, write};
-use windlass_engine::git::GitError;
-use windlass_engine::workspace::{DiffTo, Kind, WorkspaceError};
+use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
+use windlass_workspace::git::GitError;
+use windlass_workspace::{DiffTo, Kind, WorkspaceError};
 
 /// Puts a link in the place of what is there.
 fn link(at: &Path, to: &Path) {

@@ -1,6 +1,6 @@
 //! A temporary home, repository and data directory with real git, cut off from the machine's own configuration.
 //!
-//! Included by the other `workspace_*` tests.
+//! Used by all tests of this program.
 
 #![allow(dead_code, unreachable_pub, missing_debug_implementations, clippy::new_without_default)]
 
@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windlass_engine::git::GitHost;
-use windlass_engine::workspace::{
+use windlass_workspace::git::GitHost;
+use windlass_workspace::{
     Checkpoint, CheckpointRequest, CommitMode, Kind, Opened, Unwanted, Workspace, WorkspaceRequest, Workspaces,
 };
 
@@ -185,7 +185,7 @@ pub fn names(checkpoint: &Checkpoint) -> Vec<String> {
     listed(&checkpoint.files)
 }
 
-pub fn listed(files: &[windlass_engine::git::ChangedFile]) -> Vec<String> {
+pub fn listed(files: &[windlass_workspace::git::ChangedFile]) -> Vec<String> {
     let mut lines: Vec<String> = files
         .iter()
         .map(|file| {

@@ -185,7 +185,7 @@ fn root_tree(data: &[u8], id_len: usize) -> Option<String> {
 }
 
 /// Lower-case hexadecimal, as git writes ids.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()

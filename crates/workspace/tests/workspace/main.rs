@@ -1,0 +1,15 @@
+//! The workspace against real repositories in temporary directories, as one program.
+
+mod agent;
+mod checkpoint;
+mod clone;
+mod create;
+mod cut;
+mod files;
+mod fixture;
+mod guard;
+mod held_back;
+mod inplace;
+mod links;
+mod merge;
+mod nested;
