@@ -41,6 +41,15 @@ impl World {
     /// A world with a repository that has one commit on `main`.
     #[expect(clippy::new_without_default, reason = "it makes files, which a default value should not")]
     pub fn new() -> World {
+        World::with_sandbox(false)
+    }
+
+    /// A world whose loops run in the sandbox that users get. If this machine has none, the test says so and runs without.
+    pub fn sandboxed() -> World {
+        World::with_sandbox(sandbox_works())
+    }
+
+    fn with_sandbox(sandboxed: bool) -> World {
         // A short name: sockets have paths of at most 107 bytes.
         let dir = tempfile::Builder::new().prefix("wl-").tempdir().expect("a temp directory");
         let root = dir.path().canonicalize().expect("the temp directory exists");
@@ -48,7 +57,7 @@ impl World {
             fs::create_dir(root.join(name)).expect("the temp directory is writable");
         }
         let tag = root.file_name().expect("it has a name").to_string_lossy().into_owned();
-        let env = environment(&root, &tag, in_sandbox());
+        let env = environment(&root, &tag, sandboxed);
         let identity = "[user]\n\tname = Test\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n\
                         [gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
         fs::write(root.join("home/.gitconfig"), identity).expect("the temp directory is writable");
@@ -259,14 +268,6 @@ impl Drop for World {
             let _ = dir.keep();
         }
     }
-}
-
-/// Whether loops of this test binary run in the sandbox that users get: the name of the binary says it. So the tests of
-/// other binaries can be run once more in a sandbox, as modules of one that is called `sandboxed_…`.
-fn in_sandbox() -> bool {
-    let own = std::env::current_exe().ok();
-    let named = |name: &OsStr| name.to_string_lossy().starts_with("sandboxed_");
-    own.as_deref().and_then(Path::file_name).is_some_and(named) && sandbox_works()
 }
 
 /// Whether this machine has a sandbox; if not, that is said, once for each caller.

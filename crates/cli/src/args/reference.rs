@@ -8,7 +8,7 @@ use windlass_engine::config::{KEYS, PROFILE_FIELDS, environment};
 pub fn reference() -> String {
     let mut page = String::from(
         "# Command line\n\n\
-         Made from the definitions in the program by `UPDATE=1 cargo test -p windlass --test usage_reference`.\n\n",
+         Made from the definitions in the program by `UPDATE=1 cargo test -p windlass --test loops usage_reference`.\n\n",
     );
     let mut root = super::definition().term_width(100);
     root.build();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use windlass_testkit::{Output, ScriptedAgent, World};
 
-use super::support::windlass;
+use crate::support::windlass;
 
 /// A coder that adds a line to a file, named after its role, in every turn.
 pub const WORKS: &str = r#"

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use toml::{Table, Value};
 
@@ -120,6 +120,17 @@ fn found_targets(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The same path with every `..` taken back.
+fn without_dots(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut whole, part| {
+        match part {
+            Component::ParentDir => drop(whole.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::Normal(_) => whole.push(part),
+        }
+        whole
+    })
+}
+
 fn reach(file: &Path, root: bool, compiled: &mut BTreeSet<PathBuf>) {
     if !file.is_file() || !compiled.insert(file.to_owned()) {
         return;
@@ -130,7 +141,7 @@ fn reach(file: &Path, root: bool, compiled: &mut BTreeSet<PathBuf>) {
     for module in Source::read(file).modules().iter().filter(|m| m.elsewhere) {
         if let Some(path) = &module.path {
             // A file named by `path` keeps its modules beside itself, as a `mod.rs` does.
-            reach(&dir.join(path), true, compiled);
+            reach(&without_dots(&dir.join(path)), true, compiled);
         } else {
             reach(&below.join(format!("{}.rs", module.name)), false, compiled);
             reach(&below.join(&module.name).join("mod.rs"), false, compiled);

@@ -1,0 +1,156 @@
+//! Programs under the names of the known agents that print what no agent should: a loop ends in a defined way, soon, and
+//! says what it saw. Real processes, whole loops.
+
+use crate::clocked::{Watched, create, engine};
+use crate::support::*;
+use serde_json::Value;
+use windlass_core::machine::Event;
+use windlass_core::stop::{End, Status};
+use windlass_engine::clock::ManualClock;
+use windlass_engine::config::Options;
+use windlass_testkit::World;
+
+const AGENTS: [&str; 6] = ["claude", "codex", "copilot", "gemini", "opencode", "qwen"];
+
+/// What a hostile program does, and what is said of it.
+const CASES: [(&str, &str, &str); 7] = [
+    ("nothing", "exit 0", "the agent printed nothing (exit code 0)"),
+    ("garbage", "head -c 100000 /dev/urandom; exit 0", "nothing the agent printed is in its known format"),
+    (
+        "half",
+        r#"printf '{"type":"assistant","message":{"con'; exit 0"#,
+        "nothing the agent printed is in its known format",
+    ),
+    (
+        "huge",
+        r#"printf '{"type":"nonesuch","x":"'; head -c 10000000 /dev/zero | tr '\0' x; printf '"}\n'; exit 0"#,
+        "nothing the agent printed is in its known format",
+    ),
+    (
+        "endless",
+        r#"printf '{"type":"nonesuch","x":"'; head -c 40000000 /dev/zero | tr '\0' x; exit 0"#,
+        "nothing the agent printed is in its known format",
+    ),
+    ("older", "echo \"error: unknown option '--session-id'\" >&2; exit 1", "unknown option '--session-id'"),
+    ("killed", "kill -9 $$", "ended by signal 9"),
+];
+
+fn hostile(agent: &str) {
+    let world = World::new();
+    for (case, body, said) in CASES {
+        // The prompt may never be read at all.
+        world.install_script(agent, &format!("[ \"$1\" = --version ] && {{ echo 0.0.1; exit 0; }}\n{body}"));
+        let output = call(&world, &["run", "do it", "--name", case, "--agent", agent, "--max-iterations", "2"]);
+        output.assert_code(7);
+        let status = status(&world, case);
+        assert_eq!(status["status"], "errored", "{agent} {case}: {status}");
+        assert_eq!(status["stop_reason"]["type"], "agent_failed", "{agent} {case}: {status}");
+        let message = status["stop_reason"]["message"].as_str().unwrap();
+        assert!(message.contains(said), "{agent} {case}: {message}");
+        assert!(message.len() < 5_000, "{agent} {case}: {} bytes", message.len());
+        assert!(!message.contains(|c: char| c.is_control() && c != '\n'), "{agent} {case}: {message:?}");
+        assert_eq!(status["iterations"], 1, "{agent} {case}: it is not tried again and again");
+        assert_eq!(status["usage"]["cost_usd"], Value::Null, "{agent} {case}: unknown is not 0");
+        if case == "older" {
+            // Shown where people look, with what to try.
+            assert!(output.stdout.contains("unknown option '--session-id'"), "{}", output.shown());
+            assert!(output.stdout.contains("0.0.1 is older than what Windlass was tried with"), "{}", output.shown());
+            assert!(output.stdout.contains("windlass agents --call"), "{}", output.shown());
+        }
+    }
+    world.wait_no_processes();
+}
+
+#[test]
+fn under_the_name_of_claude() {
+    hostile(AGENTS[0]);
+}
+
+#[test]
+fn under_the_name_of_codex() {
+    hostile(AGENTS[1]);
+}
+
+#[test]
+fn under_the_name_of_copilot() {
+    hostile(AGENTS[2]);
+}
+
+#[test]
+fn under_the_name_of_gemini() {
+    hostile(AGENTS[3]);
+}
+
+#[test]
+fn under_the_name_of_opencode() {
+    hostile(AGENTS[4]);
+}
+
+#[test]
+fn under_the_name_of_qwen() {
+    hostile(AGENTS[5]);
+}
+
+/// A program that is not there, cannot run, or has no interpreter: said at once, with a way out.
+#[test]
+fn i_16_an_agent_that_cannot_be_started_is_named() {
+    let world = World::new();
+    world.install_script("claude", "#!/nonexistent/interpreter\n");
+    let output = call(&world, &["run", "do it", "--name", "work", "--agent", "claude"]);
+    output.assert_code(7);
+    assert_eq!(status(&world, "work")["stop_reason"]["type"], "agent_missing");
+    assert!(output.stdout.contains("the agent cannot be started"), "{}", output.shown());
+    assert!(output.stdout.contains("windlass agents"), "{}", output.shown());
+}
+
+/// The loop waits until just the moment that claude names, and goes on by itself.
+#[tokio::test]
+async fn a_limit_of_claude_that_ends_in_90_seconds_is_waited_for() {
+    let world = World::new();
+    let start: jiff::Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+    let reset = start.as_second() + 90;
+    let went_on = world.root().join("went-on");
+    let limit = format!(
+        r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":{reset},"rateLimitType":"five_hour"}}}}"#
+    );
+    let failed = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"You have hit your limit","session_id":"s"}"#;
+    let done = r#"{"type":"assistant","message":{"id":"m","model":"claude-opus-5","content":[{"type":"text","text":"<promise>COMPLETE</promise>"}],"usage":{"input_tokens":1,"output_tokens":1}},"session_id":"s"}"#;
+    let closed = r#"{"type":"result","subtype":"success","is_error":false,"result":"","session_id":"s"}"#;
+    world.install_script(
+        "claude",
+        &format!(
+            "if [ -e '{0}' ]; then echo '{done}'; echo '{closed}'; exit 0; fi\ntouch '{0}'\necho '{limit}'\necho '{failed}'\nexit 1",
+            went_on.display()
+        ),
+    );
+    let clock = ManualClock::at(start);
+    let engine = engine(&world, &clock);
+    let options = Options { agent: Some("claude".to_owned()), ..Options::default() };
+    let held = create(&engine, &world, None, options).await;
+    let mut watched = Watched::drive(&engine, held);
+    watched.until(1, |event| matches!(event, Event::WaitStarted { .. })).await;
+    let Status::Waiting { until, .. } = watched.state().await.status else { panic!("it waits") };
+    assert_eq!(until.as_second(), reset);
+    clock.advance_ms(89_000);
+    assert!(matches!(watched.state().await.status, Status::Waiting { .. }));
+    clock.advance_ms(2_000);
+    let state = watched.rested().await;
+    assert_eq!(state.status, Status::Ended { end: End::Completed });
+    assert_eq!(state.iteration, 1, "the limit costs no iteration");
+}
+
+#[test]
+fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gone_too() {
+    let world = World::new();
+    let run = |name: &str, script: &str| {
+        let agent = world.install_script(name, &format!("{script}\necho '{PROMISE}'"));
+        let agent = agent.to_string_lossy().into_owned();
+        call(&world, &["run", "x", "--name", name, "--agent-command", &agent, "--max-iterations", "1"])
+    };
+    let removed = run("removed", "git worktree remove --force \"$PWD\"");
+    removed.assert_code(0);
+    assert!(removed.stdout.contains("the workspace was gone and has been made again"), "{}", removed.shown());
+    let deleted = "d=$PWD; git checkout -q --detach; git branch -qD windlass/gone; git worktree remove --force \"$d\"";
+    run("gone", deleted).assert_code(7);
+    assert_eq!(status(&world, "gone")["stop_reason"]["type"], "workspace_missing");
+}

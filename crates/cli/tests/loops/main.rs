@@ -1,0 +1,56 @@
+//! Whole loops with scripted agents, without a sandbox. What `sandboxed` runs once more takes its world from here.
+
+mod acp;
+mod agent_calls;
+mod api_coverage;
+mod audited_loop;
+mod control;
+mod crash_sweep;
+mod held_back;
+mod hostile_agents;
+mod limits;
+mod live_sessions;
+mod log_lines;
+mod manual_clock;
+mod mcp_person;
+mod mcp_turn;
+mod merge_clean_work;
+mod milestone_loop;
+mod notify;
+mod places;
+mod promise_loop;
+mod redaction;
+mod refine_gates;
+mod refine_target;
+mod residue;
+mod resources;
+mod reviewed_crash;
+mod serve;
+mod sessions;
+mod signals;
+mod summariser;
+mod terminal;
+mod trust;
+mod usage_flags;
+mod usage_reference;
+mod withheld_environment;
+
+#[path = "../support/clocked.rs"]
+mod clocked;
+#[path = "../support/receiver.rs"]
+mod receiver;
+#[path = "../support/reviewed.rs"]
+mod reviewed;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/sweep.rs"]
+mod sweep;
+#[path = "../support/tools.rs"]
+mod tools;
+
+use windlass_testkit::World;
+
+/// The world of the tests that also run in a sandbox.
+fn world() -> World {
+    World::new()
+}

@@ -1,0 +1,103 @@
+//! `windlass serve`: loops that nobody watches.
+
+use crate::support::*;
+use windlass_testkit::World;
+
+const DEVELOPER: &str = r##"#!/bin/sh
+cat > /dev/null
+if [ -f done.txt ]; then
+  printf '## ALL_FEATURES_COMPLETE\n\nDone.\n\n### Commits\n- a: b\n\n### Summary\nall\n'
+  exit
+fi
+echo x > done.txt
+git add -A
+git commit --quiet --message "feat: x"
+printf '## Implementation Report — Round 1\n\n**Feature**: F1: a\n**Commit**: %s\n' "$(git rev-parse --short HEAD)"
+printf '**Tests**: 1 passed, 0 failed\n**Lint**: clean\n'
+"##;
+
+/// A project whose milestones start by themselves, with an acceptor that says this.
+fn project(world: &World, says: &str) {
+    let developer = world.install_script("developer", DEVELOPER);
+    let acceptor = world.install_script("acceptor", &format!("#!/bin/sh\ncat > /dev/null\necho '{says}'\n"));
+    world.config(&format!(
+        "auto_start = true\nagent = \"developer\"\nreviewer = \"acceptor\"\n\
+         [agents.developer]\ncommand = [{developer:?}]\n[agents.acceptor]\ncommand = [{acceptor:?}]\n"
+    ));
+}
+
+fn add(world: &World, id: &str, more: &[&str]) {
+    let words = ["milestone", "add", id, "--title", id, "--goal", "g", "--feature", "F1: a", "--criterion", "b"];
+    call(world, &[&words[..], more].concat()).assert_code(0);
+}
+
+fn standing(world: &World) -> Vec<(String, String)> {
+    let listed = call(world, &["milestone", "list", "--json"]).assert_code(0).json();
+    let text = |row: &serde_json::Value, key: &str| row[key].as_str().unwrap().to_owned();
+    listed.as_array().unwrap().iter().map(|row| (text(row, "id"), text(row, "status"))).collect()
+}
+
+#[test]
+fn s3_25_pending_milestones_start_by_themselves_in_their_order() {
+    let world = World::new();
+    project(&world, "ACCEPTED");
+    add(&world, "later", &["--order", "2"]);
+    add(&world, "first", &["--order", "1"]);
+    let out = call(&world, &["serve", "--once"]);
+    out.assert_code(0);
+    let started: Vec<&str> = out.stdout.lines().filter(|line| line.starts_with("started")).collect();
+    assert!(started[0].contains("milestone first") && started[1].contains("milestone later"), "{started:?}");
+    let completed = |id: &str| (id.to_owned(), "completed".to_owned());
+    assert_eq!(standing(&world), [completed("first"), completed("later")]);
+    // S3-35: what a milestone and its loop say agrees.
+    let shown = call(&world, &["milestone", "show", "first", "--json"]).assert_code(0).json();
+    assert_eq!(shown["loop"], status(&world, "milestone-first"));
+    world.wait_no_processes();
+}
+
+#[test]
+fn a_milestone_that_waits_for_a_person_keeps_the_next_one_back() {
+    let world = World::new();
+    project(&world, "ACCEPTED");
+    add(&world, "first", &["--order", "1", "--human-review"]);
+    add(&world, "later", &["--order", "2"]);
+    call(&world, &["serve", "--once"]).assert_code(0);
+    let is = |id: &str, status: &str| (id.to_owned(), status.to_owned());
+    assert_eq!(standing(&world), [is("first", "awaiting_review"), is("later", "pending")]);
+    call(&world, &["approve", "milestone-first"]).assert_code(0);
+    call(&world, &["serve", "--once"]).assert_code(0);
+    assert_eq!(standing(&world), [is("first", "completed"), is("later", "completed")]);
+}
+
+#[test]
+fn nothing_starts_by_itself_where_nobody_asked_for_it() {
+    let world = World::new();
+    add(&world, "first", &[]);
+    call(&world, &["serve", "--once"]).assert_code(0);
+    assert_eq!(standing(&world), [("first".to_owned(), "pending".to_owned())]);
+}
+
+#[test]
+fn s3_36_a_milestone_that_was_cut_off_goes_on_and_b_3_4_a_paused_one_does_not() {
+    let world = World::new();
+    project(&world, "ACCEPTED");
+    add(&world, "first", &[]);
+    let mut command = windlass(&world, &["serve", "--once"]);
+    command.env("WINDLASS_TEST_FAULT", "turn.started:1");
+    assert_eq!(world.run(command).signal, Some(9));
+    world.wait_no_processes();
+    assert_eq!(status(&world, "milestone-first")["status"], "interrupted");
+    call(&world, &["pause", "milestone-first", "--now"]).assert_code(0);
+    call(&world, &["serve", "--once"]).assert_code(0);
+    assert_eq!(status(&world, "milestone-first")["status"], "paused", "a person paused it");
+
+    let world = World::new();
+    project(&world, "ACCEPTED");
+    add(&world, "first", &[]);
+    let mut command = windlass(&world, &["serve", "--once"]);
+    command.env("WINDLASS_TEST_FAULT", "turn.started:1");
+    assert_eq!(world.run(command).signal, Some(9));
+    world.wait_no_processes();
+    call(&world, &["serve", "--once"]).assert_code(0);
+    assert_eq!(status(&world, "milestone-first")["status"], "completed");
+}

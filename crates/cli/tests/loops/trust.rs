@@ -1,0 +1,166 @@
+//! A repository's own files run nothing before somebody has agreed to their content.
+
+use crate::support::{PROMISE, call, run, run_command, status, trust, windlass};
+use windlass_testkit::World;
+
+/// Works and claims to be done.
+const CLAIMS: &str = r#"
+[[turn]]
+steps = [{ write = { path = "made", content = "1\n" } }, { say = "<promise>COMPLETE</promise>" }]
+"#;
+
+/// A world whose repository has this file in its last commit.
+fn world(path: &str, content: &str) -> World {
+    let world = World::new();
+    put(&world, path, content);
+    world
+}
+
+fn put(world: &World, path: &str, content: &str) {
+    let file = world.repo().path().join(path);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, content).unwrap();
+    world.repo().git(["add", "--force", "--all"]);
+    world.repo().git(["commit", "--quiet", "--message", path]);
+}
+
+/// The command leaves a trace in the world.
+fn trace(world: &World) -> String {
+    format!("echo ran >> {}", world.root().join("trace").display())
+}
+
+fn ran(world: &World) -> bool {
+    world.root().join("trace").exists()
+}
+
+#[test]
+fn commands_of_the_repositorys_settings_do_not_run_without_consent() {
+    for key in ["gates", "setup", "notify_command"] {
+        let world = World::new();
+        let command = trace(&world);
+        let value = if key == "notify_command" { format!("{command:?}") } else { format!("[{command:?}]") };
+        put(&world, ".windlass/config.toml", &format!("{key} = {value}\n"));
+        let out = run(&world, &world.script(CLAIMS), &[]);
+        out.assert_code(2)
+            .assert_stderr_has("nobody agreed yet to what this repository's own files would run")
+            .assert_stderr_has(&format!("line 1: {key}"))
+            .assert_stderr_has("hint: read them, then run `windlass trust`");
+        assert!(!ran(&world), "{key} ran");
+        assert_eq!(call(&world, &["list", "--json"]).assert_code(0).json(), serde_json::json!([]));
+        trust(&world);
+        run(&world, &world.script(CLAIMS), &[]).assert_code(0);
+        assert!(ran(&world), "{key} did not run");
+    }
+}
+
+#[test]
+fn what_the_user_says_needs_no_consent() {
+    let world = World::new();
+    let command = trace(&world);
+    world.config(&format!("gates = [{command:?}]\n"));
+    run(&world, &world.script(CLAIMS), &[]).assert_code(0);
+    assert!(ran(&world));
+}
+
+#[test]
+fn a_flag_stands_in_for_what_the_repository_says() {
+    let world = world(".windlass/config.toml", "gates = [\"false\"]\nmax_iterations = 3\n");
+    run(&world, &world.script(CLAIMS), &["--gate", "true"]).assert_code(0);
+}
+
+#[test]
+fn harmless_settings_ask_nothing() {
+    let world = world(".windlass/config.toml", "max_iterations = 3\nprotect = [\"tests/**\"]\n");
+    run(&world, &world.script(CLAIMS), &[]).assert_code(0);
+    call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("run nothing by themselves");
+}
+
+#[test]
+fn files_that_make_an_agent_run_code_need_consent_and_their_change_needs_it_again() {
+    let server = |name: &str| format!(r#"{{ "mcpServers": {{ "x": {{ "command": "{name}" }} }} }}"#);
+    let world = world(".mcp.json", &server("one"));
+    let agent = world.script(CLAIMS);
+    run(&world, &agent, &[]).assert_code(2).assert_stderr_has("mcpServers: one");
+    let shown = call(&world, &["trust", "--json", "--show"]).assert_code(6).json();
+    assert_eq!(shown["trusted"], false);
+    assert_eq!((&shown["files"][0]["file"], &shown["files"][0]["agents"][0]), (&".mcp.json".into(), &"claude".into()));
+    trust(&world);
+    call(&world, &["trust", "--show"]).assert_code(0);
+    run(&world, &agent, &[]).assert_code(0);
+    put(&world, ".mcp.json", &server("two"));
+    run(&world, &agent, &[]).assert_code(2).assert_stderr_has("mcpServers: two");
+    call(&world, &["trust", "--revoke"]).assert_code(0);
+    call(&world, &["trust", "--show"]).assert_code(6);
+}
+
+#[test]
+fn the_revision_that_a_loop_starts_from_is_what_counts() {
+    let world = world("plain", "x");
+    world.repo().git(["checkout", "--quiet", "-b", "trap"]);
+    put(&world, ".claude/settings.json", r#"{ "hooks": { "SessionStart": [{ "hooks": [{ "command": "evil" }] }] } }"#);
+    world.repo().git(["checkout", "--quiet", "main"]);
+    let agent = world.script(CLAIMS);
+    run(&world, &agent, &["--base", "trap"])
+        .assert_code(2)
+        .assert_stderr_has("hooks: evil")
+        .assert_stderr_has("windlass trust --base trap");
+    call(&world, &["trust", "--yes", "--base", "trap"]).assert_code(0);
+    run(&world, &agent, &["--base", "trap"]).assert_code(0);
+}
+
+#[test]
+fn an_agent_that_edits_the_settings_changes_nothing_in_its_loop_and_the_next_needs_consent() {
+    let world = world(".windlass/config.toml", "gates = [\"test -f made\"]\n");
+    trust(&world);
+    let command = trace(&world);
+    let script = format!(
+        r#"
+[[turn]]
+steps = [
+    {{ write = {{ path = ".windlass/config.toml", content = 'gates = ["{command}"]' }} }},
+    {{ write = {{ path = ".mcp.json", content = '{{ "mcpServers": {{ "x": {{ "command": "evil" }} }} }}' }} }},
+    {{ say = "{PROMISE}" }},
+]
+[[turn]]
+steps = [{{ write = {{ path = "made", content = "1" }} }}, {{ say = "{PROMISE}" }}]
+"#
+    );
+    run(&world, &world.script(&script), &[]).assert_code(0);
+    assert_eq!(
+        status(&world, "work")["iterations"],
+        2,
+        "the gate of the settings as they were refused the first claim"
+    );
+    assert!(!ran(&world), "the agent's own gate ran");
+    call(&world, &["merge", "work"]).assert_code(0);
+    let agent = world.script(CLAIMS);
+    let mut next = windlass(&world, &["run", "again", "--name", "next", "--agent-command"]);
+    next.arg(agent.command_line());
+    world.run(next).assert_code(2).assert_stderr_has(".windlass/config.toml").assert_stderr_has("mcpServers: evil");
+}
+
+#[test]
+fn the_flag_agrees_for_good_and_an_agent_cannot() {
+    let world = world(".windlass/config.toml", "gates = [\"true\"]\n");
+    let agent = world.script(CLAIMS);
+    let mut inside = run_command(&world, &agent, &["--trust"]);
+    inside.env("WINDLASS_TURN", "work.1.coder.1");
+    world.run(inside).assert_code(2).assert_stderr_has("an agent of a loop cannot agree");
+    run(&world, &agent, &["--trust"]).assert_code(0);
+    call(&world, &["trust", "--show"]).assert_code(0);
+}
+
+#[test]
+fn a_notify_command_that_changed_since_is_not_run() {
+    let world = World::new();
+    put(&world, ".windlass/config.toml", "notify_command = \"true\"\n");
+    trust(&world);
+    // As a loop that works in place could do it.
+    let text = format!("notify_command = {:?}\n", trace(&world));
+    let file = world.repo().path().join(".windlass/config.toml");
+    let script = format!("[[turn]]\nsteps = [{{ say = \"{PROMISE}\" }}]\n");
+    let agent = world.script(&script);
+    let gate = format!("printf %s '{text}' > {}", file.display());
+    run(&world, &agent, &["--gate", &gate]).assert_code(0);
+    assert!(!ran(&world));
+}

@@ -1,0 +1,42 @@
+//! Loops in the sandbox that users get by default: hostile agents, the network list, the real agent CLIs, and the tests of
+//! `loops` that matter there, once more.
+#![cfg(target_os = "linux")]
+
+mod agents;
+mod gallery;
+mod network;
+
+#[path = "../loops/audited_loop.rs"]
+mod audited_loop;
+#[path = "../loops/promise_loop.rs"]
+mod promise_loop;
+#[path = "../loops/refine_gates.rs"]
+mod refine_gates;
+#[path = "../loops/refine_target.rs"]
+mod refine_target;
+#[path = "../loops/reviewed_crash.rs"]
+mod reviewed_crash;
+#[path = "../loops/sessions.rs"]
+mod sessions;
+
+#[path = "../real/driven.rs"]
+#[allow(dead_code, reason = "a part of what the conformance tests have is used here")]
+mod driven;
+#[path = "../real/working.rs"]
+#[allow(dead_code, reason = "a part of what the conformance tests have is used here")]
+mod working;
+
+#[path = "../support/clocked.rs"]
+mod clocked;
+#[path = "../support/reviewed.rs"]
+mod reviewed;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/sweep.rs"]
+mod sweep;
+
+use windlass_testkit::World;
+
+fn world() -> World {
+    World::sandboxed()
+}

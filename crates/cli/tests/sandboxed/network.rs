@@ -1,0 +1,114 @@
+//! A loop whose network is a list of hosts, with real traffic from inside its sandbox (which the name of this binary
+//! switches on, see `World`).
+#![cfg(target_os = "linux")]
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::support::*;
+use serde_json::json;
+use windlass_testkit::{World, sandbox_works};
+
+/// A server on this machine that says `reached` to everybody.
+fn server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            let _ = client.read(&mut head);
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\nreached");
+        }
+    });
+    port
+}
+
+/// Runs a loop whose agent runs this script; what it left in `out`.
+#[track_caller]
+fn inside(world: &World, script: &str, more: &[&str]) -> (String, windlass_testkit::Output) {
+    let file = world.install_script("probe", script);
+    let agent = world
+        .script(&format!("[[turn]]\nsteps = [{{ run = {:?} }}, {{ say = {PROMISE:?} }}]", file.display().to_string()));
+    let out = run(world, &agent, more);
+    out.assert_code(0);
+    (file_at_branch(world, "work", "out"), out)
+}
+
+#[test]
+fn a_listed_host_is_reached_by_every_client_and_nothing_else_is() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let (listed, other) = (server(), server());
+    let script = format!(
+        r#"
+        try() {{ name=$1; shift; if said=$("$@" 2>/dev/null) && [ "$said" = reached ]; then echo "$name yes"; else echo "$name no"; fi >> out; }}
+        try direct curl -sf --max-time 20 http://127.0.0.1:{listed}/
+        try proxied curl -sf --max-time 20 --noproxy '' http://127.0.0.1:{listed}/
+        try tunnelled curl -sf --max-time 20 --noproxy '' --proxytunnel http://127.0.0.1:{listed}/
+        if command -v node >/dev/null; then try node node -e 'fetch("http://127.0.0.1:{listed}/").then(a => a.text()).then(t => process.stdout.write(t))'; else echo "node yes" >> out; fi
+        try unlisted curl -sf --max-time 20 http://127.0.0.1:{other}/
+        try unlisted-proxied curl -sf --max-time 20 --noproxy '' http://127.0.0.1:{other}/
+        try unlisted-again curl -sf --max-time 20 --noproxy '' http://127.0.0.1:{other}/
+        try name curl -sf --max-time 20 http://denied.example/
+        if (exec 3<>/dev/tcp/192.0.2.1/80) 2>/dev/null; then echo "raw yes"; else echo "raw no"; fi >> out
+        if (echo x > /dev/udp/192.0.2.1/53) 2>/dev/null; then echo "udp yes"; else echo "udp no"; fi >> out
+        echo "$HTTPS_PROXY $NODE_USE_ENV_PROXY" >> out
+        "#
+    );
+    let host = format!("127.0.0.1:{listed}");
+    let (said, out) = inside(&world, &script, &["--network", "list", "--network-host", &host]);
+    let expected = "direct yes\nproxied yes\ntunnelled yes\nnode yes\nunlisted no\nunlisted-proxied no\n\
+                    unlisted-again no\nname no\nraw no\nudp no\nhttp://127.0.0.1:43128 1\n";
+    assert_eq!(said, expected, "{}", out.shown());
+    let items = feed(&world, "work");
+    let denied: Vec<_> = of_type(&items, "network_denied").iter().map(|item| item["host"].clone()).collect();
+    assert_eq!(denied, [json!(format!("127.0.0.1:{other}")), json!("denied.example:80")], "each once");
+    out.assert_stdout_has("denied.example:80 is denied: it is not on the list");
+    let status = status(&world, "work");
+    assert_eq!(status["denied_hosts"].as_array().map(Vec::len), Some(2), "{status}");
+    assert_eq!(status["sandbox"]["network"], "list");
+    assert_eq!(status["sandbox"]["network_hosts"], json!([host]));
+    assert_eq!(status["residue"]["clean"], true, "{}", status["residue"]);
+    world.wait_no_processes();
+}
+
+/// The bridge must not be what a turn waits for.
+#[test]
+fn a_turn_ends_with_its_agent_and_a_daemon_is_still_waited_for_and_ended() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let (said, _) = inside(&world, "sleep 1000 & echo started > out", &["--network", "list"]);
+    assert_eq!(said, "started\n");
+    world.wait_no_processes();
+}
+
+#[test]
+fn a_driver_that_is_killed_takes_proxy_and_bridge_along() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let agent = world.script("[[turn]]\nsteps = [{ touch = \"there\" }, { wait_for = \"go\" }, { say = \"x\" }]");
+    let running = start(&world, &agent, &["--network", "list"]);
+    agent.wait_touched("there");
+    running.kill();
+    running.wait();
+    world.wait_no_processes();
+}
+
+#[test]
+fn a_list_without_a_sandbox_and_what_is_no_host_are_refused() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let agent = world.script("[[turn]]\nsteps = []");
+    run(&world, &agent, &["--sandbox", "off", "--network", "list"]).assert_code(2).assert_stderr_has("sandbox");
+    let wrong = run(&world, &agent, &["--network", "list", "--network-host", "http://a.org"]);
+    wrong.assert_code(2).assert_stderr_has("is no host");
+    assert!(agent.turns().is_empty());
+}

@@ -1,0 +1,274 @@
+//! Turns that go wrong: failures, rate limits, stalls, lost sessions.
+
+use crate::driven::*;
+use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
+use windlass_core::machine::{
+    Effect, Event, Input, Interrupt, Opener, Phase, Restore, SessionUse, Timer, TimerKind, WorkspaceFailure,
+};
+use windlass_core::spec::{Limits, LoopSpec, OnFailure};
+use windlass_core::stop::{End, PauseReason, Status, StopReason, WaitReason};
+use windlass_core::usage::Usage;
+
+fn at_most(max_iterations: u32) -> LoopSpec {
+    LoopSpec { limits: Limits { max_iterations: Some(max_iterations), ..Limits::default() }, ..promise_loop() }
+}
+
+fn entered(phase: Phase, iteration: u32) -> Event {
+    Event::PhaseEntered { phase, iteration }
+}
+
+fn resumed() -> SessionUse {
+    SessionUse::Resume { session: "s1".into() }
+}
+
+fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit: &str) -> Event {
+    Event::LoopStopped {
+        status: stop_reason.end(),
+        stop_reason,
+        verified,
+        iterations,
+        head_commit: Some(head_commit.into()),
+        usage: Usage::default(),
+    }
+}
+
+#[test]
+fn s0_62_a_failed_turn_is_committed_and_ends_the_loop_even_if_it_claims_to_be_done() {
+    let mut driven = Driven::working(promise_loop());
+    let report = TurnReport { claim: true, ..failed(ErrorKind::Other) };
+    assert_eq!(names(&driven.end_turn(report)), ["turn_ended", "phase_entered"]);
+    assert_eq!(
+        driven.checkpoint()[1..],
+        [
+            entered(Phase::Decide, 1),
+            stopped(StopReason::AgentFailed { message: "oops".into() }, false, 1, "commit-1.coder.1"),
+        ]
+    );
+    assert_eq!(driven.state.claims.made, 0);
+}
+
+#[test]
+fn x_4_a_policy_of_going_on_makes_the_next_iteration_after_a_growing_pause() {
+    let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Continue, ..promise_loop() });
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+        waits.push(wait_of(&mut driven));
+    }
+    assert_eq!(waits, [10_000, 20_000, 40_000]);
+    assert_eq!(driven.state.iteration, 4);
+}
+
+#[test]
+fn x_4_retries_in_a_row_are_counted_and_a_good_turn_starts_the_count_again() {
+    let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Retry { times: 1 }, ..at_most(100) });
+    driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+    wait_of(&mut driven);
+    driven.end_turn_and_checkpoint(finished());
+    driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+    wait_of(&mut driven);
+    driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+    assert_eq!(driven.state.stop_reason, Some(StopReason::ErrorMaxRetries { message: "oops".into() }));
+}
+
+/// Lets the loop's wait pass, and opens the workspace if that is what it wants then; how long it was.
+fn wait_of(driven: &mut Driven) -> u64 {
+    let Status::Waiting { until, .. } = driven.state.status.clone() else {
+        panic!("{:?}", driven.state.status);
+    };
+    let ms = until.as_millisecond() - driven.now.as_millisecond();
+    driven.now = until;
+    driven.ok(Input::TimerFired { timer: TimerKind::Wait });
+    if driven.state.phase == Phase::Prepare {
+        driven.ok(workspace_opened());
+    }
+    ms.try_into().unwrap()
+}
+
+#[test]
+fn x_4_a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
+    let mut driven = Driven::working(promise_loop());
+    let until = "2026-01-01T05:00:00Z".parse().unwrap();
+    let report = TurnReport {
+        session: Some("s1".into()),
+        ..TurnReport::bare(TurnOutcome::RateLimited { until: Some(until), message: "until 5".into() })
+    };
+    let why = WaitReason::RateLimit { message: "until 5".into() };
+    assert_eq!(driven.end_turn(report)[1..], [Event::WaitStarted { until, why: why.clone() }]);
+    assert_eq!(driven.state.status, Status::Waiting { until, why });
+    assert_eq!(driven.effects(), [Effect::SetTimer { timer: Timer { kind: TimerKind::Wait, at: until } }]);
+
+    driven.pass(HOUR);
+    assert_eq!(driven.refused(Input::TimerFired { timer: TimerKind::Wait }).to_string(), stale());
+    driven.now = until;
+    assert_eq!(driven.ok(Input::TimerFired { timer: TimerKind::Wait }), [Event::WaitEnded, entered(Phase::Prepare, 1)]);
+    assert_eq!(
+        driven.ok(workspace_opened())[1..],
+        [Event::TurnStarted {
+            agent: 0,
+            turn: key(1, 2),
+            turn_id: "l1.1.coder.2".into(),
+            session: resumed(),
+            steering: vec![],
+            recovery: true,
+        }]
+    );
+}
+
+fn stale() -> &'static str {
+    "the answer is to something that is no longer wanted"
+}
+
+#[test]
+fn a_rate_limit_without_a_time_waits_longer_each_time_and_for_ever() {
+    let mut driven = Driven::working(promise_loop());
+    let waits: Vec<u64> = (0..30)
+        .map(|n| {
+            let outcome = TurnOutcome::RateLimited { until: None, message: "later".into() };
+            driven.end_turn(if n % 2 == 0 { TurnReport::bare(outcome) } else { failed(ErrorKind::RateLimit) });
+            wait_of(&mut driven) / MINUTE
+        })
+        .collect();
+    assert_eq!(waits[..6], [5, 10, 20, 40, 60, 60]);
+    assert_eq!((driven.state.iteration, driven.turn().attempt), (1, 31));
+}
+
+#[test]
+fn a_rate_limit_whose_time_has_passed_is_not_tried_again_without_a_pause() {
+    let mut driven = Driven::working(promise_loop());
+    driven.pass(HOUR);
+    let outcome = TurnOutcome::RateLimited { until: Some(start_of_time()), message: "soon".into() };
+    driven.end_turn(TurnReport::bare(outcome));
+    assert_eq!(wait_of(&mut driven), 10_000);
+}
+
+#[test]
+fn an_overloaded_provider_is_asked_again_with_back_off_and_given_up_in_the_end() {
+    let mut driven = Driven::working(promise_loop());
+    let waits: Vec<u64> = (0..20)
+        .map(|n| {
+            driven.end_turn(failed(if n % 2 == 0 { ErrorKind::Overloaded } else { ErrorKind::Network }));
+            wait_of(&mut driven) / 1_000
+        })
+        .collect();
+    assert_eq!(waits[..7], [10, 20, 40, 80, 160, 300, 300]);
+    driven.end_turn(failed(ErrorKind::Overloaded));
+    assert_eq!(driven.state.stop_reason, Some(StopReason::ProviderLimit { message: "oops".into() }));
+}
+
+#[test]
+fn an_overload_does_not_count_as_a_failure_of_the_agent() {
+    let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Retry { times: 1 }, ..promise_loop() });
+    for _ in 0..5 {
+        driven.end_turn(failed(ErrorKind::Overloaded));
+        wait_of(&mut driven);
+    }
+    driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+    assert_eq!(wait_of(&mut driven), 10_000);
+}
+
+#[test]
+fn x_15_the_third_stall_in_a_row_ends_the_loop_as_stalled() {
+    let mut driven = Driven::working(promise_loop());
+    for attempt in 1..=2 {
+        let turn = key(1, attempt);
+        assert_eq!(driven.ok(Input::Stalled { turn }), [Event::TurnInterrupted { turn, why: Interrupt::Stall }]);
+        assert_eq!(driven.effects(), [Effect::EndTurn { turn }]);
+        assert_eq!(
+            driven.end_turn(interrupted()),
+            [Event::TurnEnded { turn, report: interrupted() }, entered(Phase::Prepare, 1)]
+        );
+        driven.ok(workspace_opened());
+    }
+    driven.ok(Input::Stalled { turn: key(1, 3) });
+    assert_eq!(driven.end_turn(interrupted())[1..], [stopped(StopReason::Stall { stalls: 3 }, false, 1, "base")]);
+    assert_eq!(driven.state.status, Status::Ended { end: End::Stalled });
+}
+
+#[test]
+fn x_15_a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
+    let mut driven = Driven::working(promise_loop());
+    let timer = TimerKind::TurnTimeout(key(1, 1));
+    driven.pass(HOUR - 1);
+    assert_eq!(driven.refused(Input::TimerFired { timer }).to_string(), stale());
+    driven.pass(1);
+    assert_eq!(
+        driven.ok(Input::TimerFired { timer }),
+        [Event::TurnInterrupted { turn: key(1, 1), why: Interrupt::TurnTimeout }]
+    );
+    assert_eq!(names(&driven.end_turn(interrupted())), ["turn_ended", "phase_entered"]);
+    driven.checkpoint();
+    let message = "the turn ran into its time limit".into();
+    assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message }));
+}
+
+#[test]
+fn x_5_a_session_that_is_lost_or_full_is_replaced_by_a_fresh_one_on_the_checkpoint() {
+    for kind in [ErrorKind::UnknownSession, ErrorKind::ContextOverflow] {
+        let mut driven = Driven::working(promise_loop());
+        driven.end_turn_and_checkpoint(finished());
+        let turn = key(2, 1);
+        assert_eq!(
+            driven.end_turn(failed(kind))[1..],
+            [Event::SessionLost { turn, message: "oops".into() }, entered(Phase::Prepare, 2)]
+        );
+        let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: turn };
+        assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
+        assert_eq!(
+            driven.ok(workspace_opened())[1..],
+            [Event::TurnStarted {
+                agent: 0,
+                turn: key(2, 2),
+                turn_id: "l1.2.coder.2".into(),
+                session: SessionUse::Fresh,
+                steering: vec![],
+                recovery: false,
+            }]
+        );
+    }
+}
+
+#[test]
+fn an_agent_that_loses_every_session_has_failed() {
+    let mut driven = Driven::working(promise_loop());
+    for _ in 0..2 {
+        driven.end_turn(failed(ErrorKind::UnknownSession));
+        driven.ok(workspace_opened());
+    }
+    driven.end_turn(failed(ErrorKind::UnknownSession));
+    assert_eq!(driven.stop_reason(), "agent_failed");
+}
+
+#[test]
+fn an_agent_that_is_not_logged_in_waits_for_a_person_and_goes_on_with_the_same_turn() {
+    let mut driven = Driven::working(promise_loop());
+    let why = PauseReason::Auth { message: "oops".into() };
+    assert_eq!(driven.end_turn(failed(ErrorKind::Auth))[1..], [Event::LoopPaused { why }]);
+    assert_eq!(driven.effects(), []);
+    driven.ok(open(Opener::Resume));
+    driven.ok(workspace_opened());
+    assert_eq!(driven.turn(), key(1, 2));
+}
+
+#[test]
+fn an_agent_that_cannot_be_started_ends_the_loop() {
+    for (missing, reason) in [(true, "agent_missing"), (false, "agent_failed")] {
+        let mut driven = Driven::working(promise_loop());
+        driven.end_turn(TurnReport::bare(TurnOutcome::NotStarted { message: "no".into(), missing }));
+        assert_eq!(driven.stop_reason(), reason);
+    }
+}
+
+#[test]
+fn s0_41_a_workspace_that_cannot_be_opened_ends_the_loop() {
+    let failures = [
+        (WorkspaceFailure::Missing { message: "gone".into() }, "workspace_missing"),
+        (WorkspaceFailure::Setup { message: "npm ci failed".into() }, "setup_failed"),
+    ];
+    for (failure, reason) in failures {
+        let mut driven = Driven::created(promise_loop());
+        driven.start();
+        driven.ok(Input::WorkspaceFailed { failure });
+        assert_eq!(driven.stop_reason(), reason);
+    }
+}

@@ -1,0 +1,19 @@
+//! The machine, driven as the engine drives it: what each input decides, and what holds for all sequences of them.
+
+mod audited;
+mod driven;
+mod event_json;
+mod failures;
+mod fallbacks;
+mod limits;
+mod milestone;
+mod milestone_people;
+mod people;
+mod promise_loop;
+mod prompts;
+mod properties;
+mod recovery;
+mod reviewed_properties;
+mod rollback;
+mod transition_table;
+mod walk;

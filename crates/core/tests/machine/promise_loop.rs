@@ -1,0 +1,302 @@
+//! The promise loop, walked: claims, gates, sessions, progress.
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test looks at a few events and passes over the rest")]
+
+use crate::driven::*;
+use windlass_core::agent::TurnReport;
+use windlass_core::machine::{
+    CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, RefusedBecause, Restore, SessionUse, StallStep,
+    Timer, TimerKind, Verdict,
+};
+use windlass_core::prompt::Facts;
+use windlass_core::spec::{Done, Limits, LoopSpec, OnLimit, SessionPolicy};
+use windlass_core::stop::{End, PauseReason, Status, StopReason};
+use windlass_core::usage::Usage;
+
+fn with_gates(commands: &[&str]) -> LoopSpec {
+    LoopSpec { gates: commands.iter().map(|command| gate(command)).collect(), ..promise_loop() }
+}
+
+fn at_most(max_iterations: u32) -> LoopSpec {
+    LoopSpec { limits: Limits { max_iterations: Some(max_iterations), ..Limits::default() }, ..promise_loop() }
+}
+
+fn entered(phase: Phase, iteration: u32) -> Event {
+    Event::PhaseEntered { phase, iteration }
+}
+
+fn turn_started(iteration: u32, session: SessionUse) -> Event {
+    let turn = key(iteration, 1);
+    Event::TurnStarted { turn, turn_id: format!("l1.{turn}"), session, steering: vec![], agent: 0, recovery: false }
+}
+
+fn resumed() -> SessionUse {
+    SessionUse::Resume { session: "s1".into() }
+}
+
+fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit: &str) -> Event {
+    Event::LoopStopped {
+        status: stop_reason.end(),
+        stop_reason,
+        verified,
+        iterations,
+        head_commit: Some(head_commit.into()),
+        usage: Usage::default(),
+    }
+}
+
+#[test]
+fn s0_2_a_claim_that_every_gate_confirms_completes_the_loop() {
+    let mut driven = Driven::created(with_gates(&["cargo test", "cargo fmt --check"]));
+    assert_eq!(
+        driven.start(),
+        [Event::LoopOpened { by: Opener::Start, raise: Default::default() }, entered(Phase::Prepare, 0),]
+    );
+    assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore: Restore::Keep }]);
+    assert_eq!(
+        driven.ok(workspace_opened()),
+        [
+            Event::WorkspaceOpened { opening: opening() },
+            Event::IterationStarted { iteration: 1 },
+            turn_started(1, SessionUse::Fresh),
+        ]
+    );
+    let timeout = Timer { kind: TimerKind::TurnTimeout(key(1, 1)), at: "2026-01-01T01:00:00Z".parse().unwrap() };
+    assert_eq!(
+        driven.effects(),
+        [Effect::RunTurn { turn: key(1, 1), session: SessionUse::Fresh }, Effect::SetTimer { timer: timeout },]
+    );
+    assert_eq!(
+        driven.end_turn(claimed()),
+        [Event::TurnEnded { turn: key(1, 1), report: claimed() }, entered(Phase::Checkpoint, 1)]
+    );
+    assert_eq!(driven.effects(), [Effect::Checkpoint { turn: key(1, 1) }]);
+    assert_eq!(
+        driven.checkpoint(),
+        [Event::Checkpointed { turn: key(1, 1), checkpoint: checkpoint_of(key(1, 1)) }, entered(Phase::Gates, 1)]
+    );
+    let first = GateKey { iteration: 1, index: 0, attempt: 1 };
+    assert_eq!(driven.effects(), [Effect::RunGate { gate: first.clone() }]);
+    let report = driven.gate_report(Verdict::Pass);
+    assert_eq!(driven.judge(Verdict::Pass), [Event::GateEnded { gate: first, report }]);
+    let second = GateKey { iteration: 1, index: 1, attempt: 1 };
+    assert_eq!(driven.effects(), [Effect::RunGate { gate: second.clone() }]);
+    let report = driven.gate_report(Verdict::Pass);
+    assert_eq!(
+        driven.judge(Verdict::Pass),
+        [
+            Event::GateEnded { gate: second, report },
+            Event::IterationJudged { iteration: 1, claim: true, failing: vec![] },
+            stopped(StopReason::Completed, true, 1, "commit-1.coder.1"),
+        ]
+    );
+    assert_eq!(driven.effects(), []);
+    assert_eq!((driven.state.claims.made, driven.state.claims.refused), (1, 0));
+}
+
+#[test]
+fn a_claim_without_gates_completes_the_loop_unverified() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn(claimed());
+    assert_eq!(
+        driven.checkpoint(),
+        [
+            Event::Checkpointed { turn: key(1, 1), checkpoint: checkpoint_of(key(1, 1)) },
+            Event::IterationJudged { iteration: 1, claim: true, failing: vec![] },
+            stopped(StopReason::Completed, false, 1, "commit-1.coder.1"),
+        ]
+    );
+    assert!(!driven.state.verified);
+}
+
+#[test]
+fn s0_1_a_turn_without_a_claim_is_followed_by_another_in_the_same_session() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn(finished());
+    assert_eq!(
+        driven.checkpoint()[1..],
+        [
+            Event::IterationJudged { iteration: 1, claim: false, failing: vec![] },
+            Event::IterationStarted { iteration: 2 },
+            turn_started(2, resumed()),
+        ]
+    );
+}
+
+#[test]
+fn a_claim_is_refused_while_a_file_is_held_back_and_the_agent_is_told() {
+    let mut driven = Driven::working(with_gates(&["cargo test"]));
+    driven.end_turn(claimed());
+    let turn = driven.state.last_turn.as_ref().unwrap().key;
+    let files = vec!["conf.py (line 1: github-token)".to_owned()];
+    let checkpoint = CheckpointReport { held_back: files.clone(), ..checkpoint_of(turn) };
+    driven.ok(Input::Checkpointed { turn, checkpoint });
+    let events = driven.judge(Verdict::Pass);
+    assert!(events.contains(&Event::ClaimRefused { iteration: 1, because: RefusedBecause::HeldBack { files } }));
+    let prompt = windlass_core::prompt::build(&driven.state, &Facts::default(), &|text| text.len());
+    assert!(prompt.contains("- conf.py (line 1: github-token)"), "{prompt}");
+    assert!(!prompt.contains("message"), "nobody sent one: {prompt}");
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    assert_eq!(driven.stop_reason(), "completed");
+}
+
+#[test]
+fn x_1_a_claim_that_a_gate_refuses_is_journalled_and_the_loop_goes_on_until_the_gate_agrees() {
+    let mut driven = Driven::working(with_gates(&["cargo test"]));
+    driven.end_turn_and_checkpoint(claimed());
+    assert_eq!(
+        driven.judge(Verdict::Fail)[1..],
+        [
+            Event::IterationJudged { iteration: 1, claim: true, failing: vec!["cargo test".into()] },
+            Event::ClaimRefused { iteration: 1, because: RefusedBecause::Gates { failing: vec!["cargo test".into()] } },
+            Event::IterationStarted { iteration: 2 },
+            turn_started(2, resumed()),
+        ]
+    );
+    driven.end_turn_and_checkpoint(claimed());
+    assert_eq!(
+        driven.judge(Verdict::Pass)[1..],
+        [
+            Event::IterationJudged { iteration: 2, claim: true, failing: vec![] },
+            stopped(StopReason::Completed, true, 2, "commit-2.coder.1"),
+        ]
+    );
+    assert_eq!((driven.state.claims.made, driven.state.claims.refused), (2, 1));
+}
+
+#[test]
+fn a_gate_that_times_out_or_cannot_be_started_refuses_a_claim_too() {
+    for verdict in [Verdict::TimedOut, Verdict::NotStarted] {
+        let mut driven = Driven::working(with_gates(&["cargo test"]));
+        driven.end_turn_and_checkpoint(claimed());
+        assert!(names(&driven.judge(verdict)).contains(&"claim_refused"), "{verdict:?}");
+    }
+}
+
+#[test]
+fn gates_that_pass_without_a_claim_do_not_complete_a_promise_loop() {
+    let mut driven = Driven::working(with_gates(&["cargo test"]));
+    driven.end_turn_and_checkpoint(finished());
+    driven.judge(Verdict::Pass);
+    assert_eq!((driven.state.iteration, driven.state.phase), (2, Phase::Work));
+}
+
+#[test]
+fn without_a_promise_the_end_of_each_turn_is_the_claim_of_a_gates_loop() {
+    let mut driven = Driven::working(LoopSpec { done: Done::Gates, ..with_gates(&["cargo test"]) });
+    driven.end_turn_and_checkpoint(finished());
+    driven.judge(Verdict::Fail);
+    driven.end_turn_and_checkpoint(finished());
+    driven.judge(Verdict::Pass);
+    assert_eq!(driven.state.status, Status::Ended { end: End::Completed });
+    assert_eq!((driven.state.claims.made, driven.state.claims.refused), (2, 1));
+}
+
+#[test]
+fn b_1_1_at_most_three_iterations_are_exactly_three_runs() {
+    let mut driven = Driven::working(at_most(3));
+    for _ in 0..2 {
+        driven.end_turn_and_checkpoint(finished());
+    }
+    driven.end_turn(finished());
+    assert_eq!(
+        driven.checkpoint()[1..],
+        [
+            Event::IterationJudged { iteration: 3, claim: false, failing: vec![] },
+            stopped(StopReason::MaxIterations { max: 3 }, false, 3, "commit-3.coder.1"),
+        ]
+    );
+    let runs = driven.journal.iter().filter(|(_, event)| event.name() == "turn_started").count();
+    assert_eq!(runs, 3);
+}
+
+#[test]
+fn s1_14_a_claim_in_the_last_allowed_iteration_completes_and_is_no_limit() {
+    let mut driven = Driven::working(at_most(1));
+    driven.end_turn_and_checkpoint(claimed());
+    assert_eq!(driven.state.stop_reason, Some(StopReason::Completed));
+}
+
+#[test]
+fn b_0_5_a_loop_without_a_promise_ends_as_exhausted_and_not_as_if_all_were_well() {
+    let mut driven = Driven::working(LoopSpec { done: Done::Promise { promise: None }, ..at_most(2) });
+    driven.end_turn_and_checkpoint(finished());
+    driven.end_turn_and_checkpoint(finished());
+    assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+}
+
+#[test]
+fn x_3_a_limit_can_ask_a_person_instead_of_ending_the_loop() {
+    let mut driven = Driven::working(LoopSpec { on_limit: OnLimit::Pause, ..at_most(1) });
+    driven.end_turn_and_checkpoint(finished());
+    let limit = StopReason::MaxIterations { max: 1 };
+    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Limit { limit } });
+}
+
+#[test]
+fn b_0_9_the_same_tree_with_the_same_failing_gates_is_nudged_then_started_afresh_then_ended() {
+    let mut driven = Driven::working(LoopSpec {
+        limits: Limits { max_iterations: Some(100), ..Limits::default() },
+        ..with_gates(&["cargo test"])
+    });
+    let mut steps = Vec::new();
+    for iteration in 1..=8 {
+        driven.end_turn(finished());
+        let turn = key(iteration, 1);
+        let unchanged = checkpoint_of(key(1, 1));
+        driven.ok(Input::Checkpointed { turn, checkpoint: unchanged });
+        for event in driven.judge(Verdict::Fail) {
+            match event {
+                Event::ProgressStalled { iterations, step } => steps.push((iterations, step)),
+                Event::TurnStarted { turn, session, .. } => {
+                    assert_eq!(session == SessionUse::FreshInstead, turn.iteration == 6, "{turn}");
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(steps, [(3, StallStep::Nudge), (5, StallStep::FreshSession), (8, StallStep::Stop)]);
+    assert_eq!(driven.state.stop_reason, Some(StopReason::NoProgress { iterations: 8 }));
+    assert_eq!(driven.state.status, Status::Ended { end: End::Stalled });
+}
+
+#[test]
+fn a_changed_tree_or_other_failing_gates_are_progress() {
+    let mut driven = Driven::working(LoopSpec {
+        limits: Limits { max_iterations: Some(100), ..Limits::default() },
+        ..with_gates(&["cargo test"])
+    });
+    for _ in 0..20 {
+        driven.end_turn_and_checkpoint(finished());
+        driven.judge(Verdict::Fail);
+    }
+    assert_eq!(driven.state.status, Status::Running);
+    assert_eq!(driven.state.counters.same, 1);
+}
+
+#[test]
+fn s0_40_a_resume_policy_without_a_known_session_starts_a_fresh_one_and_says_so() {
+    let mut driven = Driven::working(promise_loop());
+    let events = driven.end_turn_and_checkpoint(TurnReport { session: None, ..finished() });
+    assert_eq!(events.last(), Some(&turn_started(2, SessionUse::FreshInstead)));
+}
+
+#[test]
+fn s0_39_the_session_is_the_one_the_run_reports_also_while_it_runs() {
+    let mut driven = Driven::working(promise_loop());
+    let turn = key(1, 1);
+    assert_eq!(
+        driven.ok(Input::SessionSeen { turn, session: "s7".into() }),
+        [Event::SessionFound { turn, session: "s7".into() }]
+    );
+    assert_eq!(driven.ok(Input::SessionSeen { turn, session: "s7".into() }), []);
+    let events = driven.end_turn_and_checkpoint(TurnReport { session: None, ..finished() });
+    assert_eq!(events.last(), Some(&turn_started(2, SessionUse::Resume { session: "s7".into() })));
+}
+
+#[test]
+fn x_5_a_fresh_policy_starts_every_turn_in_a_session_of_its_own() {
+    let mut driven = Driven::working(LoopSpec { session: SessionPolicy::Fresh, ..promise_loop() });
+    let events = driven.end_turn_and_checkpoint(finished());
+    assert_eq!(events.last(), Some(&turn_started(2, SessionUse::Fresh)));
+}

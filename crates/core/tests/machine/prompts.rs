@@ -1,0 +1,197 @@
+//! What agents are told, as they read it.
+
+use crate::driven::*;
+use windlass_core::agent::{ErrorKind, TurnReport};
+use windlass_core::machine::{ChangedFile, CheckpointReport, Input, Verdict};
+use windlass_core::prompt;
+use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnFailure, SessionPolicy};
+
+fn said(words: &str) -> TurnReport {
+    TurnReport { last_words: words.into(), ..finished() }
+}
+
+fn prompt_of(driven: &Driven) -> String {
+    prompt::build(&driven.state, &prompt::Facts::default(), &|text: &str| text.len() / 4)
+}
+
+fn with_gates() -> LoopSpec {
+    LoopSpec { gates: vec![gate("cargo test"), gate("cargo fmt --check")], ..promise_loop() }
+}
+
+#[test]
+fn the_first_turn() {
+    insta::assert_snapshot!(prompt_of(&Driven::working(promise_loop())));
+}
+
+#[test]
+fn the_first_turn_of_an_agent_that_commits_by_itself() {
+    let spec = LoopSpec { commit: CommitPolicy::Agent, ..promise_loop() };
+    insta::assert_snapshot!(prompt_of(&Driven::working(spec)));
+}
+
+#[test]
+fn a_resumed_turn() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn_and_checkpoint(said("Half of it."));
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_resumed_turn_after_a_refused_claim() {
+    let mut driven = Driven::working(with_gates());
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Fail);
+    driven.judge(Verdict::Pass);
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_resumed_turn_after_two_gates_failed_without_a_claim() {
+    let mut driven = Driven::working(with_gates());
+    driven.end_turn_and_checkpoint(finished());
+    driven.judge(Verdict::TimedOut);
+    driven.judge(Verdict::NotStarted);
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_turn_after_one_that_failed_before_the_gates_could_judge_it() {
+    let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Continue, ..with_gates() });
+    driven.end_turn_and_checkpoint(finished());
+    driven.judge(Verdict::Fail);
+    driven.judge(Verdict::Pass);
+    driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+    driven.pass(MINUTE);
+    driven.ok(Input::TimerFired { timer: windlass_core::machine::TimerKind::Wait });
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_fresh_turn_with_history() {
+    insta::assert_snapshot!(prompt_of(&after(7, SessionPolicy::Fresh)));
+}
+
+#[test]
+fn a_fresh_turn_where_nothing_is_committed() {
+    let mut driven =
+        Driven::working(LoopSpec { session: SessionPolicy::Fresh, commit: CommitPolicy::Off, ..promise_loop() });
+    driven.end_turn(TurnReport { last_words: String::new(), ..finished() });
+    let checkpoint = CheckpointReport { commit: None, files: vec![], files_changed: 0, ..checkpoint_of(key(1, 1)) };
+    driven.ok(Input::Checkpointed { turn: key(1, 1), checkpoint });
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_turn_that_goes_on_after_a_crash() {
+    let mut driven = Driven::working(promise_loop());
+    driven.ok(Input::SessionSeen { turn: key(1, 1), session: "s1".into() });
+    driven.end_turn(cut_off());
+    driven.ok(workspace_opened());
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_turn_with_messages_of_a_person() {
+    let mut driven = Driven::working(promise_loop());
+    driven.ok(Input::Steer {
+        id: "m1".into(),
+        text: "Use the parser in src/parse.rs.\nNot the old one.\n".into(),
+        now: false,
+    });
+    driven.ok(Input::Steer { id: "m2".into(), text: "And write it in French.".into(), now: false });
+    driven.end_turn_and_checkpoint(finished());
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_turn_after_a_claim_that_came_before_the_message_was_read() {
+    let mut driven = Driven::working(promise_loop());
+    driven.ok(Input::Steer { id: "m1".into(), text: "Use the other parser.".into(), now: false });
+    driven.end_turn_and_checkpoint(claimed());
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+#[test]
+fn a_turn_after_three_without_progress() {
+    let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
+    for iteration in 1..=3 {
+        driven.end_turn(finished());
+        let checkpoint = checkpoint_of(key(1, 1));
+        driven.ok(Input::Checkpointed { turn: key(iteration, 1), checkpoint });
+        driven.judge(Verdict::Fail);
+    }
+    insta::assert_snapshot!(prompt_of(&driven));
+}
+
+/// A loop after so many iterations that all have much to tell.
+fn after(iterations: u32, session: SessionPolicy) -> Driven {
+    let mut driven = Driven::working(LoopSpec {
+        session,
+        limits: Limits { max_iterations: Some(100), ..Limits::default() },
+        gates: vec![gate("cargo test")],
+        ..promise_loop()
+    });
+    for iteration in 1..=iterations {
+        let turn = key(iteration, 1);
+        driven.end_turn(said(&format!("Made part {iteration}.\nThe rest is still to do.")));
+        let file = |n| ChangedFile { path: format!("src/part_{iteration}/file_{n}.rs"), change: "added".into() };
+        let files: Vec<_> = (1..=8).map(file).collect();
+        let files_changed = files.len() as u64;
+        let commit = Some(format!("{iteration:07}{}", "f".repeat(33)));
+        driven.ok(Input::Checkpointed {
+            turn,
+            checkpoint: CheckpointReport { commit, files, files_changed, ..checkpoint_of(turn) },
+        });
+        driven.judge(Verdict::Fail);
+    }
+    driven
+}
+
+#[test]
+fn x_11_the_prompt_does_not_grow_with_the_number_of_iterations() {
+    for session in [SessionPolicy::Fresh, SessionPolicy::Resume] {
+        let size = |iterations| prompt_of(&after(iterations, session)).len();
+        let (early, late) = (size(4), size(99));
+        assert!(late * 10 <= early * 11, "{session:?}: {early} bytes at iteration 5, {late} at iteration 100");
+    }
+}
+
+#[test]
+fn whatever_agents_and_gates_print_a_prompt_is_bounded() {
+    let mut driven = Driven::working(LoopSpec { session: SessionPolicy::Fresh, ..with_gates() });
+    driven.end_turn_and_checkpoint(said(&"word ".repeat(1_000_000)));
+    for index in 0..2 {
+        let mut report = driven.gate_report(Verdict::Fail);
+        report.output_tail = "line\n".repeat(1_000_000);
+        driven
+            .ok(Input::GateEnded { gate: windlass_core::machine::GateKey { iteration: 1, index, attempt: 1 }, report });
+    }
+    assert!(prompt_of(&driven).len() < 12_000, "{}", prompt_of(&driven).len());
+}
+
+#[test]
+fn s2_43_a_goal_that_looks_like_a_template_stays_as_it_was_written() {
+    let goal = "Replace {{ name }} and {% raw %}{{ goal }}{% endraw %} {# not this #} <b>&amp;</b> in x.j2";
+    for session in [SessionPolicy::Fresh, SessionPolicy::Resume] {
+        let mut driven = Driven::working(LoopSpec { goal: goal.into(), session, ..promise_loop() });
+        assert!(prompt_of(&driven).contains(goal));
+        driven.ok(Input::Steer { id: "m1".into(), text: goal.into(), now: false });
+        driven.end_turn_and_checkpoint(said("{{ summary }} {% if %}"));
+        let prompt = prompt_of(&driven);
+        assert_eq!(prompt.matches(goal).count(), 2, "once as the goal, once as the message: {prompt}");
+    }
+}
+
+#[test]
+fn a_loop_without_a_promise_is_told_to_go_on_and_nothing_else() {
+    let mut driven = Driven::working(LoopSpec { done: Done::Promise { promise: None }, ..promise_loop() });
+    driven.end_turn_and_checkpoint(finished());
+    assert_eq!(prompt_of(&driven), prompt::build_follow_up_prompt("Build the feature", "continue"));
+}
+
+#[test]
+fn s1_17_the_promise_is_asked_for_on_a_line_of_its_own() {
+    let prompt = prompt_of(&Driven::working(promise_loop()));
+    let asked = "When everything is done and checked, end your answer with this on a line of its own:";
+    assert!(prompt.contains(&format!("{asked}\n{PROMISE}")), "{prompt}");
+}
