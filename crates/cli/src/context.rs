@@ -10,7 +10,7 @@ use windlass_engine::config::{self, Environment, Options, Paths, Sandbox, Sandbo
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::Engine;
 use windlass_engine::sandbox::docker;
-use windlass_engine::store::{Access, SqliteStore, StoreError};
+use windlass_store::{Access, SqliteStore, StoreError};
 use windlass_supervise::{Launcher, Unavailable};
 use windlass_workspace::Workspaces;
 

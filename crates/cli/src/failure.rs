@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_engine::config::{ConfigError, UsageError};
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
-use windlass_engine::store::StoreError;
+use windlass_store::StoreError;
 use windlass_workspace::WorkspaceError;
 
 use crate::exit::Exit;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use windlass_core::duration::human;
-use windlass_engine::store::{ListFilter, Listed};
 use windlass_engine::view::LoopView;
+use windlass_store::{ListFilter, Listed};
 
 use crate::args::ListArgs;
 use crate::context::Context;

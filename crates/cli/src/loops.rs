@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::ids::LoopId;
 use windlass_engine::engine::{Engine, is_alive, status_word};
-use windlass_engine::store::{ListFilter, Listed};
+use windlass_store::{ListFilter, Listed};
 
 use crate::failure::Failure;
 

@@ -11,8 +11,8 @@ use windlass_core::residue::Leftover;
 use windlass_engine::config::{self, MachineFacts, Options};
 use windlass_engine::environment::withheld;
 use windlass_engine::sandbox::docker;
-use windlass_engine::store::{Access, SqliteStore, StoreError};
 use windlass_server::{Condition, Diagnosis, DoctorReport};
+use windlass_store::{Access, SqliteStore, StoreError};
 
 use crate::agent_report;
 use crate::args::{DoctorArgs, ReportArgs, SchemaArgs, SchemaOf};

@@ -10,8 +10,8 @@ use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
 use windlass_engine::config::{Iterations, MachineFacts, Options, RunOptions, Settings, resolve_spec};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones::{self, Found, MilestonesError};
-use windlass_engine::store::Listed;
 use windlass_server::{MilestoneReport, MilestoneView};
+use windlass_store::Listed;
 
 use crate::args::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 use crate::context::Context;

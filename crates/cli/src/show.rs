@@ -8,7 +8,7 @@ use windlass_core::machine::{Event, LoopState};
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::News;
 use windlass_engine::journal;
-use windlass_engine::store::{ListFilter, Listed};
+use windlass_store::{ListFilter, Listed};
 
 use crate::args::{LogsArgs, StatusArgs};
 use crate::context::Context;

@@ -9,7 +9,7 @@ use windlass_core::machine::Act;
 use crate::command::{Answer, Command};
 use crate::engine::{Engine, EngineError};
 use crate::journal;
-use crate::store::InboxItem;
+use windlass_store::InboxItem;
 
 impl Engine {
     /// Posts what an agent does in its turn and waits for the answer of the driver in this process, at most for

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::data::{DataDir, private_dir};
-use crate::store::Store;
+use windlass_store::Store;
 use windlass_workspace::{WorkspaceRequest, Workspaces};
 
 /// The mark of one creation; gone when the loop is in the journal.

@@ -25,11 +25,11 @@ use crate::notify;
 use crate::ports::Ports;
 use crate::secrets::LastSecrets;
 use crate::socket::{Hub, Listening};
-use crate::store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use crate::tools::ToolServer;
 use crate::trust::Consent;
 use crate::view::catalogue_entry;
 use windlass_faults as faults;
+use windlass_store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
 use windlass_workspace::{WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.

@@ -5,7 +5,7 @@ use thiserror::Error;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState, replay};
 
-use crate::store::{NewEvent, Store, StoreError, StoredEvent};
+use windlass_store::{NewEvent, Store, StoreError, StoredEvent};
 
 #[derive(Debug, Error)]
 pub enum JournalError {

@@ -31,7 +31,6 @@ pub mod residue;
 pub mod sandbox;
 mod secrets;
 pub mod socket;
-pub mod store;
 pub mod summariser;
 pub mod tokens;
 pub mod tools;

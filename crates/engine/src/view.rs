@@ -13,7 +13,7 @@ use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
 use windlass_core::stop::{PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
-use crate::store::CatalogueEntry;
+use windlass_store::CatalogueEntry;
 
 /// `status --json`. Fields are only ever added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

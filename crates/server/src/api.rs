@@ -7,8 +7,8 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_engine::feed::FeedItem;
-use windlass_engine::store::ListFilter;
 use windlass_engine::view::{LoopView, UsageView};
+use windlass_store::ListFilter;
 
 use crate::app::App;
 use crate::openapi::{Document, Route};

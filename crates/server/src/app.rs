@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::engine::Engine;
-use windlass_engine::store::Listed;
+use windlass_store::Listed;
 
 use crate::board::Board;
 use crate::guard::Guard;

@@ -14,7 +14,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use tokio::sync::watch;
 use windlass_engine::engine::Engine;
-use windlass_engine::store::{ListFilter, Listed};
+use windlass_store::{ListFilter, Listed};
 
 use crate::app::{App, Subscribed};
 use crate::extract::Query;

@@ -11,8 +11,8 @@ use windlass_engine::activity;
 use windlass_engine::command::{Answer, Command};
 use windlass_engine::engine::{Engine, is_alive, status_word};
 use windlass_engine::journal;
-use windlass_engine::store::{ListFilter, Listed};
 use windlass_engine::view::{LoopView, UsageView};
+use windlass_store::{ListFilter, Listed};
 
 use crate::app::App;
 use crate::extract::{Body, Path, Query};

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_engine::engine::EngineError;
 use windlass_engine::journal::JournalError;
-use windlass_engine::store::StoreError;
 use windlass_engine::trust::Demand;
+use windlass_store::StoreError;
 
 /// What kind of problem it is; the status code follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,18 +18,27 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("windlass-faults", &[]),
     ("windlass-agents", &["windlass-core"]),
     ("windlass-supervise", &["windlass-core"]),
+    ("windlass-store", &[]),
     ("windlass-workspace", &["windlass-core", "windlass-faults"]),
     (
         "windlass-engine",
-        &["windlass-core", "windlass-faults", "windlass-agents", "windlass-supervise", "windlass-workspace"],
+        &[
+            "windlass-core",
+            "windlass-faults",
+            "windlass-agents",
+            "windlass-supervise",
+            "windlass-store",
+            "windlass-workspace",
+        ],
     ),
-    ("windlass-server", &["windlass-core", "windlass-workspace", "windlass-engine"]),
+    ("windlass-server", &["windlass-core", "windlass-store", "windlass-workspace", "windlass-engine"]),
     (
         "windlass",
         &[
             "windlass-core",
             "windlass-agents",
             "windlass-supervise",
+            "windlass-store",
             "windlass-workspace",
             "windlass-engine",
             "windlass-server",
@@ -50,12 +59,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
     ("reqwest", &["windlass-engine", "windlass-server"], "who may call others over HTTP"),
     ("rmcp", &["windlass"], "tools are one more way to type commands"),
-    ("rusqlite", &["windlass-engine"], "the store hides its database"),
+    ("rusqlite", &["windlass-store"], "the store hides its database"),
     (
         "rustix",
         &[
             "windlass-supervise",
             "windlass-faults",
+            "windlass-store",
             "windlass-workspace",
             "windlass-engine",
             "windlass-server",
@@ -68,7 +78,14 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("tiktoken-rs", &["windlass-engine"], "its tables are loaded once per process, in one place"),
     (
         "tokio",
-        &["windlass-supervise", "windlass-workspace", "windlass-engine", "windlass-server", "windlass"],
+        &[
+            "windlass-supervise",
+            "windlass-store",
+            "windlass-workspace",
+            "windlass-engine",
+            "windlass-server",
+            "windlass",
+        ],
         "core and agents do no I/O",
     ),
 ];

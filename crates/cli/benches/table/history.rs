@@ -3,7 +3,7 @@
 //! Invariant: the history is real: copies of a loop that ran, put there through the store itself.
 
 use windlass_engine::data::DataDir;
-use windlass_engine::store::{Access, Create, ListFilter, NewEvent, SqliteStore, Store};
+use windlass_store::{Access, Create, ListFilter, NewEvent, SqliteStore, Store};
 use windlass_testkit::World;
 
 use crate::Scale;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_engine::engine::Engine;
-use windlass_engine::store::{ListFilter, Listed};
+use windlass_store::{ListFilter, Listed};
 
 use super::execute::{self, ExecutePlan};
 use super::findings::{self, ReadFindings, ReadStatus};

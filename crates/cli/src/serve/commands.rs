@@ -10,10 +10,10 @@ use windlass_core::stop::Status;
 use windlass_engine::config::{Options, Origin, RequestError, RunOptions, Settings};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::milestones;
-use windlass_engine::store::Listed;
 use windlass_engine::trust::{self, Consent, Demands, Seen};
 use windlass_engine::view::LoopView;
 use windlass_server::{CleanReport, Kind, MilestoneBoard, Problem, SettingView, StartLoop};
+use windlass_store::Listed;
 
 use crate::args::CleanArgs;
 use crate::context::Context;

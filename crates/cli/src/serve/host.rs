@@ -11,7 +11,6 @@ use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
 use windlass_core::spec::WorkspaceKind;
 use windlass_engine::config::{self, Options};
 use windlass_engine::milestones;
-use windlass_engine::store::ListFilter;
 use windlass_engine::trust;
 use windlass_engine::view::LoopView;
 use windlass_server::{
@@ -20,6 +19,7 @@ use windlass_server::{
     Revoked, RollbackReport, SettingsChange, SettingsView, StartLoop, StartMilestone, TakeoverReport, Trust,
     TrustReport,
 };
+use windlass_store::ListFilter;
 
 use super::commands::{Commands, invalid, of_request, shown};
 use crate::args::MergeArgs;

@@ -25,7 +25,7 @@ use windlass_engine::changes;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
 use windlass_engine::milestones;
-use windlass_engine::store::{ListFilter, Listed};
+use windlass_store::{ListFilter, Listed};
 
 use crate::args::ServeArgs;
 use crate::context::Context;

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use windlass_core::machine::LoopState;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError};
-use windlass_engine::store::{ListFilter, Listed};
 use windlass_server::{CleanReport, CleanedLoop, Residue};
+use windlass_store::{ListFilter, Listed};
 use windlass_workspace::{Landed, Removed};
 
 use super::has_own_workspace;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_engine::engine::{Engine, EngineError, is_alive};
-use windlass_engine::store::Listed;
 use windlass_server::Residue;
+use windlass_store::Listed;
 
 use crate::failure::Failure;
 use crate::{follow, loops};

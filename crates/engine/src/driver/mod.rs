@@ -35,10 +35,10 @@ use crate::loop_log;
 use crate::notify::Notifier;
 use crate::proxy::{Denied, Proxy, Upstream};
 use crate::socket::Line;
-use crate::store::{Append, StoreError};
 use crate::view::catalogue_entry;
 use performing::{Performing, Report};
 use windlass_faults as faults;
+use windlass_store::{Append, StoreError};
 use windlass_workspace::WorkspaceError;
 pub(crate) use workspace::{handle as workspace_handle, opening as workspace_opening, request as workspace_request};
 

@@ -23,8 +23,8 @@ use crate::driver::DriveError;
 use crate::engine::{Engine, EngineError, is_alive};
 use crate::journal;
 use crate::socket::Listening;
-use crate::store::Store;
 use crate::transcript::{Batch, Place, TranscriptReader};
+use windlass_store::Store;
 
 pub use cursor::{Cursor, CursorError, Standing, TurnCursor};
 pub use past::{Page, begin_near_end, end, page_before};

@@ -16,8 +16,8 @@ use crate::data::TurnFiles;
 use crate::driver::DriveError;
 use crate::engine::{Engine, EngineError};
 use crate::journal;
-use crate::store::StoredEvent;
 use crate::transcript::Place;
+use windlass_store::StoredEvent;
 
 /// Items of the past, oldest first.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,8 +21,8 @@ use windlass_supervise::docker::{find_containers, remove_containers};
 use crate::engine::{Engine, EngineError, is_alive};
 use crate::limits;
 use crate::ports::PortRange;
-use crate::store::ListFilter;
 use processes::Seen;
+use windlass_store::ListFilter;
 
 /// The variable by which every process of a loop is told, whatever it was started for.
 pub const LOOP_TAG: &str = "WINDLASS_LOOP_ID";

@@ -12,7 +12,7 @@ use std::path::Path;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::failure::{Fault, companion, directory_of, explain_io};
-use crate::store::StoreError;
+use crate::StoreError;
 
 /// "WNDL", in the header of the file: tells our database from any other program's.
 const APPLICATION_ID: i32 = 0x574e_444c;

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::failure::{Fault, code, companion, directory_of, explain, explain_io, is_writable};
 use super::schema;
-use crate::store::{Result, StoreError};
+use crate::{Result, StoreError};
 
 /// How long to wait for other processes' transactions. A commit takes less than a millisecond, but two seconds
 /// have been seen on a disk that others keep busy, and several processes may be in line.

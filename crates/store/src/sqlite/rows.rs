@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::store::{CatalogueEntry, Holder, InboxItem, ListFilter, Listed, StoredEvent};
+use crate::{CatalogueEntry, Holder, InboxItem, ListFilter, Listed, StoredEvent};
 
 const HOLDER: &str = "h.boot_id, h.pid, h.start_time, h.socket, h.token";
 

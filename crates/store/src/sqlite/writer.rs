@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::failure::{Fault, explain, explain_io};
 use super::schema;
 use super::steps::Step;
-use crate::store::{Result, StoreError};
+use crate::{Result, StoreError};
 
 /// Bounds how long one commit can keep the first of its group, and other processes, waiting.
 const GROUP: usize = 256;
@@ -152,7 +152,7 @@ mod tests {
 
     use super::super::open;
     use super::*;
-    use crate::store::InboxItem;
+    use crate::InboxItem;
 
     /// A database with the loop `a`, made without the code under test.
     fn database() -> (tempfile::TempDir, PathBuf, Connection) {

@@ -1,10 +1,8 @@
 //! Property: the memory store answers any sequence of calls as the SQLite store does.
 
-mod store_support;
-
+use crate::support::{at, entry, event_with, holder, item, open};
 use proptest::prelude::*;
-use store_support::{at, entry, event_with, holder, item, open};
-use windlass_engine::store::{Append, Create, InboxItem, ListFilter, MemoryStore, Store};
+use windlass_store::{Append, Create, InboxItem, ListFilter, MemoryStore, Store};
 
 /// Few ids, names and tokens, so that calls meet.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_engine::store::{Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, SqliteStore, Store};
+use windlass_store::{Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, SqliteStore, Store};
 
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::new(1_760_000_000 + second, 123_456_789).expect("a time of this century")

@@ -1,15 +1,13 @@
 //! What opening a SQLite store does to files that are new, foreign, newer, damaged or shared.
 
-mod store_support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 
-use store_support::{new_loop, open, step};
+use crate::support::{new_loop, open, step};
 use tempfile::TempDir;
-use windlass_engine::store::{Access, ListFilter, SqliteStore, Store, StoreError};
+use windlass_store::{Access, ListFilter, SqliteStore, Store, StoreError};
 
 const BOTH: [Access; 2] = [Access::ReadOnly, Access::ReadWrite];
 

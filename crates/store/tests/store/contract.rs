@@ -1,16 +1,12 @@
 //! What every store must do, run against each of them.
 
-mod store_support;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
+use crate::support::{at, entry, event, event_with, holder, item, new_loop, open, step};
 use jiff::Timestamp;
-use store_support::{at, entry, event, event_with, holder, item, new_loop, open, step};
-use windlass_engine::store::{
-    CatalogueEntry, Create, ListFilter, MemoryStore, NewEvent, Store, StoreError, StoredEvent,
-};
+use windlass_store::{CatalogueEntry, Create, ListFilter, MemoryStore, NewEvent, Store, StoreError, StoredEvent};
 
 type Shared = Arc<dyn Store>;
 

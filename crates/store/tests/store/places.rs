@@ -4,16 +4,14 @@
 //! in a mount namespace, where nothing it mounts is seen outside or left behind; where the system does not
 //! allow that, it says SKIPPED and passes.
 
-mod store_support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use store_support::{event_with, new_loop, open, step};
+use crate::support::{event_with, new_loop, open, step};
 use tempfile::TempDir;
-use windlass_engine::store::{Access, ListFilter, SqliteStore, Store, StoreError};
+use windlass_store::{Access, ListFilter, SqliteStore, Store, StoreError};
 
 const INSIDE: &str = "STORE_TEST_INSIDE_NAMESPACE";
 
@@ -36,7 +34,7 @@ fn in_namespace(test: &str) -> bool {
     let output = Command::new("unshare")
         .args(how)
         .arg(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
+        .args([&format!("places::{test}"), "--exact", "--nocapture"])
         .env(INSIDE, "1")
         .output()
         .unwrap();

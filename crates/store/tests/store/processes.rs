@@ -2,15 +2,13 @@
 //!
 //! The other processes are this test binary, started again to run the one test that plays them.
 
-mod store_support;
-
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use store_support::{entry, event, holder, item, new_loop, open, step};
-use windlass_engine::store::{Create, ListFilter, Store, StoreError};
+use crate::support::{entry, event, holder, item, new_loop, open, step};
+use windlass_store::{Create, ListFilter, Store, StoreError};
 
 /// Set in a child: where the database is.
 const DATABASE: &str = "STORE_TEST_DATABASE";
@@ -19,7 +17,7 @@ const NUMBER: &str = "STORE_TEST_NUMBER";
 
 fn child(test: &str, database: &Path, number: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .args([&format!("processes::{test}"), "--exact", "--nocapture", "--test-threads=1"])
         .env(DATABASE, database)
         .env(NUMBER, number.to_string())
         .stdin(Stdio::piped())

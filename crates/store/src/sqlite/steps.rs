@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::failure::Fault;
 use super::rows;
-use crate::store::{Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, StoreError, nanoseconds};
+use crate::{Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, StoreError, nanoseconds};
 
 type Done<T> = Result<T, Fault>;
 

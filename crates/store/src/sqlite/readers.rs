@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::failure::explain;
 use super::open::{self, Mode};
-use crate::store::{Result, StoreError};
+use crate::{Result, StoreError};
 
 /// Enough to keep the disk busy; a connection holds up to 2 MB of pages.
 const LIMIT: usize = 4;

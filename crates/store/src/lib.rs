@@ -5,7 +5,7 @@
 //! the inbox items they answer are written together or not at all, and only by the holder of the loop's lease.
 //!
 //! The store does not know what events mean: an event is JSON text with a type tag. That keeps the contract
-//! (`tests/store_contract.rs`) portable to any database with transactions.
+//! (`tests/store/contract.rs`) portable to any database with transactions.
 
 mod error;
 mod memory;

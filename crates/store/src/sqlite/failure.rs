@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ffi;
 use rustix::fs::Access as Permission;
 
-use crate::store::StoreError;
+use crate::StoreError;
 
 /// Why a step did not happen: it was refused by the rules, or the database failed.
 #[derive(Debug)]

@@ -1,0 +1,8 @@
+//! What every store promises, and what SQLite adds: places, opening, several processes. One program.
+
+mod contract;
+mod equivalence;
+mod opening;
+mod places;
+mod processes;
+mod support;
