@@ -3,7 +3,7 @@ import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
-// `WINDLASS_WEB_OUT` lets the Rust build write into its own directory; `WINDLASS_API` is the server for `npm run dev`.
+// `WINDLASS_WEB_OUT` is where a build goes instead of dist; `WINDLASS_API` is the server for `npm run dev`.
 export default defineConfig({
   plugins: [react(), tailwindcss()],
   resolve: {

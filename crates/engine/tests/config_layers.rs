@@ -243,7 +243,6 @@ fn an_unknown_variable_of_ours_is_a_warning_with_the_nearest_name() {
         .env("WINDLASS_XYZZY", "x")
         .env("WINDLASS_LOOP", "id")
         .env("WINDLASS_TURN", "id.1.coder.1")
-        .env("WINDLASS_WEB", "off")
         .env("WINDLASS_TEST_WORLD", "x")
         .env("WINDLASS_SANDBOX", "off")
         .env("WINDLASSO", "x");

@@ -327,7 +327,6 @@ async fn server(State(app): State<App>) -> Result<Json<ServerView>, Problem> {
         driving: app.host.driving(),
         subscribers: app.subscribers(),
         sandbox: app.facts.sandbox.clone(),
-        dashboard: pages::has_dashboard(),
     }))
 }
 

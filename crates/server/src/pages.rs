@@ -1,4 +1,6 @@
-//! The dashboard's files, from the binary; a plain page where they are not in it.
+//! The dashboard's files, from the binary.
+//!
+//! They are in it as they are sent: compressed with gzip, which every browser takes.
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
@@ -9,21 +11,14 @@ use crate::app::App;
 use crate::extract::Query;
 use crate::problem::{Kind, Problem};
 
-mod files {
-    include!(concat!(env!("OUT_DIR"), "/dashboard_files.rs"));
-}
+#[path = "../dashboard/files.rs"]
+mod files;
 
-const PLAIN: &str = include_str!("plain.html");
-/// A file of its own: the policy allows no styles in a page.
-const PLAIN_STYLE: (&str, &str) = ("plain.css", include_str!("plain.css"));
+const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Link {
     token: Option<String>,
-}
-
-pub(crate) fn has_dashboard() -> bool {
-    file("index.html").is_some()
 }
 
 /// The first page. With the token of the link it sets the cookie and leaves the token out of the address; with a wrong
@@ -54,6 +49,7 @@ pub(crate) async fn other(uri: Uri) -> Response {
         let mut response = bytes.into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind(path)));
+        headers.insert(header::CONTENT_ENCODING, GZIP);
         // Names of built files change with their content.
         let keep = if path.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
@@ -64,17 +60,17 @@ pub(crate) async fn other(uri: Uri) -> Response {
 }
 
 fn index() -> Response {
-    let page = file("index.html").unwrap_or(PLAIN.as_bytes());
+    let page = file("index.html").unwrap_or_default();
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+        (header::CONTENT_ENCODING, GZIP),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     (headers, page).into_response()
 }
 
 fn file(path: &str) -> Option<&'static [u8]> {
-    let plain = (PLAIN_STYLE.0 == path).then_some(PLAIN_STYLE.1.as_bytes());
-    files::FILES.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes).or(plain)
+    files::FILES.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
 }
 
 fn kind(path: &str) -> &'static str {

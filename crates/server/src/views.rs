@@ -180,8 +180,6 @@ pub struct ServerView {
     pub subscribers: usize,
     /// What the agents are kept in.
     pub sandbox: Option<SandboxReport>,
-    /// Whether the dashboard is in this binary.
-    pub dashboard: bool,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -3034,8 +3034,6 @@ export interface components {
         };
         ServerView: {
             address: string;
-            /** @description Whether the dashboard is in this binary. */
-            dashboard: boolean;
             data_dir: string;
             /**
              * Format: uint

@@ -76,8 +76,6 @@ const FOR_AGENTS: [&str; 8] = [
     "WINDLASS_PORT_BASE",
     "WINDLASS_PORT_COUNT",
 ];
-/// Read when the product is built; developers have it set all day.
-const FOR_THE_BUILD: &str = "WINDLASS_WEB";
 const FOR_TESTS: &str = "WINDLASS_TEST_";
 
 /// Every variable that the product reads: the general ones, then one for each setting.
@@ -89,7 +87,7 @@ pub fn environment() -> impl Iterator<Item = Variable> {
 pub(super) fn warnings(env: &Environment) -> Vec<String> {
     let known: Vec<_> = environment().map(|variable| variable.name).filter(|name| name.starts_with(PREFIX)).collect();
     let names = env.0.keys().map(|name| name.to_string_lossy());
-    let ours = names.filter(|name| name.starts_with(PREFIX) && !name.starts_with(FOR_TESTS) && name != FOR_THE_BUILD);
+    let ours = names.filter(|name| name.starts_with(PREFIX) && !name.starts_with(FOR_TESTS));
     ours.filter(|name| !known.contains(&name.as_ref()) && !FOR_AGENTS.contains(&name.as_ref()))
         .map(|name| match nearest(&name[PREFIX.len()..], known.iter().map(|known| &known[PREFIX.len()..])) {
             Some(near) => format!("the environment variable {name} means nothing; did you mean {PREFIX}{near}?"),
