@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use windlass_core::agent::ErrorKind;
-use windlass_core::command::Stdin;
 use windlass_core::profile::AgentProfile;
+use windlass_process::Stdin;
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, text};

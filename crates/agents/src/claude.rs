@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 use windlass_core::agent::ErrorKind;
-use windlass_core::command::Stdin;
 use windlass_core::profile::AgentProfile;
 use windlass_core::usage::{CostBasis, Usage, UsageByModel, total};
+use windlass_process::Stdin;
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, count, status, text};

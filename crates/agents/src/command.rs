@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
-use windlass_core::command::{CommandSpec, Stdin};
 use windlass_core::profile::{AgentProfile, OutputFormat};
 use windlass_core::usage::Usage;
+use windlass_process::{CommandSpec, Stdin};
 
 use crate::lines::LineSplitter;
 use crate::text::TextDecoder;

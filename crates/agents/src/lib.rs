@@ -33,10 +33,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use thiserror::Error;
 use windlass_core::agent::{AgentEvent, TurnOutcome};
-use windlass_core::command::CommandSpec;
 use windlass_core::profile::{AdapterKind, AgentProfile, McpServer};
 use windlass_core::spec::AgentChoice;
 use windlass_core::usage::UsageByModel;
+use windlass_process::CommandSpec;
 
 use jsonl::JsonSession;
 use serde_json::{Map, Value};

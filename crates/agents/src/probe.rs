@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn an_agent_gets_its_own_credentials_and_not_those_of_another() {
         let passed = |profile: &AgentProfile, name| {
-            windlass_core::environment::passes(name, own_variables(profile).iter().copied())
+            windlass_redact::environment::passes(name, own_variables(profile).iter().copied())
         };
         for known in KNOWN_AGENTS {
             let profile = &built_in_profiles()[known.name];

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use windlass_core::command::{CommandSpec, Stdin};
+use windlass_process::{CommandSpec, Stdin};
 
 use crate::{Launch, LaunchError, PrivateFile, TurnRequest};
 

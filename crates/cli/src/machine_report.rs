@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use windlass_core::environment::looks_secret;
 use windlass_core::machine::LoopState;
 use windlass_core::residue::Leftover;
 use windlass_engine::config::{self, MachineFacts, Options};
 use windlass_engine::environment::withheld;
 use windlass_engine::sandbox::docker;
+use windlass_redact::environment::looks_secret;
 use windlass_server::{Condition, Diagnosis, DoctorReport};
 use windlass_store::{Access, SqliteStore, StoreError};
 

@@ -4,17 +4,14 @@
 //! machine decides is data (events), and what should be under way is data too (effects); the engine performs it.
 
 pub mod agent;
-pub mod command;
 pub mod commit_message;
 pub mod duration;
-pub mod environment;
 pub mod findings;
 pub mod ids;
 pub mod machine;
 mod markdown;
 pub mod milestone;
 mod nearest;
-pub mod network;
 pub mod plan;
 pub mod profile;
 pub mod promise;
@@ -24,7 +21,6 @@ pub mod residue;
 pub mod resources;
 pub mod review;
 pub mod sandbox;
-pub mod secrets;
 pub mod size;
 pub mod spec;
 pub mod stop;

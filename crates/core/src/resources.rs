@@ -1,6 +1,7 @@
 //! How much of the machine a loop may take: decided when the loop is made, and kept for all of its life.
 
 use serde::{Deserialize, Serialize};
+use windlass_process::Means;
 
 use crate::size;
 
@@ -44,7 +45,9 @@ impl ResourceSpec {
     /// Each limit in words, with what holds it.
     pub fn words(&self) -> Vec<String> {
         let Means { memory, processes, cpu, .. } = &self.held_by;
-        let by = |what: Option<String>, holder: &Holder| what.map(|what| format!("{what} ({})", holder.words()));
+        let by = |what: Option<String>, holder: &windlass_process::Holder| {
+            what.map(|what| format!("{what} ({})", holder.words()))
+        };
         let disk = self.disk_bytes.map(|bytes| format!("disk {}", size::human(bytes)));
         let free = Some(self.kept_free(u64::MAX)).filter(|bytes| *bytes > 0);
         let free = free.map(|bytes| format!("{} of disk kept free", size::human(bytes)));
@@ -58,42 +61,6 @@ impl ResourceSpec {
         .into_iter()
         .flatten()
         .collect()
-    }
-}
-
-/// What a machine holds limits with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Means {
-    pub memory: Holder,
-    pub processes: Holder,
-    pub cpu: Holder,
-    /// Why not everything is held by a cgroup.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Holder {
-    CgroupV2,
-    CgroupV1,
-    /// The highest process number of the tree's own PID namespace.
-    PidNamespace,
-    /// Looked at every second: what grows faster is seen too late.
-    Watched,
-    #[default]
-    Nothing,
-}
-
-impl Holder {
-    pub fn words(self) -> &'static str {
-        match self {
-            Holder::CgroupV2 => "cgroup v2",
-            Holder::CgroupV1 => "cgroup v1",
-            Holder::PidNamespace => "PID namespace",
-            Holder::Watched => "watched, not enforced",
-            Holder::Nothing => "not enforced here",
-        }
     }
 }
 
@@ -128,6 +95,8 @@ impl LimitHit {
 
 #[cfg(test)]
 mod tests {
+    use windlass_process::Holder;
+
     use super::*;
 
     #[test]

@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_agents::{Exit, LaunchError, LaunchFacts, TurnRequest};
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
-use windlass_core::command::CommandSpec;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::AgentChoice;
+use windlass_process::CommandSpec;
 use windlass_supervise::{
     ContainmentRequest, Ended, EndedBy, ExitRecord, Launcher, SandboxPolicy, ShimSpec, SpawnFailureKind, TreeLimits,
 };
@@ -110,7 +110,7 @@ fn start(call: &Call, name: &str, files: &TurnFiles) -> Result<(ShimSpec, Transc
         stderr: files.stderr(),
         times: None,
         exit_record: files.exit_record(),
-        secrets: windlass_core::secrets::in_environment(&call.env),
+        secrets: windlass_redact::secrets::in_environment(&call.env),
         cap_bytes: None,
         grace_ms: ShimSpec::DEFAULT_GRACE_MS,
         containment: ContainmentRequest::Auto,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::environment::passes;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::LoopState;
 use windlass_core::profile::AgentProfile;
+use windlass_redact::environment::passes;
 
 use crate::engine::Engine;
 use crate::ports;

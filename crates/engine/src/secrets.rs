@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use windlass_core::machine::{Event, LoopState};
-use windlass_core::secrets::{KnownSecret, Rules, in_dotenv, in_environment};
 use windlass_core::spec::LoopSpec;
+use windlass_redact::secrets::{KnownSecret, Rules, in_dotenv, in_environment};
 
 use crate::engine::Engine;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use windlass_core::profile::{AdapterKind, AgentProfile, ModelPrice, OutputFormat};
-use windlass_core::resources::{Holder, Means, ResourceSpec};
+use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
@@ -15,6 +15,7 @@ use windlass_engine::config::{
     Paths, Processes, Promise, Resolved, RunOptions, Sandbox, SandboxSupport, Setting, Settings, Size, Tokens,
     UsageError, Usd, Value, Weight, load, resolve_spec,
 };
+use windlass_process::{Holder, Means};
 
 fn settings(flags: Options) -> Settings {
     let nowhere = PathBuf::from("/nonexistent");

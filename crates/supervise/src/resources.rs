@@ -1,6 +1,6 @@
 //! What this machine has, what holds limits on it, and what a tree takes where nothing holds them.
 
-use windlass_core::resources::{Holder, Means};
+use windlass_process::{Holder, Means};
 
 use crate::cgroup::{Cgroups, find_cgroups};
 
@@ -57,7 +57,7 @@ pub fn means_by_default(means: &Means) -> Means {
 
 #[cfg(target_os = "linux")]
 mod without_groups {
-    use windlass_core::resources::Holder;
+    use windlass_process::Holder;
 
     pub(super) const MEMORY: Holder = Holder::Watched;
 
@@ -69,7 +69,7 @@ mod without_groups {
 
 #[cfg(not(target_os = "linux"))]
 mod without_groups {
-    use windlass_core::resources::Holder;
+    use windlass_process::Holder;
 
     pub(super) const MEMORY: Holder = Holder::Nothing;
 

@@ -29,8 +29,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags};
-use windlass_core::command::Stdin;
-use windlass_core::secrets::Rules;
+use windlass_process::Stdin;
+use windlass_redact::secrets::Rules;
 
 use self::input::Input;
 use self::restraint::Restraint;

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use windlass_core::command::CommandSpec;
-use windlass_core::secrets::KnownSecret;
+use windlass_process::CommandSpec;
+use windlass_redact::secrets::KnownSecret;
 
 use crate::cgroup::Group;
 use crate::sandbox::SandboxPolicy;

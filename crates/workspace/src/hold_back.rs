@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use windlass_core::secrets::{Place, Rules, Scan};
+use windlass_redact::secrets::{Place, Rules, Scan};
 
 use super::checkpoint::CheckpointRequest;
 use super::history::Entry;

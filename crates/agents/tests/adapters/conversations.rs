@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass_agents::{Exit, LaunchFacts, Progress, Session, SessionFacts, TurnRequest, conversation};
 use windlass_core::agent::{AgentEvent, TurnOutcome};
-use windlass_core::command::Stdin;
 use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::spec::AgentChoice;
+use windlass_process::Stdin;
 
 fn agent(adapter: AdapterKind) -> AgentChoice {
     let profile = AgentProfile { adapter: Some(adapter), command: vec!["agent".into()], ..AgentProfile::default() };

@@ -7,9 +7,9 @@ use insta::assert_snapshot;
 use windlass_agents::{
     Launch, LaunchError, LaunchFacts, TurnRequest, built_in_profiles, chosen_session, launch, launch_with, usage_file,
 };
-use windlass_core::command::Stdin;
 use windlass_core::profile::AgentProfile;
 use windlass_core::spec::AgentChoice;
+use windlass_process::Stdin;
 
 fn choice(agent: &str, change: impl FnOnce(&mut AgentProfile)) -> AgentChoice {
     let mut profile = built_in_profiles().remove(agent).unwrap();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_core::secrets::{KnownSecret, Redactor, Rules};
+use windlass_redact::secrets::{KnownSecret, Redactor, Rules};
 
 use crate::Scale;
 use crate::measure::{Pairs, ms, timed};

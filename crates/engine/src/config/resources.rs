@@ -1,6 +1,7 @@
 //! How much of the machine a new loop may take.
 
-use windlass_core::resources::{Means, ResourceSpec};
+use windlass_core::resources::ResourceSpec;
+use windlass_process::Means;
 
 use super::DEFAULT_CPU_WEIGHT;
 use super::keys::Settings;

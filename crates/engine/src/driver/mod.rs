@@ -21,9 +21,9 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use windlass_core::machine::{Effect, Event, Input, LoopState, Refusal, Wish, decide, effects, evolve};
-use windlass_core::network::HostList;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::stop::Status;
+use windlass_redact::network::HostList;
 
 use crate::command::{Answer, Command};
 use crate::data::DataDir;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_core::command::{CommandSpec, Stdin};
 use windlass_core::machine::{LoopState, Verdict};
+use windlass_process::{CommandSpec, Stdin};
 use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec};
 
 use super::DriveError;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use windlass_agents::{LaunchError, LaunchFacts, PrivateFile, SessionFacts, TurnRequest};
 use windlass_core::agent::{TurnOutcome, TurnReport};
-use windlass_core::command::CommandSpec;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
 use windlass_core::prompt;
 use windlass_core::spec::SessionPolicy;
+use windlass_process::CommandSpec;
 use windlass_supervise::{ContainmentRequest, Ended, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
 
 use super::follow::{Followed, follow};

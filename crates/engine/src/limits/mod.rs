@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
-use windlass_core::resources::{Holder, LimitHit, ResourceSpec};
+use windlass_core::resources::{LimitHit, ResourceSpec};
+use windlass_process::Holder;
 use windlass_supervise::{EndedBy, ExitRecord, Group, GroupLimits, TreeLimits, find_cgroups};
 
 pub(crate) use disk::{DiskWatch, disk_short};
@@ -80,7 +81,7 @@ pub(crate) fn blame(report: &mut TurnReport, record: &ExitRecord, spec: &Resourc
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::resources::Means;
+    use windlass_process::Means;
     use windlass_supervise::Ended;
 
     use super::*;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc;
-use windlass_core::network::HostList;
+use windlass_redact::network::HostList;
 
 use crate::own_socket::OwnSocket;
 use request::{Asked, LONGEST_HEAD};

@@ -1,6 +1,6 @@
 //! What a client of the proxy asks for, read from the head of its request.
 
-use windlass_core::network::split;
+use windlass_redact::network::split;
 
 pub(super) const LONGEST_HEAD: usize = 32 * 1024;
 

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_agents::{OwnPlace, PlaceKind};
-use windlass_core::command::CommandSpec;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
-use windlass_core::network::HostList;
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
+use windlass_process::CommandSpec;
+use windlass_redact::network::HostList;
 use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
 use crate::config::{Environment, Paths};

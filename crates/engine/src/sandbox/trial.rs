@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, UnixListener};
-use windlass_core::command::{CommandSpec, Stdin};
 use windlass_core::sandbox::SandboxSpec;
+use windlass_process::{CommandSpec, Stdin};
 use windlass_supervise::{ContainmentRequest, Ended, Launcher, ProcessEvent, ShimSpec, TreeLimits};
 
 use super::{Confined, Ground};

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use windlass_core::resources::Holder;
+use windlass_process::Holder;
 
 pub use find::find_cgroups;
 pub(crate) use placement::Placement;

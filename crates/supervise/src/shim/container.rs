@@ -25,7 +25,7 @@ use rustix::net::{
 };
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use windlass_core::command::CommandSpec;
+use windlass_process::CommandSpec;
 
 use super::bridge::Bridge;
 use super::inside::{Inside, WORD, Wrapped, memory};
@@ -272,7 +272,7 @@ mod tests {
             args: Vec::new(),
             env: [("PATH".to_owned(), "/of/the/loop".to_owned())].into(),
             cwd: "/".into(),
-            stdin: windlass_core::command::Stdin::Null,
+            stdin: windlass_process::Stdin::Null,
         };
         let orders = Inside { command, stdio: [90, 91, 92], report: 93, socket: 94, bridge: None };
         let orders = serde_json::to_vec(&orders).unwrap();

@@ -10,7 +10,7 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::io::Errno;
-use windlass_core::command::CommandSpec;
+use windlass_process::CommandSpec;
 
 use crate::record::{SpawnFailure, SpawnFailureKind};
 use crate::sys::{self, StringArray};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
-use windlass_core::command::CommandSpec;
+use windlass_process::CommandSpec;
 
 use super::bridge::Bridge;
 use super::exec::Prepared;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read};
 use rustix::time::Timespec;
-use windlass_core::secrets::Rules;
+use windlass_redact::secrets::Rules;
 
 use super::exec::{self, Report};
 use super::input::Input;

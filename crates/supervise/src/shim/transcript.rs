@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use windlass_core::secrets::{Redactor, Rules};
+use windlass_redact::secrets::{Redactor, Rules};
 
 /// How much of the end of a capped stream is kept.
 const TAIL: usize = 64 << 10;

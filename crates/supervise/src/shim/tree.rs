@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::io::{Errno, read, write};
-use windlass_core::command::CommandSpec;
+use windlass_process::CommandSpec;
 
 use super::exec::Prepared;
 use super::reaper::{self, Message, Reaper};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 
-use windlass_core::command::Stdin;
+use windlass_process::Stdin;
 use windlass_supervise::{
     Containment, ContainmentRequest, Ended, EndedBy, ProcessEvent, SpawnFailure, SpawnFailureKind,
 };

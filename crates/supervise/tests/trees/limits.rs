@@ -1,6 +1,6 @@
 //! What trees may take of the machine, in real control groups. Every agent here is bounded by itself as well.
 
-use windlass_core::command::Stdin;
+use windlass_process::Stdin;
 use windlass_supervise::cgroup::{Cgroups, Layout};
 use windlass_supervise::{
     ContainmentRequest, Ended, EndedBy, Group, GroupLimits, ProcessEvent, ShimSpec, TreeLimits, find_cgroups,

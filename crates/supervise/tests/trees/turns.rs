@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use windlass_core::command::Stdin;
+use windlass_process::Stdin;
 use windlass_supervise::{
     Ended, EndedBy, ExitRecord, ProcessEvent, Running, ShimSpec, TurnPaths, read_exit_record, settled_exit_record,
 };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use windlass_core::command::{CommandSpec, Stdin};
+use windlass_process::{CommandSpec, Stdin};
 use windlass_supervise::{
     Access, ContainmentRequest, ExitRecord, Launcher, Network, Place, ProcessEvent, Running, SandboxPolicy, ShimSpec,
     TreeLimits, probe, probe_sandbox, read_exit_record,
