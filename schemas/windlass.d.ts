@@ -21,7 +21,7 @@ export interface WindlassSettings {
   completion_promise?: string;
   /** How long the part of a prompt may be that tells a fresh session what was done before, in tokens. Default: 8000. */
   context_tokens?: number;
-  /** Files of your checkout that git does not have and the work needs, such as .env; copied, never committed. Default: none. */
+  /** Files and directories of your checkout that are not in git and that the work needs, such as .env; copied for gates and the agent, never committed. Default: none. */
   copy?: Array<string>;
   /** A loop's share of the processor where it is scarce, beside the 100 of everything else. Default: 100. */
   cpu_weight?: number;
@@ -43,8 +43,8 @@ export interface WindlassSettings {
   follow_up?: string;
   /** How long one gate may take. Default: 10m. */
   gate_timeout?: string;
-  /** Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a table: { command, timeout, when = "turn" or "claim", clean = true for a pristine checkout }. Default: none. */
-  gates?: Array<string | { clean?: boolean; command: string; timeout?: string; when?: "turn" | "claim" }>;
+  /** Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a table: { command, timeout, when = "turn" or "claim" }. Default: none. */
+  gates?: Array<string | { command: string; timeout?: string; when?: "turn" | "claim" }>;
   /** Whether the summariser is asked for summaries; if not, only for the commits' messages. Default: true. */
   generate_summary?: boolean;
   /** Whether a person has to agree (windlass approve) before a reviewed loop is completed. Default: false. */
@@ -117,7 +117,7 @@ export interface WindlassSettings {
   secrets_allow?: Array<string>;
   /** Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive). Default: by recipe. */
   session?: "resume" | "fresh" | "keep_alive";
-  /** Commands that make a new workspace ready, run in it by your shell before anything else. Default: none. */
+  /** Commands that install what the project needs, run once by your shell on the base commit; gates and the agent get a copy of what they made. Default: none. */
   setup?: Array<string>;
   /** The file with the project's rules, quality bar and red lines, for the recipe milestone. Default: .windlass/soul.md. */
   soul?: string;
@@ -141,6 +141,8 @@ export interface WindlassSettings {
   summary_max_tokens?: number;
   /** How long one turn of the agent may take. Default: by recipe. */
   turn_timeout?: string;
+  /** What gates start from: the commit and what the set-up made (clean), the same plus what earlier gates left in build directories (warm), or nothing but the commit for a claim, with the set-up run again (cold). Default: clean. */
+  verify?: "clean" | "warm" | "cold";
   /** The file that says what the project is for, for the recipe milestone. Default: VISION.md. */
   vision?: string;
   /** When 'windlass serve' looks for pending milestones, besides its start: manual (then also when one has ended), every 2h, times of day such as 09:00, 21:00, or a cron pattern. Default: manual. */

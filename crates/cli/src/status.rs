@@ -8,7 +8,7 @@ use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{Aim, LoopState, Phase};
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
-use windlass_core::spec::{CommitPolicy, Done, WorkspaceKind};
+use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
@@ -105,7 +105,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
         let place = match spec.workspace.kind {
             WorkspaceKind::InPlace | WorkspaceKind::External => format!("in your checkout {}", workspace.dir),
-            WorkspaceKind::Clone => workspace.dir.clone(),
+            WorkspaceKind::Worktree | WorkspaceKind::Clone => workspace.dir.clone(),
         };
         rows.push(("where", place));
         rows.push(("branch", format!("{branch}, from {base}")));
@@ -125,6 +125,9 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     }
     for gate in &spec.gates {
         rows.push(("gate", format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
+    }
+    if !spec.gates.is_empty() {
+        rows.push(("verify", verify(spec)));
     }
     let done = match &spec.done {
         Done::Promise { .. } => match spec.done.promise() {
@@ -290,6 +293,23 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     text
 }
 
+/// Where gates run, and what they start from.
+fn verify(spec: &LoopSpec) -> String {
+    let in_place = match spec.workspace.kind {
+        WorkspaceKind::InPlace | WorkspaceKind::External => true,
+        WorkspaceKind::Worktree | WorkspaceKind::Clone => spec.commit == CommitPolicy::Off,
+    };
+    if in_place {
+        return "in place: gates run where the agent works".to_owned();
+    }
+    let level = match spec.workspace.verify {
+        Verify::Clean => "gates start from the commit and what the set-up made",
+        Verify::Warm => "gates also find what earlier gates left in build directories",
+        Verify::Cold => "a claim is judged from nothing but the commit, with the set-up run again",
+    };
+    format!("{}: {level}", spec.workspace.verify.name())
+}
+
 /// The command that logs the agent in.
 fn log_in(state: &LoopState) -> String {
     let agent = state.agent(state.last_turn.as_ref().map_or(Role::Coder, |last| last.key.role));
@@ -345,7 +365,7 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
         return;
     }
     match (&workspace.branch, state.spec.workspace.kind) {
-        (Some(branch), WorkspaceKind::Clone) => {
+        (Some(branch), WorkspaceKind::Worktree | WorkspaceKind::Clone) => {
             row("look", format!("windlass diff {0}, or git diff {1}..{branch}", state.name, short(base)));
             row("take", format!("windlass merge {0}, or git merge {branch}", state.name));
             row("files", workspace.dir.clone());

@@ -223,9 +223,29 @@ pub struct GateSpec {
     pub timeout_ms: u64,
     #[serde(default)]
     pub when: GateWhen,
-    /// A claim is judged in a pristine checkout, where no ignored file can turn the gate green.
-    #[serde(default)]
-    pub clean: bool,
+}
+
+/// What gates start from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verify {
+    /// The commit and what the set-up made.
+    #[default]
+    Clean,
+    /// The same, and what earlier gates left in known build directories.
+    Warm,
+    /// For a claim nothing but the commit, with the set-up run again; otherwise as `Clean`.
+    Cold,
+}
+
+impl Verify {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verify::Clean => "clean",
+            Verify::Warm => "warm",
+            Verify::Cold => "cold",
+        }
+    }
 }
 
 /// When a gate runs.
@@ -312,7 +332,7 @@ pub struct WorkspaceSpec {
     /// The revision the branch starts from; the checkout's HEAD if unset.
     pub base: Option<String>,
     pub allow_dirty: bool,
-    /// Commands that make a new workspace ready, by the user's shell.
+    /// Commands that install what the project needs, by the user's shell.
     #[serde(default)]
     pub setup: Vec<String>,
     /// Files of the checkout that git does not have and the work needs, such as `.env`; never committed.
@@ -321,13 +341,19 @@ pub struct WorkspaceSpec {
     /// Whether the gates run on the base before the first turn.
     #[serde(default)]
     pub baseline: bool,
+    #[serde(default)]
+    pub verify: Verify,
+    /// The directory of the repository that agents, gates and set-up run in; its top if unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subdir: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceKind {
-    /// A clone of its own, which borrows the user's objects and pushes nowhere.
-    #[serde(alias = "worktree")]
+    /// A linked worktree of its own.
+    Worktree,
+    /// A shared clone of its own.
     Clone,
     /// The user's checkout.
     InPlace,

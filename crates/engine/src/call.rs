@@ -131,6 +131,7 @@ fn confine(
     let confined = Confined {
         writes: false,
         dir: &dir,
+        judge: None,
         files: &files.dir,
         shown: Vec::new(),
         result: windlass_agents::usage_file(profile, &files.prompt()),

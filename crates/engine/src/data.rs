@@ -84,9 +84,9 @@ impl DataDir {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Where claims are judged that need a pristine checkout.
-    pub fn pristine(&self, id: &LoopId) -> PathBuf {
-        self.root.join("pristine").join(&id.0)
+    /// The judge's checkout with what belongs to it; gone with the loop's end.
+    pub fn judge(&self, id: &str) -> PathBuf {
+        self.root.join("judge").join(id)
     }
 
     /// What the loop's processes have for a temporary directory where they are in a sandbox; gone with the loop's end.

@@ -425,8 +425,17 @@ impl Engine {
         })
     }
 
+    /// The top of the checkout that the loop's agent works in.
     pub(crate) fn work_dir(&self, state: &LoopState) -> PathBuf {
         state.workspace.as_ref().map_or_else(|| PathBuf::from(&state.project), |known| PathBuf::from(&known.dir))
+    }
+
+    /// The directory of a checkout that the loop's processes start in.
+    pub(crate) fn start_dir(&self, state: &LoopState, checkout: &Path) -> PathBuf {
+        match &state.spec.workspace.subdir {
+            Some(subdir) => checkout.join(subdir),
+            None => checkout.to_owned(),
+        }
     }
 
     /// The user's own shell, which is what a gate is written for.

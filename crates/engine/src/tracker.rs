@@ -18,7 +18,7 @@ use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
 use windlass_core::recipe;
 use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::SummariserSettings;
 
@@ -224,6 +224,8 @@ fn spec(registration: Registration) -> LoopSpec {
             setup: Vec::new(),
             copy: Vec::new(),
             baseline: false,
+            verify: Verify::default(),
+            subdir: None,
         },
         sandbox: windlass_core::sandbox::SandboxSpec::default(),
         resources: windlass_core::resources::ResourceSpec::default(),

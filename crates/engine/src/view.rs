@@ -9,7 +9,7 @@ use windlass_core::machine::{
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
-use windlass_core::spec::{Limits, ReviewKind, SessionPolicy};
+use windlass_core::spec::{Limits, ReviewKind, SessionPolicy, Verify};
 use windlass_core::stop::{PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
@@ -37,6 +37,9 @@ pub struct LoopView {
     pub pause: Option<PauseReason>,
     pub stop_reason: Option<StopReason>,
     pub verified: bool,
+    /// What gates start from: clean, warm or cold.
+    #[serde(default)]
+    pub verify: Verify,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -127,6 +130,7 @@ impl LoopView {
             pause: pause(&state.status),
             stop_reason: state.stop_reason.clone(),
             verified: state.verified,
+            verify: state.spec.workspace.verify,
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),

@@ -115,17 +115,17 @@ impl Engine {
     /// What a loop's directories take on disk.
     pub async fn disk_use(&self, state: &LoopState) -> Result<DiskUse, EngineError> {
         let work = disk_use(self.workspace(state)?.dir).await;
-        let pristine = disk_use(self.data.pristine(&state.id)).await;
-        Ok(DiskUse { bytes: work.bytes + pristine.bytes, files: work.files + pristine.files })
+        let judge = disk_use(self.data.judge(&state.id.0)).await;
+        Ok(DiskUse { bytes: work.bytes + judge.bytes, files: work.files + judge.files })
     }
 
     /// Removes a held loop's directories; the branch too if `merged_into` has all of it.
     pub async fn clean(&self, held: &Held, merged_into: Option<&str>) -> Result<Removed, EngineError> {
-        let pristine = self.data.pristine(&held.state.id);
-        let more = disk_use(pristine.clone()).await;
+        let judge = self.data.judge(&held.state.id.0);
+        let more = disk_use(judge.clone()).await;
         let mut removed = self.workspaces.remove(&self.workspace(&held.state)?, merged_into).await?;
-        self.workspaces.remove_pristine(&pristine)?;
-        self.workspaces.remove_pristine(&self.data.loop_temp(&held.state.id.0))?;
+        self.workspaces.remove_own(&judge)?;
+        self.workspaces.remove_own(&self.data.loop_temp(&held.state.id.0))?;
         removed.freed.bytes += more.bytes;
         removed.freed.files += more.files;
         Ok(removed)

@@ -259,15 +259,14 @@ fn a_value_that_cannot_be_says_why_and_where() {
 
 #[test]
 fn a_gate_can_say_more_than_its_command() {
-    let inline = "gates = [\"a\", { command = \"b\", timeout = \"2m\", when = \"claim\", clean = true }]";
-    let tables =
-        "[[gates]]\ncommand = \"a\"\n\n[[gates]]\ncommand = \"b\"\ntimeout = \"2m\"\nwhen = \"claim\"\nclean = true\n";
+    let inline = "gates = [\"a\", { command = \"b\", timeout = \"2m\", when = \"claim\" }]";
+    let tables = "[[gates]]\ncommand = \"a\"\n\n[[gates]]\ncommand = \"b\"\ntimeout = \"2m\"\nwhen = \"claim\"\n";
     let read = |text: &str| Home::new(text).load().unwrap().gates.value.unwrap();
     assert_eq!(read(inline), read(tables));
     let gates = read(inline);
     assert_eq!(gates.commands(), ["a", "b"]);
-    assert_eq!((gates.get()[0].when, gates.get()[0].clean, gates.get()[0].timeout), (GateWhen::Turn, false, None));
-    assert_eq!((gates.get()[1].when, gates.get()[1].clean), (GateWhen::Claim, true));
+    assert_eq!((gates.get()[0].when, gates.get()[0].timeout), (GateWhen::Turn, None));
+    assert_eq!(gates.get()[1].when, GateWhen::Claim);
     assert_eq!(gates.get()[1].timeout.unwrap().get(), 120_000);
     let again = format!("gates = {}", toml_of(&gates.json()));
     assert_eq!(read(&again), gates, "what is shown can be written");

@@ -7,7 +7,7 @@ use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{
     CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
-    TimeLimits, WorkspaceKind, WorkspaceSpec,
+    TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
@@ -73,13 +73,15 @@ fn a_plain_run_gets_the_recipes_defaults() {
             on_failure: OnFailure::Stop,
             time: TimeLimits { turn_timeout_ms: 3_600_000, stall_timeout_ms: 300_000, max_stalls: 3 },
             workspace: WorkspaceSpec {
-                kind: WorkspaceKind::Clone,
+                kind: WorkspaceKind::Worktree,
                 branch: "windlass/make-it-work".into(),
                 base: None,
                 allow_dirty: false,
                 setup: vec![],
                 copy: vec![],
                 baseline: true,
+                verify: Verify::Clean,
+                subdir: Some("sub".into()),
             },
             protect: vec![],
             secrets_allow: vec![],
@@ -143,7 +145,7 @@ fn auto_takes_the_sandbox_that_there_is_and_says_what_it_got() {
     let missing = SandboxSupport::Missing { reason: "bubblewrap is not installed".into(), fix: "install it".into() };
     let Resolved { spec, notes } = sandboxed(Options::default(), &missing).unwrap();
     assert!(spec.sandbox.is_off());
-    assert_eq!(spec.workspace.kind, WorkspaceKind::Clone);
+    assert_eq!(spec.workspace.kind, WorkspaceKind::Worktree);
     assert!(notes[0].starts_with("sandbox: off — bubblewrap is not installed:"), "{notes:?}");
     assert!(notes[0].ends_with("install it"), "{notes:?}");
     let off = sandboxed(Options { sandbox: Some(Sandbox::Off), ..Options::default() }, &works).unwrap();
@@ -206,8 +208,7 @@ fn everything_that_is_said_is_in_the_specification() {
         Limits { max_iterations: Some(9), duration_ms: Some(7_200_000), budget_usd: Some(1.5), max_tokens: Some(50) }
     );
     assert_eq!(spec.done.promise(), Some("DONE"));
-    let gate =
-        |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000, when: GateWhen::Turn, clean: false };
+    let gate = |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000, when: GateWhen::Turn };
     assert_eq!(spec.gates, [gate("a"), gate("b")]);
     assert_eq!((spec.time.turn_timeout_ms, spec.time.stall_timeout_ms), (120_000, 180_000));
     assert_eq!((spec.session, spec.commit), (SessionPolicy::Fresh, CommitPolicy::Off));
@@ -607,6 +608,8 @@ fn in_place_the_loop_stays_on_the_checkouts_branch() {
             setup: vec![],
             copy: vec![],
             baseline: true,
+            verify: Verify::Clean,
+            subdir: Some("sub".into()),
         },
         "the user's checkout is ready as it is, and has its files"
     );

@@ -106,40 +106,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/login": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Open a session with the code of a login link; needs no token */
-        post: operations["post_login"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/logout": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** End the session of this request */
-        post: operations["post_logout"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/loops": {
         parameters: {
             query?: never;
@@ -765,23 +731,6 @@ export interface paths {
         /** Change the settings of the user or of a project; comments stay */
         put: operations["put_settings_layer"];
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/tickets": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** A path that downloads one file once, without a header */
-        post: operations["post_tickets"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1802,11 +1751,6 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
         };
         GateSpec: {
-            /**
-             * @description A claim is judged in a pristine checkout, where no ignored file can turn the gate green.
-             * @default false
-             */
-            clean: boolean;
             command: string;
             /** Format: uint64 */
             timeout_ms: number;
@@ -1985,24 +1929,6 @@ export interface components {
              */
             status?: string | null;
         };
-        /** @description The code of a login link. */
-        LogIn: {
-            code: string;
-            /**
-             * @description What the session is called in `windlass serve sessions`; made from the `User-Agent` if left out.
-             * @default null
-             */
-            name?: string | null;
-        };
-        LoggedIn: {
-            id: string;
-            name: string;
-            /** @description Send it as `Authorization: Bearer`. The server keeps only its hash. */
-            secret: string;
-        };
-        LoggedOut: {
-            id: string;
-        };
         /** @description A loop's id, chosen by whoever creates the loop (a UUID). */
         LoopId: string;
         LoopList: {
@@ -2150,6 +2076,11 @@ export interface components {
             usage: components["schemas"]["UsageView"];
             verified: boolean;
             /**
+             * @description What gates start from: clean, warm or cold.
+             * @default clean
+             */
+            verify: components["schemas"]["Verify"];
+            /**
              * @description The same while it waits for the clock, with its kind.
              * @default null
              */
@@ -2233,6 +2164,11 @@ export interface components {
             updated_at: string;
             usage: components["schemas"]["UsageView"];
             verified: boolean;
+            /**
+             * @description What gates start from: clean, warm or cold.
+             * @default clean
+             */
+            verify: components["schemas"]["Verify"];
             /**
              * @description The same while it waits for the clock, with its kind.
              * @default null
@@ -3396,10 +3332,6 @@ export interface components {
             /** Format: uint32 */
             passed: number;
         };
-        Ticket: {
-            /** @description The path with the ticket in its query. It works once, within half a minute. */
-            path: string;
-        };
         TimeLimits: {
             /**
              * Format: uint32
@@ -3705,6 +3637,8 @@ export interface components {
             type: "unclear";
             why: string;
         };
+        /** @description What gates start from. */
+        Verify: ("clean" | "warm") | "cold";
         /** @description Why a loop waits for the clock; each message is the agent's or the provider's own. */
         WaitReason: {
             message: string;
@@ -3719,11 +3653,6 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @constant */
             type: "turn_failed";
-        };
-        /** @description A file to be downloaded. */
-        WantTicket: {
-            /** @description Path and query of a prompt or of a turn's output. */
-            path: string;
         };
         WorkspaceKind: "worktree" | "clone" | "in_place" | "external";
         WorkspaceOpening: {
@@ -3764,10 +3693,14 @@ export interface components {
             copy: string[];
             kind: components["schemas"]["WorkspaceKind"];
             /**
-             * @description Commands that make a new workspace ready, by the user's shell.
+             * @description Commands that install what the project needs, by the user's shell.
              * @default []
              */
             setup: string[];
+            /** @description The directory of the repository that agents, gates and set-up run in; its top if unset. */
+            subdir?: string | null;
+            /** @default clean */
+            verify: components["schemas"]["Verify"];
         };
     };
     responses: never;
@@ -3960,68 +3893,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
-                };
-            };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    post_login: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["LogIn"];
-            };
-        };
-        responses: {
-            /** @description Open a session with the code of a login link; needs no token */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LoggedIn"];
-                };
-            };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    post_logout: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description End the session of this request */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LoggedOut"];
                 };
             };
             /** @description What went wrong */
@@ -5329,39 +5200,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SettingsView"];
-                };
-            };
-            /** @description What went wrong */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    post_tickets: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["WantTicket"];
-            };
-        };
-        responses: {
-            /** @description A path that downloads one file once, without a header */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Ticket"];
                 };
             };
             /** @description What went wrong */

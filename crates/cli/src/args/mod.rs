@@ -12,7 +12,6 @@ mod reference;
 mod refusal;
 mod review;
 mod run;
-mod serve;
 mod setup;
 mod trust;
 mod values;
@@ -31,10 +30,9 @@ pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
-pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
     AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, ReportArgs,
-    SchemaArgs, SchemaOf,
+    SchemaArgs, SchemaOf, ServeArgs,
 };
 pub use trust::TrustArgs;
 pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
@@ -55,7 +53,7 @@ pub struct Cli {
     /// Work as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
-    /// Connect to a remote Windlass server: its address, or a link from 'windlass serve link' there
+    /// Ask a server on another machine: its address or the link that 'windlass serve' prints there
     #[arg(long, value_name = "URL", global = true)]
     pub server: Option<String>,
     #[command(subcommand)]

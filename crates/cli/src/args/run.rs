@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, SessionPolicy};
+use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
-    BranchTemplate, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise, Sandbox, Size, Tokens,
-    Usd, Weight, Wishes,
+    BranchTemplate, Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise,
+    Sandbox, Size, Tokens, Usd, Weight, Wishes,
 };
 
 use super::goal::GoalSource;
-use super::values::{gate, glob, host, loop_name, not_blank, setting, variable, word};
+use super::values::{command, file, gate, glob, host, loop_name, not_blank, setting, variable, word};
 
 /// Start a loop and follow it
 ///
@@ -138,9 +138,13 @@ pub struct RunArgs {
     /// Refine and audited: the file with the plan [default: the newest *.md in .windlass/plans and .claude/plans]
     #[arg(long, value_name = "FILE", value_parser = not_blank, help_heading = "When it is done")]
     plan: Option<String>,
-    /// A command that judges the work, run in the workspace by your shell; exit 0 passes. Can be given many times
+    /// Command that judges the work, run by your shell on a clean checkout of each commit; exit 0 passes. Repeatable
     #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
     gates: Vec<String>,
+    /// What gates start from: the commit and what the set-up made (clean), also earlier build output (warm), or nothing
+    /// but the commit, for a claim (cold) [default: clean]
+    #[arg(long, value_parser = word::<Verify>(&["clean", "warm", "cold"]), help_heading = "When it is done")]
+    verify: Option<Verify>,
     /// Do not run the gates on the base before the first turn
     #[arg(long, help_heading = "When it is done")]
     no_baseline: bool,
@@ -228,6 +232,13 @@ pub struct RunArgs {
     /// Who commits the work [default: engine]
     #[arg(long, value_parser = word::<CommitPolicy>(&["engine", "agent", "off"]), help_heading = "Workspace")]
     commit: Option<CommitPolicy>,
+    /// Command that installs what the project needs, run once on the base commit; gates and the agent get a copy of what
+    /// it made. Repeatable
+    #[arg(long, value_name = "CMD", value_parser = command, conflicts_with = "in_place", help_heading = "Workspace")]
+    setup: Vec<String>,
+    /// File or directory of this checkout that is not in git and that the work needs, such as .env. Repeatable
+    #[arg(long, value_name = "PATH", value_parser = file, conflicts_with = "in_place", help_heading = "Workspace")]
+    copy: Vec<String>,
     /// Work in this checkout and on its branch; refuses uncommitted changes
     #[arg(long, conflicts_with_all = ["branch", "base"], help_heading = "Workspace")]
     in_place: bool,
@@ -273,6 +284,11 @@ impl RunArgs {
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
             gate_timeout: self.gate_timeout,
             baseline: self.no_baseline.then_some(false),
+            verify: self.verify,
+            setup: (!self.setup.is_empty())
+                .then(|| self.setup.clone())
+                .and_then(|commands| Commands::new(commands).ok()),
+            copy: (!self.copy.is_empty()).then(|| self.copy.clone()).and_then(|files| Files::new(files).ok()),
             protect: (!self.protect.is_empty()).then(|| self.protect.clone()).and_then(|globs| Globs::new(globs).ok()),
             env_pass: (!self.env_pass.is_empty())
                 .then(|| self.env_pass.clone())

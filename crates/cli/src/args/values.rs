@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{Gates, Globs, Hosts, Names, UsageError, Value, ValueError};
+use windlass_engine::config::{Commands, Files, Gates, Globs, Hosts, Names, UsageError, Value, ValueError};
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
@@ -23,6 +23,15 @@ pub(super) fn gate(text: &str) -> Result<String, ValueError> {
 
 pub(super) fn glob(text: &str) -> Result<String, ValueError> {
     Globs::new(vec![text.to_owned()]).map(|_| text.to_owned())
+}
+
+pub(super) fn command(text: &str) -> Result<String, ValueError> {
+    Commands::new(vec![text.to_owned()]).map(|_| text.to_owned())
+}
+
+/// A file or directory inside the repository.
+pub(super) fn file(text: &str) -> Result<String, ValueError> {
+    Files::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
 /// The name of an environment variable, or the beginning of one with a `*`.

@@ -8,6 +8,7 @@ mod control;
 mod crash_sweep;
 mod held_back;
 mod hostile_agents;
+mod judged_gates;
 mod limits;
 mod live_sessions;
 mod log_lines;

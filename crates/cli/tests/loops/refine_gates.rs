@@ -1,4 +1,4 @@
-//! Gates that know the base, flip, judge only claims or a pristine checkout; paths the agent may not touch.
+//! Gates that know the base, flip or judge only claims; paths the agent may not touch.
 
 use crate::support::*;
 
@@ -58,23 +58,6 @@ fn a_gate_for_claims_does_not_run_without_one() {
     let status = status(&world, "work");
     assert_eq!(status["history"][0]["gates"], serde_json::json!(["skipped", "pass"]));
     assert_eq!(status["history"][1]["gates"], serde_json::json!(["pass", "pass"]));
-}
-
-#[test]
-fn an_ignored_file_does_not_turn_a_clean_gate_green() {
-    for (clean, code) in [(false, 0), (true, 3)] {
-        let world = crate::world();
-        world.repo().write(".gitignore", "cache\n");
-        world.repo().commit("ignore");
-        world.config(&format!("baseline = false\ngates = [{{ command = \"test -f cache\", clean = {clean} }}]\n"));
-        let agent = world.script(
-            r#"
-            [[turn]]
-            steps = [{ write = { path = "cache", content = "green" } }, { append = { path = "w", content = "1" } }, { say = "<promise>COMPLETE</promise>" }]
-        "#,
-        );
-        run(&world, &agent, &["--max-iterations", "1"]).assert_code(code);
-    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod network;
 
 #[path = "../loops/audited_loop.rs"]
 mod audited_loop;
+#[path = "../loops/judged_gates.rs"]
+mod judged_gates;
 #[path = "../loops/promise_loop.rs"]
 mod promise_loop;
 #[path = "../loops/refine_gates.rs"]

@@ -6,6 +6,5 @@ mod support;
 mod client;
 mod commands;
 mod feed;
-mod login;
 mod remote;
 mod security;

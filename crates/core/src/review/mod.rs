@@ -6,7 +6,6 @@
 mod block;
 mod coder;
 mod echo;
-mod plain_json;
 mod report;
 mod texts;
 mod verdict;

@@ -15,15 +15,14 @@ pub struct Gate {
     /// The setting `gate_timeout`, if not said.
     pub timeout: Option<Millis>,
     pub when: GateWhen,
-    pub clean: bool,
 }
 
 /// Commands that judge the work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gates(Vec<Gate>);
 
-const FIELDS: [&str; 4] = ["command", "timeout", "when", "clean"];
-const TABLE: &str = "{ command = \"cargo test\", timeout = \"20m\", when = \"claim\", clean = true }";
+const FIELDS: [&str; 3] = ["command", "timeout", "when"];
+const TABLE: &str = "{ command = \"cargo test\", timeout = \"20m\", when = \"claim\" }";
 
 impl Gates {
     pub fn new(commands: Vec<String>) -> Result<Self, ValueError> {
@@ -42,7 +41,7 @@ impl Gates {
 impl Gate {
     fn of(text: &str) -> Result<Self, ValueError> {
         let command = command(text, "gate", "write the command that judges, such as \"cargo test\"")?;
-        Ok(Self { command, timeout: None, when: GateWhen::default(), clean: false })
+        Ok(Self { command, timeout: None, when: GateWhen::default() })
     }
 
     fn read(place: usize, item: &Toml) -> Result<Self, ValueError> {
@@ -84,18 +83,15 @@ impl Gate {
                 }
             };
         }
-        if let Some(clean) = table.get("clean") {
-            gate.clean = clean.as_bool().ok_or_else(|| wrong("has a 'clean' that is neither true nor false"))?;
-        }
         Ok(gate)
     }
 
     /// A plain command stays a text.
     fn json(&self) -> Json {
-        if self.timeout.is_none() && self.when == GateWhen::default() && !self.clean {
+        if self.timeout.is_none() && self.when == GateWhen::default() {
             return json!(self.command);
         }
-        let mut table = json!({ "command": self.command, "when": self.when, "clean": self.clean });
+        let mut table = json!({ "command": self.command, "when": self.when });
         if let Some(timeout) = &self.timeout {
             table["timeout"] = timeout.json();
         }
@@ -130,7 +126,6 @@ impl Value for Gates {
                 "command": { "type": "string", "minLength": 1 },
                 "timeout": Millis::schema(),
                 "when": { "enum": ["turn", "claim"], "default": "turn" },
-                "clean": { "type": "boolean", "default": false },
             },
         });
         json!({ "type": "array", "items": { "anyOf": [{ "type": "string", "minLength": 1 }, table] } })

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, SessionPolicy};
+use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
@@ -236,7 +236,12 @@ settings! {
     gates: Gates {
         env: "WINDLASS_GATES", flag: Some("--gate"), default: "none",
         doc: "Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a \
-              table: { command, timeout, when = \"turn\" or \"claim\", clean = true for a pristine checkout }",
+              table: { command, timeout, when = \"turn\" or \"claim\" }",
+    }
+    verify: Verify {
+        env: "WINDLASS_VERIFY", flag: Some("--verify"), default: "clean",
+        doc: "What gates start from: the commit and what the set-up made (clean), the same plus what earlier gates left in \
+              build directories (warm), or nothing but the commit for a claim, with the set-up run again (cold)",
     }
     gate_timeout: Millis {
         env: "WINDLASS_GATE_TIMEOUT", flag: Some("--gate-timeout"), default: "10m",
@@ -275,12 +280,14 @@ settings! {
         doc: "Work in the checkout itself instead of a workspace of the loop's own",
     }
     setup: Commands {
-        env: "WINDLASS_SETUP", flag: None, default: "none",
-        doc: "Commands that make a new workspace ready, run in it by your shell before anything else",
+        env: "WINDLASS_SETUP", flag: Some("--setup"), default: "none",
+        doc: "Commands that install what the project needs, run once by your shell on the base commit; gates and the agent \
+              get a copy of what they made",
     }
     copy: Files {
-        env: "WINDLASS_COPY", flag: None, default: "none",
-        doc: "Files of your checkout that git does not have and the work needs, such as .env; copied, never committed",
+        env: "WINDLASS_COPY", flag: Some("--copy"), default: "none",
+        doc: "Files and directories of your checkout that are not in git and that the work needs, such as .env; copied for \
+              gates and the agent, never committed",
     }
     secrets_allow: Globs {
         env: "WINDLASS_SECRETS_ALLOW", flag: None, default: "none",

@@ -36,7 +36,7 @@ use std::path::Path;
 
 use windlass_core::recipe;
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::ContextSpec;
+use windlass_core::spec::{ContextSpec, Verify};
 use windlass_core::summary::{Protocol, SummariserSettings};
 
 pub use amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
@@ -133,6 +133,7 @@ fn defaults(recipe: &str) -> Options {
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),
+        verify: Some(Verify::default()),
         protect: Some(Globs::default()),
         secrets_allow: Some(Globs::default()),
         env_pass: Some(Names::default()),

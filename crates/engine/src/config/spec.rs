@@ -11,6 +11,7 @@ use windlass_core::plan::Plan;
 use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
+use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
     AgentChoice, ContextSpec, Document, Done, GateSpec, Limits, LoopSpec, ReviewKind, SessionPolicy, TimeLimits,
     WorkspaceKind, WorkspaceSpec,
@@ -105,7 +106,6 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         command: gate.command.clone(),
         timeout_ms: gate.timeout.map_or(gate_timeout_ms, Millis::get),
         when: gate.when,
-        clean: gate.clean,
     };
     let language = settings.language.value.clone().unwrap_or_default();
     let spec = LoopSpec {
@@ -125,7 +125,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             stall_timeout_ms: settings.stall_timeout.value.map_or(recipe.time.stall_timeout_ms, |ms| ms.get()),
             max_stalls: recipe.time.max_stalls,
         },
-        workspace: workspace(settings, run),
+        workspace: workspace(settings, run, &sandbox),
         resources: resources(settings, &run.machine),
         sandbox,
         secrets_allow: settings.secrets_allow.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
@@ -385,12 +385,17 @@ fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, U
     Ok(promise.and_then(|promise| promise.get().map(str::to_owned)))
 }
 
-fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
+fn workspace(settings: &Settings, run: &RunOptions, sandbox: &SandboxSpec) -> WorkspaceSpec {
     let in_place = settings.in_place.value.unwrap_or(false);
     // The user's checkout is ready as it is, and has its files.
     let of_its_own = |list: Option<&[String]>| if in_place { Vec::new() } else { list.unwrap_or_default().to_vec() };
     WorkspaceSpec {
-        kind: if in_place { WorkspaceKind::InPlace } else { WorkspaceKind::Clone },
+        kind: match (in_place, sandbox.is_off()) {
+            (true, _) => WorkspaceKind::InPlace,
+            (false, true) => WorkspaceKind::Worktree,
+            // A repository of its own: the user's stays out of reach.
+            (false, false) => WorkspaceKind::Clone,
+        },
         // In place the loop stays on the branch that is checked out.
         branch: if in_place {
             String::new()
@@ -402,7 +407,16 @@ fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
         setup: of_its_own(settings.setup.value.as_ref().map(Commands::get)),
         copy: of_its_own(settings.copy.value.as_ref().map(Files::get)),
         baseline: settings.baseline.value.unwrap_or(true),
+        verify: settings.verify.value.unwrap_or_default(),
+        subdir: subdir(run),
     }
+}
+
+/// Where in the repository the user is, from its top.
+fn subdir(run: &RunOptions) -> Option<String> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let below = real(&run.cwd).strip_prefix(real(&run.project_root)).map(|below| below.to_str().map(str::to_owned));
+    below.ok().flatten().filter(|below| !below.is_empty())
 }
 
 fn context(settings: &Settings, run: &RunOptions) -> ContextSpec {

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, SessionPolicy};
+use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::nearest::nearest;
@@ -55,6 +55,12 @@ words!(SessionPolicy, "resume, fresh or keep_alive", "\"fresh\"", "session polic
     "fresh" => SessionPolicy::Fresh,
     "keep_alive" => SessionPolicy::KeepAlive,
 ]);
+words!(Verify, "clean, warm or cold", "\"clean\"", "verify level", [
+    "clean" => Verify::Clean,
+    "warm" => Verify::Warm,
+    "cold" => Verify::Cold,
+]);
+
 words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
     "engine" => CommitPolicy::Engine,
     "agent" => CommitPolicy::Agent,

@@ -1,23 +1,44 @@
-//! One run of one gate: on the recorded commit, in the workspace or in a pristine checkout.
+//! One run of one gate, on the recorded commit.
 
-use std::path::PathBuf;
-
-use windlass_core::machine::{GateKey, GateReport, Input, LoopState};
+use windlass_core::machine::{ChangedFile, GateKey, GateReport, Input, LoopState, Verdict, WorkspaceFailure};
 use windlass_core::spec::{CommitPolicy, GateSpec};
 
+use super::judge::NotReady;
 use super::performing::Context;
-use super::{DriveError, setup, shell, workspace};
+use super::shell::ShellRun;
+use super::{DriveError, judge, shell};
 
 pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) -> Result<Input, DriveError> {
     let Some(spec) = state.spec.gates.get(gate.index) else {
         return Err(DriveError::Lost(format!("there is no gate {}", gate.index + 1)));
     };
-    let dir = place(&mut context, state, &gate, spec).await?;
+    let place = match judge::place(&mut context, state, &gate).await? {
+        Ok(place) => place,
+        Err(NotReady::Base(message)) => {
+            return Ok(Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message } });
+        }
+        Err(NotReady::Commit(message)) => {
+            let ran = ShellRun {
+                verdict: Verdict::Fail,
+                exit_code: None,
+                duration_ms: 0,
+                output_tail: format!("the set-up fails on this commit: {message}"),
+            };
+            return Ok(Input::GateEnded { report: report(state, spec, ran, Vec::new()), gate });
+        }
+    };
     let files = context.engine.data.new_run(&state.id, &format!("{}.gate-{}", gate.iteration, gate.index + 1));
     let files = files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-    let ran = shell::run(&mut context, state, &spec.command, spec.timeout_ms, &dir, &files).await?;
-    let changed = workspace::put_back(&context, state).await?;
-    let report = GateReport {
+    let ran = shell::run(&mut context, state, &spec.command, spec.timeout_ms, &place, &files).await?;
+    let changed = place.put_back(&context, state).await?;
+    if gate.iteration == 0 {
+        place.keep_build().await?;
+    }
+    Ok(Input::GateEnded { report: report(state, spec, ran, changed), gate })
+}
+
+fn report(state: &LoopState, spec: &GateSpec, ran: ShellRun, changed: Vec<ChangedFile>) -> GateReport {
+    GateReport {
         command: spec.command.clone(),
         verdict: ran.verdict,
         exit_code: ran.exit_code,
@@ -27,26 +48,5 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
         duration_ms: ran.duration_ms,
         output_tail: ran.output_tail,
         changed,
-    };
-    Ok(Input::GateEnded { gate, report })
-}
-
-/// Where the gate runs: a claim is judged in a pristine checkout, if the gate asks for that.
-async fn place(
-    context: &mut Context,
-    state: &LoopState,
-    gate: &GateKey,
-    spec: &GateSpec,
-) -> Result<PathBuf, DriveError> {
-    let commit = state.head_commit().filter(|_| state.spec.commit != CommitPolicy::Off);
-    let Some(commit) = commit.filter(|_| spec.clean && (gate.iteration == 0 || state.claims_done())) else {
-        return Ok(context.engine.work_dir(state));
-    };
-    let dir = context.engine.data.pristine(&state.id);
-    let fresh = workspace::pristine(&context.engine, state, commit, &dir).await?;
-    if fresh && let Err(message) = setup::prepare(context, state, &dir).await? {
-        // The set-up is part of what a claim has to stand on; its failure is the gate's.
-        tracing::warn!(loop_id = %state.id, %message, "the pristine checkout cannot be set up");
     }
-    Ok(dir)
 }

@@ -5,6 +5,7 @@
 
 mod follow;
 mod gate;
+mod judge;
 mod live;
 mod performing;
 mod reading;
@@ -26,7 +27,6 @@ use windlass_core::stop::Status;
 use windlass_redact::network::HostList;
 
 use crate::command::{Answer, Command};
-use crate::data::DataDir;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
@@ -135,7 +135,7 @@ impl Driver {
         };
         limits::release(&self.state.id);
         if self.state.status.is_ended() {
-            remove_temp(&self.engine.data, &self.state);
+            remove_temp(&self.engine, &self.state);
         }
         let certified = if result.is_ok() { self.certify().await } else { Ok(()) };
         self.engine.ports.release(&self.state.id.0);
@@ -348,13 +348,12 @@ impl Driver {
     }
 }
 
-/// What the loop's processes left in their temporary directory.
-fn remove_temp(data: &DataDir, state: &LoopState) {
-    match std::fs::remove_dir_all(data.loop_temp(&state.id.0)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            tracing::warn!(loop_id = %state.id, %error, "the loop's temporary directory stays");
+/// Removes the judge's checkout, and what the loop's processes left in their temporary directory.
+fn remove_temp(engine: &Engine, state: &LoopState) {
+    for dir in [engine.data.loop_temp(&state.id.0), engine.data.judge(&state.id.0)] {
+        if let Err(error) = engine.workspaces.remove_own(&dir) {
+            tracing::warn!(loop_id = %state.id, %error, "cannot remove a temporary directory of the loop");
         }
-        _ => {}
     }
 }
 

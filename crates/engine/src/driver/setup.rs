@@ -4,8 +4,10 @@ use std::path::Path;
 
 use windlass_core::machine::{Input, LoopState, WorkspaceFailure};
 
+use super::judge::{self, Place};
 use super::performing::Context;
 use super::{DriveError, shell, workspace};
+use windlass_workspace::copy_into_checkout;
 use windlass_workspace::git::Change;
 
 /// One set-up command may take so long: it may fetch and build everything the project needs.
@@ -14,10 +16,19 @@ const TIMEOUT_MS: u64 = 30 * 60 * 1_000;
 const MOST_MADE: usize = 1_000;
 
 pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input, DriveError> {
-    let dir = context.engine.work_dir(state);
     // Copied files are the user's: neither a commit nor a reset may take them.
     workspace::leave_out(&context, state)?;
-    Ok(match prepare(&mut context, state, &dir).await? {
+    let place = Place::workspace(&context.engine, state);
+    // The judge's checkout comes first, before any agent can touch what the set-up makes.
+    let made = if judge::has_checkout(state) && !state.spec.gates.is_empty() {
+        match judge::set_up(&mut context, state).await? {
+            Ok(judge) => Ok(judge.copy_saved_to(&place.dir).await?),
+            Err(message) => Err(message),
+        }
+    } else {
+        prepare(&mut context, state, &place).await?
+    };
+    Ok(match made {
         Ok(()) => {
             leave_out_made(&context, state).await?;
             Input::SetUp
@@ -48,10 +59,12 @@ async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), Driv
 pub(super) async fn prepare(
     context: &mut Context,
     state: &LoopState,
-    dir: &Path,
+    place: &Place,
 ) -> Result<Result<(), String>, DriveError> {
     for file in &state.spec.workspace.copy {
-        if let Err(message) = copy(Path::new(&state.project), dir, file) {
+        let (from, to, name) = (Path::new(&state.project).to_owned(), place.dir.clone(), file.clone());
+        let copied = tokio::task::spawn_blocking(move || copy(&from, &to, &name)).await;
+        if let Err(message) = copied.unwrap_or_else(|error| Err(error.to_string())) {
             return Ok(Err(message));
         }
     }
@@ -59,7 +72,7 @@ pub(super) async fn prepare(
         let files = context.engine.data.new_run(&state.id, &format!("setup-{}", index + 1));
         let files =
             files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-        let ran = shell::run(context, state, command, TIMEOUT_MS, dir, &files).await?;
+        let ran = shell::run(context, state, command, TIMEOUT_MS, place, &files).await?;
         if !ran.verdict.passed() {
             let how = ran.exit_code.map_or("did not end well".to_owned(), |code| format!("exit code {code}"));
             let last = ran.output_tail.lines().last().unwrap_or_default().to_owned();
@@ -69,30 +82,12 @@ pub(super) async fn prepare(
     Ok(Ok(()))
 }
 
-/// Copies one named file or directory from the user's checkout. What leads out of either place is refused.
+/// Copies one named file or directory from the user's checkout. A path that leads out of it is refused.
 fn copy(from: &Path, to: &Path, name: &str) -> Result<(), String> {
     let relative = Path::new(name);
     let stays = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !stays || name.is_empty() {
         return Err(format!("{name} cannot be copied: it is not a path inside the repository"));
     }
-    let source = from.join(relative);
-    let target = to.join(relative);
-    let failed = |error: std::io::Error| format!("{name} cannot be copied: {error}");
-    if let Some(parent) = target.parent() {
-        std::fs::create_dir_all(parent).map_err(failed)?;
-    }
-    copy_tree(&source, &target).map_err(failed)
-}
-
-fn copy_tree(source: &Path, target: &Path) -> std::io::Result<()> {
-    if source.metadata()?.is_dir() {
-        std::fs::create_dir_all(target)?;
-        for entry in std::fs::read_dir(source)? {
-            let entry = entry?;
-            copy_tree(&entry.path(), &target.join(entry.file_name()))?;
-        }
-        return Ok(());
-    }
-    std::fs::copy(source, target).map(drop)
+    copy_into_checkout(from, to, relative).map_err(|error| format!("{name} cannot be copied: {error}"))
 }

@@ -1,6 +1,5 @@
 //! A command line of the user's, run by the user's shell under the supervisor: gates and set-up commands.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,6 +8,7 @@ use windlass_process::{CommandSpec, Stdin};
 use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec};
 
 use super::DriveError;
+use super::judge::Place;
 use super::performing::Context;
 use crate::data::TurnFiles;
 use crate::limits::{self, DiskWatch};
@@ -30,13 +30,13 @@ pub(super) struct ShellRun {
     pub(super) output_tail: String,
 }
 
-/// Runs a command in a directory until it ends, its time is up, or the task has to come to an end.
+/// Runs a command in a checkout until it ends, its time is up, or the task has to come to an end.
 pub(super) async fn run(
     context: &mut Context,
     state: &LoopState,
     command: &str,
     timeout_ms: u64,
-    dir: &Path,
+    place: &Place,
     files: &TurnFiles,
 ) -> Result<ShellRun, DriveError> {
     let engine = Arc::clone(&context.engine);
@@ -45,12 +45,13 @@ pub(super) async fn run(
         program: if state.spec.sandbox.docker.is_some() { "/bin/sh".to_owned() } else { engine.shell() },
         args: vec!["-c".to_owned(), command.to_owned()],
         env: engine.command_environment(state),
-        cwd: dir.to_owned(),
+        cwd: engine.start_dir(state, &place.dir),
         stdin: Stdin::Null,
     };
     let confined = Confined {
         writes: state.spec.sandbox.writes(),
-        dir,
+        dir: &place.dir,
+        judge: place.judge.as_ref(),
         files: &files.dir,
         shown: Vec::new(),
         result: None,

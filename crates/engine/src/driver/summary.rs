@@ -176,6 +176,7 @@ fn shim(
         // Its directory is its own, so it may write there.
         writes: state.spec.sandbox.writes(),
         dir: scratch,
+        judge: None,
         files: &files.dir,
         shown: Vec::new(),
         result: windlass_agents::usage_file(&agent.profile, &files.prompt()),

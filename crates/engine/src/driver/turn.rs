@@ -1,6 +1,6 @@
 //! One turn: the agent it is given to, the process that takes it, and what became of one that was cut off.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_agents::{LaunchError, LaunchFacts, PrivateFile, SessionFacts, TurnRequest};
@@ -8,7 +8,6 @@ use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
 use windlass_core::prompt;
-use windlass_core::sandbox::SandboxLevel;
 use windlass_core::spec::SessionPolicy;
 use windlass_process::CommandSpec;
 use windlass_supervise::{ContainmentRequest, Ended, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
@@ -163,6 +162,13 @@ impl Job<'_> {
         self.state.spec.session == SessionPolicy::KeepAlive && can
     }
 
+    /// Where the agent starts; the top of its workspace if it removed the directory.
+    fn start_dir(&self) -> PathBuf {
+        let top = self.engine.work_dir(self.state);
+        let dir = self.engine.start_dir(self.state, &top);
+        if dir.is_dir() { dir } else { top }
+    }
+
     fn request(&self) -> TurnRequest<'_> {
         let mut env = self.engine.agent_environment(self.state, self.turn);
         if self.keeps() {
@@ -177,7 +183,7 @@ impl Job<'_> {
             prompt: &self.prompt,
             prompt_file: self.files.prompt(),
             session: self.session(),
-            cwd: self.engine.work_dir(self.state),
+            cwd: self.start_dir(),
             env,
             own_program: self.engine.own_program.clone(),
         }
@@ -189,7 +195,6 @@ impl Job<'_> {
             as_root: rustix::process::geteuid().is_root(),
             mcp_servers: review::servers(&self.engine, self.state, self.turn),
             read_only: self.turn.role.only_reads(),
-            confined: self.state.spec.sandbox.level != SandboxLevel::Off,
             keep_alive: self.keeps(),
             ..LaunchFacts::default()
         }
@@ -244,7 +249,8 @@ impl Job<'_> {
         let ground = Ground::of(&self.engine, self.state);
         let confined = Confined {
             writes: self.state.spec.sandbox.writes() && !self.turn.role.only_reads(),
-            dir: &command.cwd.clone(),
+            dir: &self.engine.work_dir(self.state),
+            judge: None,
             files: &self.files.dir,
             shown: command
                 .env

@@ -21,7 +21,7 @@ use windlass_workspace::{
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
-const NAMED_FILES: usize = 100;
+pub(super) const NAMED_FILES: usize = 100;
 
 /// What workspace a loop asks for.
 pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
@@ -33,6 +33,7 @@ pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
         kind: match spec.kind {
             WorkspaceKind::Clone => Kind::Clone,
             WorkspaceKind::InPlace | WorkspaceKind::External => Kind::InPlace,
+            WorkspaceKind::Worktree => Kind::Worktree,
         },
         branch: spec.branch.clone(),
         base: spec.base.clone(),
@@ -65,7 +66,6 @@ pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
 pub(crate) fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
     let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
     serde_json::from_value(known.handle.clone())
-        .map(Workspace::of_this_version)
         .map_err(|error| DriveError::Lost(format!("the workspace's record cannot be read: {error}")))
 }
 
@@ -255,12 +255,7 @@ pub(super) async fn changed(context: &Context, state: &LoopState) -> Result<Vec<
     Ok(files.iter().take(NAMED_FILES).map(|file| file.path.to_string()).collect())
 }
 
-/// A checkout of a commit with nothing else in it; says whether it was made just now.
-pub(super) async fn pristine(engine: &Engine, state: &LoopState, commit: &str, dir: &Path) -> Result<bool, DriveError> {
-    Ok(engine.workspaces.pristine(&handle(state)?, commit, dir).await?)
-}
-
-fn named(file: &windlass_workspace::git::ChangedFile) -> ChangedFile {
+pub(super) fn named(file: &windlass_workspace::git::ChangedFile) -> ChangedFile {
     let change = match file.change {
         Change::Added => "added",
         Change::Modified => "modified",

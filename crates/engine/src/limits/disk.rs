@@ -32,13 +32,13 @@ impl Disk {
     fn of(engine: &Engine, state: &LoopState) -> Self {
         let work = engine.work_dir(state);
         let own = match state.spec.workspace.kind {
-            WorkspaceKind::Clone => Some(work.clone()),
+            WorkspaceKind::Worktree | WorkspaceKind::Clone => Some(work.clone()),
             // What was there before the loop is not the loop's.
             WorkspaceKind::InPlace | WorkspaceKind::External => None,
         };
         Self {
             name: state.name.clone(),
-            own: own.into_iter().chain([engine.data.loop_temp(&state.id.0)]).collect(),
+            own: own.into_iter().chain([engine.data.loop_temp(&state.id.0), engine.data.judge(&state.id.0)]).collect(),
             places: vec![work, engine.data.root().to_owned()],
             spec: state.spec.resources.clone(),
         }

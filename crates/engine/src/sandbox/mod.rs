@@ -25,7 +25,7 @@ use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
 use denied::{CACHE_SETTINGS, CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
 use places::Places;
-use windlass_workspace::Workspace;
+use windlass_workspace::{Judge, Workspace};
 
 /// By which programs are told of a proxy.
 const PROXY_VARIABLES: [&str; 9] = [
@@ -58,8 +58,10 @@ pub enum SandboxError {
 pub(crate) struct Confined<'a> {
     /// Whether it may change the directory it works in.
     pub(crate) writes: bool,
-    /// Where it works: the workspace, a pristine checkout, a scratch directory.
+    /// Where it works: the workspace, the judge's checkout, a scratch directory.
     pub(crate) dir: &'a Path,
+    /// The judge's checkout, if it works there.
+    pub(crate) judge: Option<&'a Judge>,
     /// The directory of its prompt and private files, to be read.
     pub(crate) files: &'a Path,
     /// More to be read of what is hidden otherwise.
@@ -114,7 +116,7 @@ impl<'a> Ground<'a> {
             return Ok(None);
         }
         let backend = self.backend(command)?;
-        let temp = self.data.loop_temp(self.loop_id);
+        let temp = what.judge.map_or_else(|| self.data.loop_temp(self.loop_id), Judge::temp);
         private_dir(&temp).map_err(|source| SandboxError::Prepare { path: temp.clone(), source })?;
         if backend == Backend::Seatbelt {
             command.env.insert("TMPDIR".to_owned(), temp.to_string_lossy().into_owned());
@@ -269,22 +271,40 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
+    /// Shows the judge's checkout where the user's is: a virtual environment or a build cache that names the user's
+    /// checkout means the judged files then. The objects that it borrows stay where they are.
+    fn in_place_of_checkout(&self, places: &mut Places, workspace: &Workspace, judged: &Path) {
+        let checkout = &workspace.home.checkout;
+        let home = self.env.get("HOME").map(Path::new);
+        let holds_more = home.is_some_and(|home| home.starts_with(checkout)) || self.data.root().starts_with(checkout);
+        if !holds_more {
+            places.put_from(checkout, judged);
+        }
+        for objects in docker::object_stores(&workspace.home.common_dir) {
+            places.put(&objects, Access::ReadOnly);
+        }
+    }
+
     /// The workspace, and of its repository what no agent may change.
     fn work(&self, places: &mut Places, what: &Confined<'_>) -> Result<(), SandboxError> {
         let access = if what.writes { Access::Writable } else { Access::ReadOnly };
-        if let Some(workspace) = &self.workspace {
-            // A pristine checkout borrows its objects.
-            let own = if what.dir.starts_with(&workspace.dir) { access } else { Access::ReadOnly };
-            places.put(&workspace.dir, own);
-            for dir in &workspace.agent_git_dirs() {
-                // A mount of its own, so that it cannot be moved out of the way.
-                places.put(dir, own);
-                seal(places, dir)?;
+        match (&self.workspace, what.judge) {
+            (Some(workspace), Some(_)) => self.in_place_of_checkout(places, workspace, what.dir),
+            (Some(workspace), None) => {
+                let own = if what.dir.starts_with(&workspace.dir) { access } else { Access::ReadOnly };
+                places.put(&workspace.dir, own);
+                for dir in [&workspace.common_dir, &workspace.git_dir] {
+                    // A mount of its own, so that it cannot be moved out of the way.
+                    places.put(dir, own);
+                    seal(places, dir)?;
+                }
             }
+            (None, _) => {}
         }
         places.put(what.dir, access);
         let git_dir = what.dir.join(".git");
-        if git_dir.is_dir() {
+        // The judge's own is thrown away with the judgement.
+        if git_dir.is_dir() && what.judge.is_none() {
             places.put(&git_dir, access);
             seal(places, &git_dir)?;
         }

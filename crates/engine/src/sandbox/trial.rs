@@ -111,6 +111,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
     let confined = Confined {
         writes: trial.spec.writes(),
         dir: &bait.workspace,
+        judge: None,
         files: &files,
         shown: Vec::new(),
         result: None,

@@ -18,7 +18,7 @@ use windlass_core::recipe::built_in;
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::SummariserSettings;
 use windlass_core::usage::Usage;
@@ -50,13 +50,15 @@ pub fn promise_loop() -> LoopSpec {
         on_failure: recipe.on_failure,
         time: recipe.time,
         workspace: WorkspaceSpec {
-            kind: WorkspaceKind::Clone,
+            kind: WorkspaceKind::Worktree,
             branch: "windlass/feature".into(),
             base: None,
             allow_dirty: false,
             setup: Vec::new(),
             copy: Vec::new(),
             baseline: false,
+            verify: Verify::default(),
+            subdir: None,
         },
         protect: Vec::new(),
         secrets_allow: Vec::new(),
@@ -70,7 +72,7 @@ pub fn promise_loop() -> LoopSpec {
 }
 
 pub fn gate(command: &str) -> GateSpec {
-    GateSpec { command: command.into(), timeout_ms: 10 * MINUTE, when: GateWhen::Turn, clean: false }
+    GateSpec { command: command.into(), timeout_ms: 10 * MINUTE, when: GateWhen::Turn }
 }
 
 pub fn key(iteration: u32, attempt: u32) -> TurnKey {

@@ -409,7 +409,8 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
             max_tokens,
         });
     let kind = prop_oneof![
-        7 => Just(WorkspaceKind::Clone),
+        6 => Just(WorkspaceKind::Worktree),
+        1 => Just(WorkspaceKind::Clone),
         1 => Just(WorkspaceKind::InPlace),
         1 => Just(WorkspaceKind::External),
     ];
@@ -422,7 +423,7 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
     ];
     let session = prop_oneof![Just(SessionPolicy::Resume), Just(SessionPolicy::Fresh), Just(SessionPolicy::KeepAlive)];
     let on_limit = prop_oneof![3 => Just(OnLimit::Stop), 1 => Just(OnLimit::Pause)];
-    let on_claim = GateSpec { when: GateWhen::Claim, clean: true, ..gate("cargo bench") };
+    let on_claim = GateSpec { when: GateWhen::Claim, ..gate("cargo bench") };
     let gates = prop::sample::subsequence(vec![gate("cargo test"), on_claim, gate("cargo fmt --check")], 0..=3);
     let summariser = prop_oneof![3 => Just(SummariserKind::Deterministic), 1 => Just(SummariserKind::Agent)];
     let ready = (any::<bool>(), any::<bool>(), summariser);

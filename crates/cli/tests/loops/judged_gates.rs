@@ -1,0 +1,193 @@
+//! Gates run in the judge's checkout: what an agent hides, builds or leaves behind decides nothing.
+
+use crate::support::*;
+
+/// One turn that runs a shell command and claims to be done.
+fn claims_after(command: &str) -> String {
+    format!(
+        "[[turn]]\nsteps = [{{ run = {command:?} }}, {{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \
+         \"{PROMISE}\" }}]\n"
+    )
+}
+
+#[test]
+fn files_hidden_by_ignore_rules_are_not_judged() {
+    for hide in [
+        "echo fixed >> .gitignore",
+        "f=$(git rev-parse --git-path info/exclude); mkdir -p \"$(dirname \"$f\")\"; echo fixed >> \"$f\"",
+        "echo fixed > rules && git config core.excludesFile \"$PWD/rules\"",
+        "mkdir -p sub && echo '*' > sub/.gitignore && touch sub/fixed; git update-index --assume-unchanged README.md",
+    ] {
+        let world = crate::world();
+        let agent = world.script(&claims_after(&format!("{hide}; touch fixed")));
+        let gate = ["--gate", "test -f fixed || test -f sub/fixed", "--max-iterations", "1"];
+        let code = world.run(run_command(&world, &agent, &gate)).code;
+        let files = world.repo().tree_files("windlass/work");
+        let committed = files.iter().any(|file| file == "fixed" || file == "sub/fixed");
+        assert_eq!(status(&world, "work")["verified"], committed, "{hide}");
+        assert_eq!(code == Some(0), committed, "{hide}");
+    }
+}
+
+#[test]
+fn file_ignored_by_the_base_is_not_judged() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "cache\n");
+    world.repo().commit("ignore");
+    let agent = world.script(&claims_after("echo green > cache"));
+    run(&world, &agent, &["--gate", "test -f cache", "--max-iterations", "1"]).assert_code(3);
+}
+
+#[test]
+fn file_committed_and_then_deleted_is_not_judged() {
+    let world = crate::world();
+    let agent =
+        world.script(&claims_after("touch fixed; git add -A; git commit -qm x; git rm -q --cached fixed; rm fixed"));
+    run(&world, &agent, &["--gate", "test -f fixed", "--max-iterations", "1"]).assert_code(3);
+}
+
+#[test]
+fn output_of_an_earlier_gate_does_not_reach_the_next_judgement() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "target\nnode_modules\n*.log\n");
+    world.repo().commit("ignore");
+    // The first judgement plants, the second would find it.
+    let plants = "touch target/ok; touch node_modules/ok; touch left.log; touch \"${TMPDIR:-/tmp}/windlass-test-ok\"";
+    let judged = "test -f target/ok || test -f node_modules/ok || test -f left.log";
+    let gate = format!("mkdir -p target node_modules; if {judged}; then exit 0; fi; sh ./plant.sh; exit 1");
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ write = {{ path = \"plant.sh\", content = {plants:?} }} }}, {{ say = \"{PROMISE}\" }}]\n\
+         [[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n\
+         [[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"3\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    run(&world, &agent, &["--gate", &gate, "--max-iterations", "3"]).assert_code(3);
+    assert_eq!(agent.turns().len(), 3);
+    assert!(!world.data_dir().join("judge").join(status(&world, "work")["id"].as_str().unwrap()).exists());
+}
+
+#[test]
+fn warm_keeps_build_directories_that_the_base_ignores_and_nothing_else() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "target/\n*.log\n");
+    world.repo().commit("ignore");
+    let counts = "mkdir -p target build; echo x >> target/runs; echo x >> build/runs; echo x >> left.log; \
+                  cat target/runs | wc -l; cat build/runs | wc -l; cat left.log | wc -l; exit 1";
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ write = {{ path = \".gitignore\", content = \"target/\\nbuild/\\n*.log\\n\" }} }}, {{ say = \"a\" \
+         }}]\n[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    let more = ["--gate", counts, "--no-baseline", "--verify", "warm", "--max-iterations", "2"];
+    run(&world, &agent, &more).assert_code(3);
+    let status = status(&world, "work");
+    assert_eq!(status["verify"], "warm");
+    let tail = feed(&world, "work").iter().rev().find(|item| item["type"] == "gate_ended").unwrap().to_string();
+    let last = tail.split("output_tail\":\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(last.split_ascii_whitespace().collect::<String>().replace("\\n", " ").trim(), "2 1 1", "{tail}");
+}
+
+#[test]
+fn build_of_the_base_is_kept_for_each_judgement() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "target/\n");
+    world.repo().commit("ignore");
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"a\" }}]\n\
+         [[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    // Passes only from what the base's run left: one line, whatever runs came between.
+    let gate = "mkdir -p target; echo x >> target/runs; test -f w && test $(cat target/runs | wc -l) = 3";
+    run(&world, &agent, &["--gate", gate, "--max-iterations", "2"]).assert_code(0);
+}
+
+#[test]
+fn set_up_runs_once_on_the_base_and_gates_and_agent_get_copies() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "deps/\n");
+    world.repo().write("package.json", "{}");
+    world.repo().commit("ignore");
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ run = \"cp deps/lib seen; echo evil > deps/lib\" }}, {{ say = \"a\" }}]\n\
+         [[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n"
+    ));
+    let setup = "mkdir -p deps; echo good > deps/lib; ln -s lib deps/link; echo ran; echo x > not-ignored";
+    let gate = "test \"$(cat deps/lib)\" = good && test -L deps/link && test -f not-ignored && echo bad > deps/lib";
+    run(&world, &agent, &["--setup", setup, "--gate", gate, "--max-iterations", "2"]).assert_code(0);
+    assert_eq!(file_at_branch(&world, "work", "seen"), "good\n");
+    assert!(!world.repo().tree_files("windlass/work").contains(&"not-ignored".to_owned()));
+    let runs =
+        std::fs::read_dir(world.data_dir().join("transcripts").join(status(&world, "work")["id"].as_str().unwrap()));
+    let runs =
+        runs.unwrap().filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("setup-"));
+    assert_eq!(runs.count(), 1);
+}
+
+#[test]
+fn set_up_runs_again_when_a_manifest_changes_and_for_a_cold_claim() {
+    for (verify, manifest, runs) in
+        [("clean", "package.json", 2), ("clean", "other.json", 1), ("cold", "other.json", 2)]
+    {
+        let world = crate::world();
+        world.repo().write(".gitignore", "deps/\n");
+        world.repo().commit("ignore");
+        let agent = world.script(&claims_after(&format!("echo '{{}}' > {manifest}")));
+        let (setup, gate) = ("mkdir -p deps; echo x > deps/lib", "test -f deps/lib");
+        run(&world, &agent, &["--setup", setup, "--gate", gate, "--verify", verify]).assert_code(0);
+        let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
+        let made = std::fs::read_dir(world.data_dir().join("transcripts").join(id)).unwrap();
+        let made = made.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("setup-"));
+        assert_eq!(made.count(), runs, "{verify} {manifest}");
+    }
+}
+
+#[test]
+fn set_up_that_the_commit_breaks_refuses_the_claim() {
+    let world = crate::world();
+    let agent = world.script(&claims_after("echo broken > package.json"));
+    let setup = "if test -f package.json; then cat package.json; exit 4; fi";
+    run(&world, &agent, &["--setup", setup, "--gate", "true", "--max-iterations", "1"])
+        .assert_code(3)
+        .assert_stdout_has("the set-up fails on this commit");
+}
+
+#[test]
+fn loop_started_in_a_subdirectory_runs_there() {
+    let world = crate::world();
+    world.repo().write("packages/my api/test.sh", "test -f fixed\n");
+    world.repo().commit("a package");
+    let agent = world.script(&claims_after("touch fixed; pwd > where"));
+    let mut command = run_command(&world, &agent, &["--gate", "sh ./test.sh", "--setup", "touch set-up-here"]);
+    command.current_dir(world.repo().path().join("packages/my api"));
+    world.run(command).assert_code(0);
+    let files = world.repo().tree_files("windlass/work");
+    assert!(files.contains(&"packages/my api/fixed".to_owned()), "{files:?}");
+    assert!(file_at_branch(&world, "work", "packages/my api/where").trim().ends_with("packages/my api"));
+}
+
+#[test]
+fn git_works_in_a_gate_and_what_it_writes_there_decides_nothing() {
+    let world = crate::world();
+    world.repo().git(["tag", "v1"]);
+    let agent = world.script(&claims_after("true"));
+    let gate = "test -z \"$(git status --porcelain)\" && git describe --tags && git log -1 --format=%s && \
+                git config alias.x y && rm .git/HEAD .git/index && echo '*' > .git/info/exclude && touch planted";
+    run(&world, &agent, &["--gate", gate, "--gate", "! test -f planted"]).assert_code(0);
+}
+
+#[test]
+fn copied_directory_keeps_its_links() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "node_modules/\n");
+    world.repo().commit("ignore");
+    world.repo().write("node_modules/tool/run.sh", "exit 0\n");
+    let bin = world.repo().path().join("node_modules/.bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::os::unix::fs::symlink("../tool/run.sh", bin.join("tool")).unwrap();
+    let agent = world.script(&claims_after("sh node_modules/.bin/tool && echo exit 1 > node_modules/tool/run.sh"));
+    run(
+        &world,
+        &agent,
+        &["--copy", "node_modules", "--gate", "test -L node_modules/.bin/tool && sh node_modules/.bin/tool"],
+    )
+    .assert_code(0);
+    assert_eq!(world.repo().read("node_modules/tool/run.sh"), "exit 0\n");
+}

@@ -1,0 +1,157 @@
+//! Copies directories: files by reflink where the disk can do it, symbolic links as links, never as hard links.
+//!
+//! Invariant: nothing below a symbolic link is read or written, and times are kept, because build tools compare them.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Copies what is at `from` to `to`, unless something is there. Directories are merged.
+pub(super) fn copy_missing(from: &Path, to: &Path) -> io::Result<()> {
+    let data = fs::symlink_metadata(from)?;
+    if data.is_dir() {
+        return copy_dir(from, &data, to);
+    }
+    if fs::symlink_metadata(to).is_ok() {
+        return Ok(());
+    }
+    copy_one(from, &data, to)
+}
+
+fn copy_dir(from: &Path, data: &Metadata, to: &Path) -> io::Result<()> {
+    let made = match fs::symlink_metadata(to) {
+        Ok(there) if there.is_dir() => false,
+        // A file or link is where the directory belongs: whoever put it there decides.
+        Ok(_) => return Ok(()),
+        Err(_) => {
+            fs::create_dir(to)?;
+            true
+        }
+    };
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        copy_missing(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    // Last, because a read-only directory takes no entries.
+    if made { fs::set_permissions(to, data.permissions()) } else { Ok(()) }
+}
+
+/// Copies one file or symbolic link. Sockets, pipes and devices are left out.
+fn copy_one(from: &Path, data: &Metadata, to: &Path) -> io::Result<()> {
+    if data.is_symlink() {
+        return std::os::unix::fs::symlink(fs::read_link(from)?, to);
+    }
+    if !data.is_file() {
+        return Ok(());
+    }
+    // The standard library asks the kernel to share the blocks where the file system can.
+    fs::copy(from, to)?;
+    let times = fs::FileTimes::new().set_modified(data.modified()?);
+    match fs::File::options().write(true).open(to) {
+        Ok(file) => file.set_times(times),
+        // A read-only file: its time can be set through a descriptor for reading.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => fs::File::open(to)?.set_times(times),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces what is at `to` by a copy of what is at `from`, whole or not at all; `partial` is where it is made.
+pub(super) fn copy_over(from: &Path, to: &Path, partial: &Path) -> io::Result<()> {
+    remove(partial)?;
+    copy_missing(from, partial)?;
+    remove(to)?;
+    if fs::symlink_metadata(partial).is_err() {
+        return Ok(());
+    }
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::rename(partial, to)
+}
+
+/// Copies a file or directory that git does not have from one checkout into another.
+pub fn copy_into_checkout(from: &Path, to: &Path, relative: &Path) -> io::Result<()> {
+    if let Some(parent) = relative.parent() {
+        fs::create_dir_all(to.join(parent))?;
+    }
+    let target = without_links(to, relative).ok_or(io::ErrorKind::NotADirectory)?;
+    copy_missing(&from.join(relative), &target)
+}
+
+/// Removes whatever is there, without following a symbolic link.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !data.is_dir() {
+        return fs::remove_file(path);
+    }
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(path);
+            fs::remove_dir_all(path)
+        }
+        other => other,
+    }
+}
+
+/// Makes all directories writable: caches of build tools are often not.
+fn open_up(dir: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mut pending = vec![dir.to_owned()];
+    while let Some(dir) = pending.pop() {
+        let _ = fs::set_permissions(&dir, fs::Permissions::from_mode(0o700));
+        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+        pending.extend(entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()));
+    }
+}
+
+/// The path below `top`, if every directory on the way is a real one.
+pub(super) fn without_links(top: &Path, relative: &Path) -> Option<PathBuf> {
+    let mut path = top.to_owned();
+    let mut parts = relative.components().peekable();
+    while let Some(part) = parts.next() {
+        path.push(part);
+        if parts.peek().is_some() && !fs::symlink_metadata(&path).is_ok_and(|data| data.is_dir()) {
+            return None;
+        }
+    }
+    Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_keeps_links_modes_and_times() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir_all(from.join("bin")).unwrap();
+        fs::write(from.join("tool.js"), "run").unwrap();
+        fs::set_permissions(from.join("tool.js"), fs::Permissions::from_mode(0o555)).unwrap();
+        std::os::unix::fs::symlink("../tool.js", from.join("bin/tool")).unwrap();
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        fs::File::open(from.join("tool.js")).unwrap().set_times(fs::FileTimes::new().set_modified(old)).unwrap();
+        copy_missing(&from, &to).unwrap();
+        assert_eq!(fs::read_link(to.join("bin/tool")).unwrap(), Path::new("../tool.js"));
+        let copied = fs::metadata(to.join("tool.js")).unwrap();
+        assert_eq!(copied.modified().unwrap(), old);
+        assert_eq!(copied.permissions().mode() & 0o777, 0o555);
+        fs::remove_file(from.join("tool.js")).unwrap();
+        assert_eq!(fs::read_to_string(to.join("tool.js")).unwrap(), "run");
+    }
+
+    #[test]
+    fn copy_does_not_write_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to, outside) = (dir.path().join("from"), dir.path().join("to"), dir.path().join("outside"));
+        fs::create_dir_all(from.join("deps")).unwrap();
+        fs::write(from.join("deps/a"), "a").unwrap();
+        fs::create_dir_all(&to).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, to.join("deps")).unwrap();
+        copy_missing(&from, &to).unwrap();
+        assert!(!outside.join("a").exists());
+        assert_eq!(without_links(&to, Path::new("deps/a")), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! The judge's checkout: the recorded commit and what the set-up made, in a directory that only the engine and gates
+//! write.
+//!
+//! The engine's git directory and index lie beside the checkout, out of a gate's reach. The checkout has a small
+//! repository of its own for gates that use git; it is made anew for each judgement and never used by the engine.
+//!
+//! Invariants:
+//! - After `reset` the checkout is exactly the commit plus the saved state. What a gate, a test or an earlier judgement
+//!   wrote is gone; only with `Keep::Builds` what lies in known build directories stays.
+//! - The saved state was written before any agent's code ran: by the set-up on the base, and by gates on the base.
+//! - Nothing is registered in the user's repository. Each call can be cut off at any point and made again.
+
+mod builds;
+mod inputs;
+mod stamps;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{Workspace, WorkspaceError, Workspaces, copying};
+use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index};
+use builds::build_dir;
+use stamps::{DOT_GIT, Stamps};
+
+/// The kernel notes times of changes in steps: a gate starts later than this after the last file was written.
+pub(crate) const TICK_MS: u64 = 12;
+
+/// What a judgement finds of those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    Nothing,
+    /// What gates left in known build directories.
+    Builds,
+}
+
+/// What becomes part of the saved state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Save {
+    /// Everything that is not in the commit.
+    All,
+    /// What lies in known build directories.
+    Builds,
+}
+
+/// The judge's checkout of one loop.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    root: PathBuf,
+    git: Git,
+    base: String,
+    id_len: usize,
+}
+
+impl Workspaces {
+    /// Opens the judge's checkout at `root`; makes its repository if there is none.
+    pub async fn judge(&self, workspace: &Workspace, root: &Path) -> Result<Judge, WorkspaceError> {
+        let git_dir = root.join("git");
+        if !git_dir.is_dir() {
+            self.furnish_judge(workspace, root, &git_dir).await?;
+        }
+        let git = Git::repository(self.host.clone(), &git_dir, &git_dir);
+        let overrides = workspace.home_trusted.overrides(&git).await?;
+        let git = git
+            .work_tree(root.join("tree"))
+            .index(root.join("index"))
+            .overriding(overrides)
+            .owning([root.to_owned()])
+            .with_network();
+        Ok(Judge { root: root.to_owned(), git, base: workspace.base_commit.clone(), id_len: workspace.id_len })
+    }
+
+    async fn furnish_judge(&self, workspace: &Workspace, root: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
+        let partial = root.join("git.partial");
+        copying::remove(&partial).map_err(WorkspaceError::file("remove", &partial))?;
+        std::fs::create_dir_all(&partial).map_err(WorkspaceError::file("create", &partial))?;
+        let format = if workspace.id_len == 32 { "--object-format=sha256" } else { "--object-format=sha1" };
+        Git::discover(self.host.clone(), &partial)
+            .overriding(vec![("init.defaultRefFormat".to_owned(), "files".to_owned())])
+            .run(&["init", "--quiet", "--template=", format])
+            .await?;
+        let made = partial.join(DOT_GIT);
+        let home = &workspace.home.common_dir;
+        for dir in ["info", "objects/info"] {
+            std::fs::create_dir_all(made.join(dir)).map_err(WorkspaceError::file("create", &made))?;
+        }
+        write(&made.join("objects/info/alternates"), format!("{}\n", home.join("objects").display()))?;
+        for file in ["info/exclude", "info/attributes", "shallow"] {
+            if home.join(file).is_file() {
+                std::fs::copy(home.join(file), made.join(file))
+                    .map_err(WorkspaceError::file("copy", home.join(file)))?;
+            }
+        }
+        self.copy_settings(workspace, &made).await?;
+        // For gates that ask for tags and branches.
+        let refs = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes"];
+        let refs = self.home_git(workspace).run(&refs).await?;
+        write(&made.join("packed-refs"), refs)?;
+        std::fs::rename(&made, git_dir).map_err(WorkspaceError::file("create", git_dir))?;
+        copying::remove(&partial).map_err(WorkspaceError::file("remove", &partial))
+    }
+
+    /// Removes a directory of the loop's own, such as the judge's.
+    pub fn remove_own(&self, dir: &Path) -> Result<(), WorkspaceError> {
+        copying::remove(dir).map_err(WorkspaceError::file("remove", dir))
+    }
+}
+
+impl Judge {
+    /// The top of the checkout.
+    pub fn tree(&self) -> PathBuf {
+        self.root.join("tree")
+    }
+
+    /// What gates have for a temporary directory in a sandbox; emptied with each reset.
+    pub fn temp(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    /// Whether the checkout was reset for the judgement of this name.
+    pub fn is_at(&self, judgement: &str) -> bool {
+        std::fs::read_to_string(self.root.join("judgement")).is_ok_and(|held| held == judgement)
+    }
+
+    /// Whether the set-up ran in this checkout, and what it made is saved.
+    pub fn is_set_up(&self) -> bool {
+        self.root.join("set-up").exists()
+    }
+
+    /// Saves what the set-up made on the base.
+    pub async fn set_up(&self) -> Result<(), WorkspaceError> {
+        self.save(Save::All).await?;
+        write(&self.root.join("set-up"), "")
+    }
+
+    fn saved(&self) -> PathBuf {
+        self.root.join("saved")
+    }
+
+    fn stamps(&self) -> PathBuf {
+        self.root.join("stamps")
+    }
+
+    /// Brings the checkout to exactly this commit plus the saved state, for the judgement of this name.
+    pub async fn reset(&self, judgement: &str, commit: &str, keep: Keep) -> Result<(), WorkspaceError> {
+        let named = self.root.join("judgement");
+        for path in [&named, &self.temp()] {
+            copying::remove(path).map_err(WorkspaceError::file("remove", path))?;
+        }
+        let swept = self.sweep(keep).await?;
+        let head = self.root.join("git/HEAD");
+        let held = std::fs::read_to_string(&head).unwrap_or_default();
+        if swept && held.trim() == commit {
+            self.renew_repository(commit)?;
+            return write(&named, judgement);
+        }
+        copying::remove(&self.stamps()).map_err(WorkspaceError::file("remove", self.stamps()))?;
+        self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        write(&head, format!("{commit}\n"))?;
+        let (saved, tree, stamps) = (self.saved(), self.tree(), self.stamps());
+        blocking(move || {
+            if saved.is_dir() {
+                copying::copy_missing(&saved, &tree)?;
+            }
+            std::thread::sleep(Duration::from_millis(TICK_MS));
+            Stamps::take(&tree)?.write(&stamps)
+        })
+        .await
+        .map_err(WorkspaceError::file("prepare", self.tree()))?;
+        self.renew_repository(commit)?;
+        write(&named, judgement)
+    }
+
+    /// Brings the checkout to exactly this commit, with nothing saved. What is made in it does not outlive the judgement.
+    pub async fn reset_to_nothing(&self, judgement: &str, commit: &str) -> Result<(), WorkspaceError> {
+        self.wipe()?;
+        self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        write(&self.root.join("git/HEAD"), format!("{commit}\n"))?;
+        self.renew_repository(commit)?;
+        write(&self.root.join("judgement"), judgement)
+    }
+
+    /// Removes what was made or changed since the last reset. False if something was, and all of it may be missing.
+    async fn sweep(&self, keep: Keep) -> Result<bool, WorkspaceError> {
+        let (tree, file) = (self.tree(), self.stamps());
+        let failed = WorkspaceError::file("clean", &tree);
+        let stamps = blocking(move || Ok(Stamps::read(&file))).await.map_err(failed)?;
+        let Some(stamps) = stamps.filter(|_| self.tree().is_dir()) else {
+            self.wipe()?;
+            return Ok(false);
+        };
+        let kept = match keep {
+            Keep::Nothing => HashSet::new(),
+            Keep::Builds => {
+                let changed = stamps.changed(&self.tree()).map_err(WorkspaceError::file("read", self.tree()))?;
+                let dirs = changed.iter().filter_map(|(path, is_dir)| build_dir(path, *is_dir)).collect();
+                self.ignored_by_base(dirs).await?
+            }
+        };
+        let tree = self.tree();
+        let swept = blocking(move || stamps.sweep(&tree, &|dir| kept.contains(dir))).await;
+        Ok(!swept.map_err(WorkspaceError::file("clean", self.tree()))?.differed)
+    }
+
+    fn wipe(&self) -> Result<(), WorkspaceError> {
+        for name in ["judgement", "tmp", "stamps", "index", "tree"] {
+            let path = self.root.join(name);
+            copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
+        }
+        std::fs::create_dir_all(self.tree()).map_err(WorkspaceError::file("create", self.tree()))
+    }
+
+    /// Makes the repository that gates see.
+    fn renew_repository(&self, commit: &str) -> Result<(), WorkspaceError> {
+        let (own, made) = (self.root.join("git"), self.tree().join(DOT_GIT));
+        let failed = |error| WorkspaceError::File { action: "write", path: made.clone(), source: error };
+        copying::remove(&made).map_err(failed)?;
+        for dir in ["objects/info", "refs", "info", "hooks"] {
+            std::fs::create_dir_all(made.join(dir)).map_err(failed)?;
+        }
+        let files = ["config", "packed-refs", "objects/info/alternates", "info/exclude", "info/attributes", "shallow"];
+        for file in files.iter().filter(|file| own.join(file).is_file()) {
+            std::fs::copy(own.join(file), made.join(file)).map_err(failed)?;
+        }
+        write(&made.join("HEAD"), format!("{commit}\n"))?;
+        std::fs::File::create(made.join("index"))
+            .and_then(|mut copy| super::stage::copy_into(&self.root.join("index"), &mut copy))
+            .map_err(failed)
+    }
+
+    /// Returns tracked files to the commit, removes new ones that are not ignored, and reports both.
+    pub async fn put_back(&self) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        let args =
+            ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
+        let changed: Vec<ChangedFile> = parse_status(&self.git.run(&args).await?)?
+            .into_iter()
+            .filter(|file| file.change != Change::Added || !self.was_saved(&file.path))
+            .collect();
+        for file in changed.iter().filter(|file| file.change == Change::Added) {
+            let relative = file.path.below(Path::new(""));
+            if let Some(path) = copying::without_links(&self.tree(), &relative) {
+                copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
+            }
+        }
+        if changed.iter().any(|file| file.change != Change::Added) {
+            self.git.run(&["read-tree", "--reset", "-u", "HEAD"]).await?;
+        }
+        Ok(changed)
+    }
+
+    fn was_saved(&self, path: &FilePath) -> bool {
+        std::fs::symlink_metadata(path.below(&self.saved())).is_ok()
+    }
+
+    /// Adds what was made in the checkout since the last reset to the saved state. Only before any agent's code ran.
+    pub async fn save(&self, what: Save) -> Result<(), WorkspaceError> {
+        let Some(mut stamps) = Stamps::read(&self.stamps()) else { return Ok(()) };
+        let changed = stamps.changed(&self.tree()).map_err(WorkspaceError::file("read", self.tree()))?;
+        let wanted: Vec<PathBuf> = match what {
+            Save::All => {
+                let tracked = self.tracked();
+                changed.into_iter().map(|(path, _)| path).filter(|path| !tracked.contains(path)).collect()
+            }
+            Save::Builds => {
+                let dir_of = |(path, is_dir): &(PathBuf, bool)| build_dir(path, *is_dir);
+                let ignored = self.ignored_by_base(changed.iter().filter_map(dir_of).collect()).await?;
+                let in_one = |item: &(PathBuf, bool)| dir_of(item).is_some_and(|dir| ignored.contains(&dir));
+                changed.into_iter().filter(in_one).map(|(path, _)| path).collect()
+            }
+        };
+        let (tree, saved, file) = (self.tree(), self.saved(), self.stamps());
+        let partial = self.root.join("saved.partial");
+        blocking(move || {
+            for path in &wanted {
+                copying::copy_over(&tree.join(path), &saved.join(path), &partial)?;
+                stamps.adopt(&tree, path)?;
+            }
+            std::thread::sleep(Duration::from_millis(TICK_MS));
+            stamps.write(&file)
+        })
+        .await
+        .map_err(WorkspaceError::file("save", self.saved()))
+    }
+
+    /// Gives a copy of the saved state to another checkout; what is there stays.
+    pub async fn copy_saved_to(&self, dir: &Path) -> Result<(), WorkspaceError> {
+        let (saved, to) = (self.saved(), dir.to_owned());
+        if !saved.is_dir() {
+            return Ok(());
+        }
+        blocking(move || copying::copy_missing(&saved, &to)).await.map_err(WorkspaceError::file("write", dir))
+    }
+
+    /// Files of the commit, and the directories they are in.
+    fn tracked(&self) -> HashSet<PathBuf> {
+        let index = Index::read(&self.root.join("index"), self.id_len).unwrap_or_default();
+        let files = index.entries.iter().map(|entry| FilePath::new(entry.path.clone()).below(Path::new("")));
+        files.flat_map(|file| file.ancestors().map(Path::to_owned).collect::<Vec<_>>()).collect()
+    }
+}
+
+/// `XY path` records: what differs between index and disk, and what is in no index.
+fn parse_status(output: &[u8]) -> Result<Vec<ChangedFile>, GitError> {
+    let records = output.split(|&byte| byte == 0).filter(|record| !record.is_empty());
+    records
+        .map(|record| {
+            let (Some(&kind), Some(path)) = (record.get(1), record.get(3..)) else {
+                return Err(GitError::unexpected("status", record));
+            };
+            let change = match kind {
+                b'?' => Change::Added,
+                b'D' => Change::Deleted,
+                b'T' => Change::TypeChanged,
+                _ => Change::Modified,
+            };
+            let path = path.strip_suffix(b"/").unwrap_or(path);
+            Ok(ChangedFile { path: FilePath::new(path), change, from: None })
+        })
+        .collect()
+}
+
+fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {
+    std::fs::write(path, content).map_err(WorkspaceError::file("write", path))
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> std::io::Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(std::io::Error::other(error)))
+}
