@@ -47,7 +47,7 @@ test("without the link nothing is shown, and the page says how to get in", async
 
 test("a loop from the form: previewed, started, watched live, its claim refused, completed", async () => {
   const page = await world.page();
-  assert.ok(!page.url().includes("token"), "the token leaves the address bar");
+  assert.ok(!page.url().includes("code"), "the code leaves the address bar");
   await page.getByRole("main").getByRole("link", { name: "New loop" }).click();
   await page.getByLabel("Goal").fill("Make the check pass");
   await page.getByLabel("Agent", { exact: true }).selectOption("hasty");

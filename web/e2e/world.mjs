@@ -112,12 +112,22 @@ export class World {
     this.server = child;
     const lines = createInterface({ input: child.stdout });
     this.link = await new Promise((found, failed) => {
-      lines.on("line", (line) => { const link = /https?:\/\/\S+\?token=\S+/.exec(line)?.[0]; if (link) found(link); });
+      lines.on("line", (line) => { const link = /https?:\/\/\S+#code=\S+/.exec(line)?.[0]; if (link) found(link); });
       child.once("exit", (code) => failed(new Error(`serve ended with ${code}`)));
     });
     this.origin = new URL(this.link).origin;
-    this.token = new URL(this.link).searchParams.get("token");
+    this.token = readFileSync(join(this.home, "server.token"), "utf8");
     return this.origin;
+  }
+
+  /** Runs a command to its end. */
+  call(...words) {
+    return execFileSync(BIN, words, { cwd: this.repo, env: this.env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  }
+
+  /** A link that logs one browser in. */
+  newLink() {
+    return this.call("serve", "link").trim();
   }
 
   async api(method, path, body) {
@@ -159,7 +169,7 @@ export class World {
     this.chromium ??= await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"] });
     const context = await this.chromium.newContext({ viewport: { width: 1280, height: 800 }, locale: "en", ...options });
     context.setDefaultTimeout(30_000);
-    if (DIST) await context.route((url) => url.origin === this.origin && !url.pathname.startsWith("/api") && !url.searchParams.has("token"), (route) => { const answer = fromDist(route.request().url()); return answer ? route.fulfill(answer) : route.continue(); });
+    if (DIST) await context.route((url) => url.origin === this.origin && !url.pathname.startsWith("/api"), (route) => { const answer = fromDist(route.request().url()); return answer ? route.fulfill(answer) : route.continue(); });
     return context;
   }
 
@@ -170,8 +180,8 @@ export class World {
     page.complaints = [];
     page.on("pageerror", (error) => page.complaints.push(String(error)));
     page.on("console", (message) => { if (message.type() === "error" && !/Failed to load resource/.test(message.text())) page.complaints.push(message.text()); });
-    await page.goto(this.link);
-    if (DIST) await page.goto(this.origin);
+    await page.goto(this.newLink());
+    await page.waitForFunction(() => window.localStorage.getItem("windlass.session") !== null);
     return page;
   }
 

@@ -3,6 +3,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Refusal } from "./api/client";
+import { codeIn, enter } from "./api/session";
 import { router } from "./app/router";
 import { startI18n } from "./i18n";
 import { watchPrefix } from "./lib/keys";
@@ -16,9 +17,13 @@ const queries = new QueryClient({
 });
 
 watchPrefix();
+// A link that is opened in a tab that shows this page already changes nothing but the fragment.
+window.addEventListener("hashchange", () => {
+  if (codeIn(location.hash) !== null) location.reload();
+});
 const place = document.getElementById("root");
 if (place) {
-  void startI18n().then(() => {
+  void Promise.all([startI18n(), enter()]).then(() => {
     createRoot(place).render(
       <StrictMode>
         <QueryClientProvider client={queries}>

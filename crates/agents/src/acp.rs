@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use windlass_core::agent::ErrorKind;
-use windlass_core::profile::AgentProfile;
+use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_process::Stdin;
 
 use crate::fault::Fault;
 use crate::jsonl::{Dialect, Turn, text};
 use crate::words::Words;
-use crate::{Launch, LaunchError, Progress, SessionFacts, TurnRequest};
+use crate::{Launch, LaunchError, LaunchFacts, Progress, SessionFacts, TurnRequest};
 pub(crate) use talk::{Opening, Talk};
 use usage::Spent;
 
@@ -59,7 +59,7 @@ impl Asked {
     }
 }
 
-pub(crate) fn launch(request: &TurnRequest<'_>) -> Result<Launch, LaunchError> {
+pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Launch, LaunchError> {
     if request.agent.profile.command.first().is_none_or(String::is_empty) {
         return Err(LaunchError::NoCommand { agent: request.agent.name.clone() });
     }
@@ -67,6 +67,11 @@ pub(crate) fn launch(request: &TurnRequest<'_>) -> Result<Launch, LaunchError> {
     words.extra().stdin(Stdin::Pipe);
     // An adapter may start an agent that would believe itself nested.
     words.unset("CLAUDECODE").unset("CLAUDE_CODE_ENTRYPOINT").unset("CLAUDE_CODE_SSE_PORT");
+    let known = crate::known(&request.agent.profile).map(|known| known.adapter);
+    if facts.confined && known == Some(AdapterKind::Codex) {
+        // The only way to start codex-acp without its own sandbox: it ignores `sandbox_mode`.
+        words.set("INITIAL_AGENT_MODE", "agent-full-access");
+    }
     words.finish()
 }
 

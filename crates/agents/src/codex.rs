@@ -12,16 +12,20 @@ use crate::jsonl::{Dialect, Turn, count, text};
 use crate::meter::minus;
 use crate::prices::Prices;
 use crate::words::Words;
-use crate::{Injected, Launch, LaunchError, SessionFacts, TurnRequest};
+use crate::{Injected, Launch, LaunchError, LaunchFacts, SessionFacts, TurnRequest};
 
-pub(crate) fn launch(request: &TurnRequest<'_>, injected: &Injected) -> Result<Launch, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "codex");
     words.add(["exec"]);
     if request.session.is_some() {
         words.add(["resume"]);
     }
     words.add(["--json", "--skip-git-repo-check"]);
-    if injected.read_only {
+    if injected.read_only && !facts.confined {
         // As settings, because `exec resume` has no flag for the sandbox.
         words.add(["-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\""]);
     } else {

@@ -45,7 +45,7 @@ pub use command::check_patterns;
 pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
 pub use places::{OwnPlace, PlaceKind, own_places};
 pub use prices::{Prices, prices_as_of};
-pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, own_variables, version_in};
+pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, known, own_variables, version_in};
 pub use takeover::takeover;
 pub use traps::{Place, TRAPS, Trap};
 
@@ -81,6 +81,9 @@ pub struct LaunchFacts {
     pub denied_tools: Vec<String>,
     /// A turn that only looks: the agent is told to change no file, where it has a way to be told. It is advice.
     pub read_only: bool,
+    /// The process runs in Windlass's sandbox, which enforces what may be written. An agent's own sandbox inside it
+    /// cannot start its commands, so it is switched off.
+    pub confined: bool,
     /// Settings of the agent, in its own format, on top of those of the profile.
     pub settings: Map<String, Value>,
     /// Leave out the agent's own rule against `git push`, which is only advice to it anyway.
@@ -220,12 +223,12 @@ pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Lau
     match request.agent.profile.adapter() {
         AdapterKind::Command => command::launch(request).map(|command| Launch { command, files: Vec::new() }),
         AdapterKind::Claude => claude::launch(request, facts, &injected),
-        AdapterKind::Codex => codex::launch(request, &injected),
+        AdapterKind::Codex => codex::launch(request, facts, &injected),
         AdapterKind::Copilot => copilot::launch(request, facts, &injected),
         AdapterKind::Opencode => opencode::launch(request, facts, &injected),
         AdapterKind::Gemini => gemini::launch(request, facts, &injected),
         AdapterKind::Qwen => qwen::launch(request, facts, &injected),
-        AdapterKind::Acp => acp::launch(request),
+        AdapterKind::Acp => acp::launch(request, facts),
     }
 }
 
@@ -274,7 +277,8 @@ pub fn conversation(
             let injected = Injected::of(request.agent, launch)?;
             let opening = acp::Opening {
                 mcp_servers: injected.mcp_servers,
-                read_only: injected.read_only,
+                // In the sandbox a reviewer may try what it likes; a mode that only looks would forbid its commands too.
+                read_only: injected.read_only && !launch.confined,
                 ..acp::Opening::new(request, &launch.turn_id, has_session)
             };
             Box::new(JsonSession::new(acp::Acp::new(profile, facts).talking(opening)))

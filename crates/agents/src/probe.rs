@@ -195,14 +195,35 @@ impl KnownAgent {
     }
 }
 
+/// Programs that start the program named after them.
+const LAUNCHERS: [&str; 7] = ["node", "npx", "bun", "bunx", "pnpm", "yarn", "env"];
+/// Words with which a launcher is told to start something.
+const LAUNCHER_COMMANDS: [&str; 4] = ["exec", "dlx", "run", "x"];
+
 /// The agent that a profile starts. One that speaks ACP, or is described by its profile alone, is known by the name of
-/// its program: `gemini --acp`, `codex-acp`.
-pub(crate) fn known(profile: &AgentProfile) -> Option<&'static KnownAgent> {
-    let program = profile.command.first().map_or("", |program| program.rsplit('/').next().unwrap_or(program));
-    let is_named = |known: &&KnownAgent| {
-        program.strip_prefix(known.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    KnownAgent::of(profile.adapter()).or_else(|| KNOWN_AGENTS.iter().find(is_named))
+/// its program or package: `gemini --acp`, `codex-acp`, `npx -y @agentclientprotocol/claude-agent-acp`.
+pub fn known(profile: &AgentProfile) -> Option<&'static KnownAgent> {
+    KnownAgent::of(profile.adapter())
+        .or_else(|| KNOWN_AGENTS.iter().find(|known| known.is_started_by(&profile.command)))
+}
+
+impl KnownAgent {
+    fn is_started_by(&self, command: &[String]) -> bool {
+        let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+        let mut words = command.iter().map(String::as_str);
+        let mut program = words.next().unwrap_or_default();
+        if LAUNCHERS.contains(&base(program).as_str()) {
+            let is_option =
+                |word: &&str| word.starts_with('-') || word.contains('=') || LAUNCHER_COMMANDS.contains(word);
+            program = words.find(|word| !is_option(word)).unwrap_or_default();
+        }
+        // `name@version`, and the file of an installed package.
+        let unversioned =
+            program.rsplit_once('@').map_or(program, |(name, _)| if name.is_empty() { program } else { name });
+        let name = base(unversioned);
+        let named = name.strip_prefix(self.name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));
+        named || program.contains(&format!("{}/", self.npm_package)) || unversioned == self.npm_package
+    }
 }
 
 /// The variables of the user's environment that an agent is configured and logged in with.
@@ -284,6 +305,24 @@ mod tests {
         assert!(passed(&acp("/opt/bin/codex-acp"), "CODEX_API_KEY"));
         assert!(passed(&acp("gemini"), "GEMINI_API_KEY"));
         assert!(!passed(&acp("claudette"), "ANTHROPIC_API_KEY"));
+        let name = |command: &str| {
+            let command = command.split(' ').map(str::to_owned).collect();
+            known(&AgentProfile { adapter: Some(AdapterKind::Acp), command, ..AgentProfile::default() })
+                .map(|known| known.name)
+        };
+        for (command, expected) in [
+            ("npx -y @agentclientprotocol/claude-agent-acp@0.49.0", Some("claude")),
+            ("npx --yes @google/gemini-cli --acp", Some("gemini")),
+            ("node /opt/node_modules/@qwen-code/qwen-code/dist/index.js --acp", Some("qwen")),
+            ("env A=b opencode acp", Some("opencode")),
+            ("pnpm dlx @agentclientprotocol/codex-acp", Some("codex")),
+            ("/usr/bin/copilot --acp", Some("copilot")),
+            ("aider --model gemini", None),
+            ("npx", None),
+            ("", None),
+        ] {
+            assert_eq!(name(command), expected, "{command}");
+        }
         assert!(own_variables(&AgentProfile::of_command(vec!["./my-agent.sh".into()])).is_empty());
     }
 

@@ -100,10 +100,10 @@ fn listen() {
 }
 
 async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
-    if let Some(server) = &cli.server {
-        return remote::perform(server, &cli.command).await;
-    }
     let context = Context::new(cli.dir.as_deref())?;
+    if let Some(server) = &cli.server {
+        return remote::perform(&context, server, &cli.command).await;
+    }
     match &cli.command {
         Command::Run(args) => run::run(&context, args).await,
         Command::Demo(args) => demo::demo(&context, args).await,

@@ -3,6 +3,7 @@
 //! What is shown is shown by the very code that shows loops of this machine: a loop's state is made of its journal,
 //! wherever that comes from.
 
+mod session;
 mod work;
 
 use windlass_core::ids::LoopId;
@@ -13,7 +14,8 @@ use windlass_server::{
     Client, ClientError, Kind, LoopSummary, OpenLoop, PauseLoop, RaiseLimits, RuleLoop, SteerLoop, Until,
 };
 
-use crate::args::{Command, ListArgs, LogsArgs, StatusArgs};
+use crate::args::{Command, ListArgs, LogsArgs, ServeArgs, ServeCommand, StatusArgs};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Only};
@@ -21,11 +23,12 @@ use crate::run::{Watching, print};
 use crate::style::Style;
 use crate::{list, show, status};
 
-/// The token, where the address does not have it in it.
-const TOKEN: &str = "WINDLASS_SERVER_TOKEN";
-
-pub async fn perform(server: &str, command: &Command) -> Result<Exit, Failure> {
-    let there = There { client: Client::new(server, std::env::var(TOKEN).ok().as_deref())? };
+pub async fn perform(context: &Context, server: &str, command: &Command) -> Result<Exit, Failure> {
+    let place = session::Place::of(context, server)?;
+    if let Command::Serve(ServeArgs { command: Some(ServeCommand::Logout { json }), .. }) = command {
+        return place.log_out(*json).await;
+    }
+    let there = There { client: place.client().await? };
     match command {
         Command::List(args) => there.list(args).await,
         Command::Status(args) => there.status(args).await,
@@ -77,7 +80,7 @@ pub async fn perform(server: &str, command: &Command) -> Result<Exit, Failure> {
         | Command::DemoAgent => Err(Failure::usage(
             "this command works on its own machine only",
             "--server is for list, status, logs, stop, pause, resume, restart, steer, approve, reject, findings, \
-             takeover, diff, rollback, merge, clean, agents and doctor; the dashboard there has the rest",
+             takeover, diff, rollback, merge, clean, agents, doctor and serve logout; the dashboard there has the rest",
         )),
     }
 }
@@ -101,14 +104,17 @@ impl From<ClientError> for Failure {
                 let failed = matches!(problem.code, Kind::Failed | Kind::TooMany);
                 let exit = if failed { Exit::Failed } else { Exit::Usage };
                 let hint = if problem.code == Kind::Unauthorized {
-                    Some(format!("give the link that `windlass serve` prints there, or its token in {TOKEN}"))
+                    Some(format!(
+                        "run `windlass serve link` there and give the link to --server, or set {}",
+                        session::TOKEN
+                    ))
                 } else {
                     problem.hint
                 };
                 Failure { exit, message: problem.message, causes: problem.causes, hint }
             }
             ClientError::Address { .. } => {
-                let hint = "such as https://build.example:4747, or the link that `windlass serve` prints there";
+                let hint = "such as https://build.example:4747, or a link from `windlass serve link` there";
                 Failure::of(Exit::Usage, &error, Some(hint.to_owned()))
             }
             ClientError::Unreachable { .. } => {

@@ -105,7 +105,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
         let place = match spec.workspace.kind {
             WorkspaceKind::InPlace | WorkspaceKind::External => format!("in your checkout {}", workspace.dir),
-            WorkspaceKind::Worktree | WorkspaceKind::Clone => workspace.dir.clone(),
+            WorkspaceKind::Clone => workspace.dir.clone(),
         };
         rows.push(("where", place));
         rows.push(("branch", format!("{branch}, from {base}")));
@@ -297,7 +297,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
 fn verify(spec: &LoopSpec) -> String {
     let in_place = match spec.workspace.kind {
         WorkspaceKind::InPlace | WorkspaceKind::External => true,
-        WorkspaceKind::Worktree | WorkspaceKind::Clone => spec.commit == CommitPolicy::Off,
+        WorkspaceKind::Clone => spec.commit == CommitPolicy::Off,
     };
     if in_place {
         return "in place: gates run where the agent works".to_owned();
@@ -365,7 +365,7 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
         return;
     }
     match (&workspace.branch, state.spec.workspace.kind) {
-        (Some(branch), WorkspaceKind::Worktree | WorkspaceKind::Clone) => {
+        (Some(branch), WorkspaceKind::Clone) => {
             row("look", format!("windlass diff {0}, or git diff {1}..{branch}", state.name, short(base)));
             row("take", format!("windlass merge {0}, or git merge {branch}", state.name));
             row("files", workspace.dir.clone());

@@ -3,10 +3,18 @@
 //! The detector eats assistant text in chunks of any size and keeps at most one bounded line, so a promise split
 //! over writes is found and a line of any length costs no memory.
 
-use std::collections::HashMap;
+mod prompt_lines;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub(crate) use prompt_lines::{PromptLines, Repeated, undecorated};
 
 /// Longer lines are searched as they stream by and are never taken for an echo.
 const LONGEST_LINE: usize = 256 * 1024;
+/// Texts in texts (JSON in a string of JSON) are looked at so far down.
+const MOST_NESTED: u8 = 3;
 
 /// The plain rule: an exact, case-sensitive substring; an empty promise is never found.
 pub fn check_completion_promise(output: &str, promise: &str) -> bool {
@@ -17,22 +25,25 @@ pub fn check_completion_promise(output: &str, promise: &str) -> bool {
 ///
 /// A line that equals a line of the prompt, but for quote marks and indentation, is an echo, and so is everything in
 /// a run of two or more such lines. A line that is the promise alone is a claim unless it lies inside such a run.
-/// A blank line ends a run, unless the prompt itself goes on with the next line of the output.
+/// A blank line ends a run, unless the prompt itself goes on with the next line of the output. Lines in a box, with a
+/// bullet or a number, or behind a prefix make a run where they follow each other as in the prompt. A line that holds
+/// other lines (a JSON string, a text with escaped line breaks) is judged by those.
 #[derive(Debug)]
 pub struct ClaimDetector {
     promise: String,
-    prompt: PromptLines,
+    prompt: Arc<PromptLines>,
     line: String,
     /// The current line is longer than `LONGEST_LINE`; `line` holds only the last bytes of it.
     long_line: bool,
     run: Run,
     claimed: bool,
+    nested: u8,
 }
 
 #[derive(Debug, Default)]
 struct Run {
     length: usize,
-    last: String,
+    last: Option<Repeated>,
     blank_since: bool,
     /// The run so far is one line, and that is the promise alone.
     promise_alone: bool,
@@ -40,13 +51,18 @@ struct Run {
 
 impl ClaimDetector {
     pub fn new(promise: &str, prompt: &str) -> Self {
+        Self::within(promise, Arc::new(PromptLines::of(prompt)), 0)
+    }
+
+    fn within(promise: &str, prompt: Arc<PromptLines>, nested: u8) -> Self {
         Self {
             promise: promise.to_owned(),
-            prompt: PromptLines::of(prompt),
+            prompt,
             line: String::new(),
             long_line: false,
             run: Run::default(),
             claimed: false,
+            nested,
         }
     }
 
@@ -99,22 +115,54 @@ impl ClaimDetector {
             self.close_run();
             return;
         }
-        let bare = bare(&line);
-        if bare.is_empty() {
-            self.run.blank_since = true;
-        } else if self.prompt.has(bare) {
-            let goes_on = !self.run.blank_since || self.prompt.follows(&self.run.last, bare);
-            if self.run.length > 0 && !goes_on {
-                self.close_run();
-            }
-            self.run.length += 1;
-            self.run.promise_alone = self.run.length == 1 && without_marks(&line) == self.promise;
-            bare.clone_into(&mut self.run.last);
-            self.run.blank_since = false;
-        } else {
+        if let Some(texts) = self.texts_in(&line) {
             self.close_run();
-            self.claimed |= line.contains(&self.promise);
+            self.claimed |= texts.iter().any(|text| {
+                let mut inside = Self::within(&self.promise, Arc::clone(&self.prompt), self.nested + 1);
+                inside.push(text);
+                inside.finish()
+            });
+            return;
         }
+        let says = line.contains(&self.promise);
+        if undecorated(&line).is_empty() {
+            self.claimed |= says;
+            self.run.blank_since = true;
+            return;
+        }
+        let last = self.run.last.as_ref();
+        let Some(repeated) = self.prompt.repeated(&line, last.map_or("", |last| &last.line)) else {
+            self.close_run();
+            self.claimed |= says;
+            return;
+        };
+        if !last.is_some_and(|last| self.prompt.goes_on(last, self.run.blank_since, &repeated)) {
+            self.close_run();
+        }
+        self.run.length += 1;
+        let alone = says && self.run.length == 1 && repeated.line == undecorated(&self.promise);
+        // Behind other words the agent says it, unless the line before it was an echo too.
+        self.claimed |= alone && repeated.is_tail();
+        self.run.promise_alone = alone;
+        self.run.last = Some(repeated);
+        self.run.blank_since = false;
+    }
+
+    /// The texts that a line holds, if it holds the promise and is more than a line of text.
+    fn texts_in(&self, line: &str) -> Option<Vec<String>> {
+        if self.nested >= MOST_NESTED {
+            return None;
+        }
+        let says = line.contains(&self.promise);
+        // Some programs write `<` as an escape.
+        if (says || line.contains("\\u00"))
+            && let Some(json) = json_in(line)
+        {
+            let mut texts = Vec::new();
+            strings(&json, &mut texts);
+            return Some(texts);
+        }
+        (says && line.contains("\\n")).then(|| vec![line.replace("\\n", "\n").replace("\\\"", "\"")])
     }
 
     fn close_run(&mut self) {
@@ -123,150 +171,21 @@ impl ClaimDetector {
     }
 }
 
-/// The prompt's lines without quote marks, indentation and blank ones, and which line follows which.
-#[derive(Debug)]
-pub(crate) struct PromptLines {
-    followers: HashMap<String, Vec<String>>,
+/// The JSON that a line is, or that stands behind a word such as `data:`.
+fn json_in(line: &str) -> Option<Value> {
+    let line = line.trim();
+    let start = if line.starts_with(['[', '"']) { 0 } else { line.find('{')? };
+    serde_json::from_str(&line[start..]).ok()
 }
 
-impl PromptLines {
-    pub fn of(prompt: &str) -> Self {
-        let lines: Vec<&str> = prompt.lines().map(bare).filter(|line| !line.is_empty()).collect();
-        let mut followers: HashMap<String, Vec<String>> = HashMap::new();
-        for (index, line) in lines.iter().enumerate() {
-            let next = followers.entry((*line).to_owned()).or_default();
-            next.extend(lines.get(index + 1).map(|line| (*line).to_owned()));
-        }
-        Self { followers }
+fn strings(json: &Value, found: &mut Vec<String>) {
+    match json {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Value::Object(object) => object.values().for_each(|value| strings(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-
-    pub fn has(&self, line: &str) -> bool {
-        self.followers.contains_key(line)
-    }
-
-    pub fn follows(&self, before: &str, line: &str) -> bool {
-        self.followers.get(before).is_some_and(|next| next.iter().any(|known| known == line))
-    }
-}
-
-const QUOTES: [char; 7] = ['"', '\'', '`', '“', '”', '‘', '’'];
-
-/// The line without indentation, quote prefixes (`> `, `| `) and quotation marks around it.
-pub(crate) fn bare(line: &str) -> &str {
-    line.trim_start_matches(|c: char| c.is_whitespace() || c == '>' || c == '|')
-        .trim()
-        .trim_start_matches(QUOTES)
-        .trim_end_matches(QUOTES)
-        .trim()
-}
-
-/// The line without the marks that Markdown puts around a word.
-fn without_marks(line: &str) -> &str {
-    bare(line).trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '#' | '~'))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PROMISE: &str = "<promise>COMPLETE</promise>";
-    const PROMPT: &str = "Make the tests pass.\n\nWhen everything is done and checked, end your answer with this on a line of its own:\n<promise>COMPLETE</promise>";
-
-    fn claimed(output: &str) -> bool {
-        let whole = in_chunks(output, output.len().max(1));
-        for size in 1..20 {
-            assert_eq!(in_chunks(output, size), whole, "chunks of {size} characters");
-        }
-        whole
-    }
-
-    fn in_chunks(output: &str, size: usize) -> bool {
-        let mut detector = ClaimDetector::new(PROMISE, PROMPT);
-        let characters: Vec<char> = output.chars().collect();
-        for chunk in characters.chunks(size) {
-            detector.push(&chunk.iter().collect::<String>());
-        }
-        detector.finish()
-    }
-
-    #[test]
-    fn tc_loop_002_the_exact_promise_and_nothing_else() {
-        let output = "… <promise>COMPLETE-HUNTER</promise>";
-        assert!(check_completion_promise(output, "<promise>COMPLETE-HUNTER</promise>"));
-        assert!(!check_completion_promise(output, "<promise>OTHER</promise>"));
-        assert!(!check_completion_promise(output, ""));
-    }
-
-    #[test]
-    fn a_promise_anywhere_in_the_text_is_a_claim() {
-        assert!(claimed("<promise>COMPLETE</promise>"));
-        assert!(claimed("All done.\n\n<promise>COMPLETE</promise>\n\nSummary: fixed it."));
-        assert!(claimed("I am done: <promise>COMPLETE</promise> bye"));
-        assert!(claimed("**<promise>COMPLETE</promise>**\r\n"));
-        assert!(claimed("> <promise>COMPLETE</promise>"));
-        assert!(!claimed("<promise>complete</promise>"));
-        assert!(!claimed("<promise>COMPLETE"));
-        assert!(!claimed(""));
-    }
-
-    #[test]
-    fn an_echo_of_the_prompt_is_no_claim() {
-        assert!(!claimed(PROMPT));
-        assert!(!claimed(&format!("You said:\n{PROMPT}\nWorking on it.")));
-        let quoted: String = PROMPT.lines().map(|line| format!("  > {line}\n")).collect();
-        assert!(!claimed(&quoted));
-        let spaced: String = PROMPT.lines().map(|line| format!("{line}\n\n")).collect();
-        assert!(!claimed(&spaced));
-    }
-
-    #[test]
-    fn a_promise_after_an_echo_is_a_claim() {
-        assert!(claimed(&format!("{PROMPT}\nI fixed it.\n{PROMISE}\n")));
-        assert!(claimed(&format!("{PROMPT}\n\n{PROMISE}\n")));
-    }
-
-    #[test]
-    fn a_prompt_line_that_holds_the_promise_among_other_words_is_an_echo() {
-        let prompt = "Fix it, then print <promise>COMPLETE</promise> and stop.";
-        let mut detector = ClaimDetector::new(PROMISE, prompt);
-        detector.push(&format!("> {prompt}\n"));
-        assert!(!detector.finish());
-    }
-
-    #[test]
-    fn the_promise_alone_in_the_middle_of_a_goal_is_still_an_echo() {
-        let prompt = "Do it.\n\n<promise>COMPLETE</promise>\n\nThank you.";
-        let mut detector = ClaimDetector::new(PROMISE, prompt);
-        detector.push(prompt);
-        assert!(!detector.finish());
-    }
-
-    #[test]
-    fn a_line_of_any_length_is_searched_in_bounded_memory() {
-        let mut detector = ClaimDetector::new(PROMISE, PROMPT);
-        let chunk = "é".repeat(50_000);
-        for _ in 0..40 {
-            detector.push(&chunk);
-            assert!(detector.line.len() <= LONGEST_LINE + chunk.len());
-        }
-        detector.push("<promise>COMP");
-        detector.push("LETE</promise>");
-        assert!(detector.finish());
-    }
-
-    #[test]
-    fn an_empty_promise_is_never_claimed() {
-        let mut detector = ClaimDetector::new("", PROMPT);
-        detector.push("anything");
-        assert!(!detector.finish());
-    }
-
-    #[test]
-    fn the_end_of_a_message_is_the_end_of_a_line() {
-        let mut detector = ClaimDetector::new(PROMISE, PROMPT);
-        detector.push("<promise>COMP");
-        detector.end_message();
-        detector.push("LETE</promise>");
-        assert!(!detector.finish());
-    }
-}
+mod tests;

@@ -351,9 +351,8 @@ pub struct WorkspaceSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkspaceKind {
-    /// A linked worktree of its own.
-    Worktree,
-    /// A shared clone of its own.
+    /// A clone of its own, which borrows the user's objects and pushes nowhere.
+    #[serde(alias = "worktree")]
     Clone,
     /// The user's checkout.
     InPlace,

@@ -33,6 +33,7 @@ mod secrets;
 pub mod socket;
 pub mod summariser;
 pub mod tokens;
+mod tool_calls;
 pub mod tools;
 pub mod tracker;
 pub mod transcript;

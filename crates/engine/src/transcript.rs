@@ -3,7 +3,6 @@
 //! The bytes are on disk before anybody reads them, so a reader that comes late or is slow loses nothing and costs
 //! one buffer.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -11,14 +10,15 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use windlass_agents::{Exit, Progress, Session, SessionFacts};
-use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
+use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::Role;
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
-use windlass_core::review::{Report, Verdict};
+use windlass_core::review::{AuditVerdict, Report, Verdict, read_audit};
 use windlass_core::usage::UsageByModel;
 
 use crate::data::TurnFiles;
+use crate::tool_calls::ToolCalls;
 
 const CHUNK: usize = 256 * 1024;
 
@@ -258,8 +258,9 @@ pub struct TurnWatcher {
     session: Option<String>,
     usage: UsageByModel,
     last_words: String,
-    tools: BTreeMap<String, u64>,
-    failed_calls: u64,
+    calls: ToolCalls,
+    /// A reviewer called Windlass's verdict tool to refuse the work.
+    refused_by_tool: bool,
     /// What was said since the last tool call, where somebody reads it.
     answer: Option<String>,
     role: Role,
@@ -276,8 +277,8 @@ impl TurnWatcher {
             session: None,
             usage: UsageByModel::new(),
             last_words: String::new(),
-            tools: BTreeMap::new(),
-            failed_calls: 0,
+            calls: ToolCalls::default(),
+            refused_by_tool: false,
             answer: None,
             role: Role::Coder,
             prompt: String::new(),
@@ -306,13 +307,15 @@ impl TurnWatcher {
             AgentEvent::Usage { model, usage } => {
                 self.usage.entry(model.clone()).or_default().add(usage);
             }
-            AgentEvent::ToolUse { name, .. } => {
-                self.count_tool(name);
+            AgentEvent::ToolUse { id, name, input } => {
+                self.calls.begun(id, name);
+                self.refused_by_tool |=
+                    name.ends_with("verdict") && ["dirty", "rejected"].iter().any(|no| input.contains(no));
                 if let Some(answer) = &mut self.answer {
                     answer.clear();
                 }
             }
-            AgentEvent::ToolResult { is_error, .. } => self.failed_calls += u64::from(*is_error),
+            AgentEvent::ToolResult { id, output, is_error } => self.calls.ended(id, output, *is_error),
             AgentEvent::Thinking { .. }
             | AgentEvent::Error { .. }
             | AgentEvent::Result { .. }
@@ -328,11 +331,23 @@ impl TurnWatcher {
         &self.usage
     }
 
-    /// Names are the agent's to choose, so their number is bounded.
-    fn count_tool(&mut self, name: &str) {
-        const MOST: usize = 50;
-        if self.tools.len() < MOST || self.tools.contains_key(name) {
-            *self.tools.entry(name.chars().take(80).collect()).or_default() += 1;
+    /// The outcome of a turn that went well, unless it is the approval of a reviewer that saw nothing.
+    fn of_reviewer(&self, outcome: TurnOutcome, verdict: Option<&Verdict>) -> TurnOutcome {
+        let refuses = self.refused_by_tool
+            || match verdict {
+                Some(Verdict::Rejected { .. }) => true,
+                Some(Verdict::Accepted | Verdict::Unclear { .. }) => false,
+                None => {
+                    let audit = read_audit(self.answer.as_deref().unwrap_or_default());
+                    audit.is_ok_and(|audit| audit.verdict == AuditVerdict::Dirty)
+                }
+            };
+        match self.calls.all_failed() {
+            Some(why) if self.role.reviews() && outcome.is_finished() && !refuses => {
+                let message = format!("the {} approved the work without seeing it: {why}", self.role);
+                TurnOutcome::Failed { kind: ErrorKind::Other, message }
+            }
+            Some(_) | None => outcome,
         }
     }
 
@@ -346,7 +361,7 @@ impl TurnWatcher {
         let developer = self.answer.as_ref().filter(|_| self.role == Role::Coder);
         let developer = developer.map(|answer| Box::new(Report::read(answer, &self.prompt)));
         TurnReport {
-            outcome,
+            outcome: self.of_reviewer(outcome, verdict.as_ref()),
             claim: self.claim.finish(),
             session: self.session,
             usage: self.usage,
@@ -356,8 +371,8 @@ impl TurnWatcher {
             put_back: Vec::new(),
             limits_hit: Vec::new(),
             last_words: self.last_words.trim().to_owned(),
-            tools: self.tools.into_iter().collect(),
-            failed_calls: self.failed_calls,
+            tools: self.calls.by_name(),
+            failed_calls: self.calls.failed(),
             exit_code,
             duration_ms,
         }

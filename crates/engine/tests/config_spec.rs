@@ -73,7 +73,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             on_failure: OnFailure::Stop,
             time: TimeLimits { turn_timeout_ms: 3_600_000, stall_timeout_ms: 300_000, max_stalls: 3 },
             workspace: WorkspaceSpec {
-                kind: WorkspaceKind::Worktree,
+                kind: WorkspaceKind::Clone,
                 branch: "windlass/make-it-work".into(),
                 base: None,
                 allow_dirty: false,
@@ -145,7 +145,7 @@ fn auto_takes_the_sandbox_that_there_is_and_says_what_it_got() {
     let missing = SandboxSupport::Missing { reason: "bubblewrap is not installed".into(), fix: "install it".into() };
     let Resolved { spec, notes } = sandboxed(Options::default(), &missing).unwrap();
     assert!(spec.sandbox.is_off());
-    assert_eq!(spec.workspace.kind, WorkspaceKind::Worktree);
+    assert_eq!(spec.workspace.kind, WorkspaceKind::Clone);
     assert!(notes[0].starts_with("sandbox: off — bubblewrap is not installed:"), "{notes:?}");
     assert!(notes[0].ends_with("install it"), "{notes:?}");
     let off = sandboxed(Options { sandbox: Some(Sandbox::Off), ..Options::default() }, &works).unwrap();

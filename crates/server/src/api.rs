@@ -11,6 +11,7 @@ use windlass_engine::view::{LoopView, UsageView};
 use windlass_store::ListFilter;
 
 use crate::app::App;
+use crate::login::{LogIn, LoggedIn, LoggedOut, Ticket, WantTicket};
 use crate::openapi::{Document, Route};
 use crate::problem::{Kind, Problem};
 use crate::reports::{
@@ -27,7 +28,7 @@ use crate::views::{
     DiffView, FeedPage, FindingsView, Health, LoopList, LoopSummary, MilestoneBoard, PatchView, PlanView, Preview,
     ProjectView, Revoked, ServerView, SettingsView,
 };
-use crate::{board, diff, guard, loops, machine, pages, sse, timeline, turns};
+use crate::{board, diff, guard, login, loops, machine, pages, sse, timeline, turns};
 
 /// The largest body of a request.
 const LARGEST_BODY: usize = 1024 * 1024;
@@ -47,7 +48,24 @@ impl Table {
 
 fn table() -> Table {
     let table = Table { router: Router::new(), document: Document::new() };
-    of_loops(of_this_machine(table))
+    of_loops(of_this_machine(of_logins(table)))
+}
+
+fn of_logins(table: Table) -> Table {
+    table
+        .add(
+            Route::post("/api/login", "Open a session with the code of a login link; needs no token")
+                .takes::<LogIn>()
+                .answers::<LoggedIn>(),
+            post(login::log_in),
+        )
+        .add(Route::post("/api/logout", "End the session of this request").answers::<LoggedOut>(), post(login::log_out))
+        .add(
+            Route::post("/api/tickets", "A path that downloads one file once, without a header")
+                .takes::<WantTicket>()
+                .answers::<Ticket>(),
+            post(login::ticket),
+        )
 }
 
 fn of_this_machine(table: Table) -> Table {
@@ -290,7 +308,6 @@ pub(crate) fn document() -> serde_json::Value {
 pub(crate) fn router(app: App) -> Router {
     table()
         .router
-        .route("/", get(pages::first))
         .fallback(fallback)
         .method_not_allowed_fallback(wrong_method)
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard))
@@ -307,7 +324,7 @@ async fn fallback(request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Problem::new(Kind::NotFound, "there is no such route").into_response();
     }
-    pages::other(request.uri().clone()).await
+    pages::page(request.uri().clone()).await
 }
 
 async fn health(State(app): State<App>) -> Json<Health> {

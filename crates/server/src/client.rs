@@ -20,7 +20,7 @@ const LONGEST: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum ClientError {
-    #[error("'{said}' is no address of a server")]
+    #[error("'{said}' is not a valid server address")]
     Address { said: String },
     #[error("the server at {url} cannot be reached: {why}")]
     Unreachable { url: String, why: String },
@@ -47,21 +47,27 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// `url` may be the link that `windlass serve` prints, which has the token in it.
-    pub fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
-        let wrong = || ClientError::Address { said: url.split('?').next().unwrap_or_default().to_owned() };
-        let mut parsed = Url::parse(url).map_err(|_| wrong())?;
-        if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
-            return Err(wrong());
+    /// The address in what a person typed, and the code if it is a login link.
+    pub fn parse(typed: &str) -> Result<(String, Option<String>), ClientError> {
+        let mut url = address(typed)?;
+        let code = url.fragment().and_then(|part| part.strip_prefix("code=")).map(str::to_owned);
+        url.set_fragment(None);
+        url.set_query(None);
+        url.set_path("/");
+        // The name may lead to the other of 127.0.0.1 and ::1, where another program can have the same port.
+        if url.scheme() == "http" && url.host_str() == Some("localhost") {
+            let _ = url.set_host(Some("127.0.0.1"));
         }
-        let linked = parsed.query_pairs().find(|(name, _)| name == "token").map(|(_, value)| value.into_owned());
-        parsed.set_query(None);
-        parsed.set_path("/");
-        let token = linked.or_else(|| token.map(str::to_owned)).unwrap_or_default();
-        let http = http::client(&parsed)
+        Ok((url.as_str().trim_end_matches('/').to_owned(), code))
+    }
+
+    /// `token` is a session's secret, or the master token.
+    pub fn new(url: &str, token: &str) -> Result<Self, ClientError> {
+        let url = address(url)?;
+        let http = http::client(&url)
             .build()
-            .map_err(|error| ClientError::Unreachable { url: parsed.to_string(), why: http::causes(error) })?;
-        Ok(Self { http, url: parsed, token })
+            .map_err(|error| ClientError::Unreachable { url: url.to_string(), why: http::causes(error) })?;
+        Ok(Self { http, url, token: token.to_owned() })
     }
 
     /// Where the server is, for people.
@@ -157,5 +163,27 @@ impl Client {
 
     pub(crate) fn odd(&self, why: String) -> ClientError {
         ClientError::Odd { url: self.address(), why }
+    }
+}
+
+fn address(typed: &str) -> Result<Url, ClientError> {
+    let wrong = || ClientError::Address { said: typed.split(['?', '#']).next().unwrap_or_default().to_owned() };
+    let url = Url::parse(typed).map_err(|_| wrong())?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_is_parsed_into_address_and_code() {
+        let parsed = |typed: &str| Client::parse(typed).unwrap();
+        assert_eq!(parsed("https://b.example:4747/#code=abc"), ("https://b.example:4747".into(), Some("abc".into())));
+        assert_eq!(parsed("http://127.0.0.1:4747/loops/x?a=b#main"), ("http://127.0.0.1:4747".into(), None));
+        assert_eq!(parsed("http://localhost:4747").0, "http://127.0.0.1:4747");
+        for typed in ["nowhere", "file:///etc", "ftp://x"] {
+            assert!(matches!(Client::parse(typed), Err(ClientError::Address { .. })), "{typed}");
+        }
     }
 }

@@ -1,16 +1,20 @@
 //! Who may come in. Every request passes here, streams and files included.
 //!
 //! 1. The host it names must be ours, so that a name that was made to point to this machine opens nothing.
-//! 2. What a browser sends for another site is refused, whatever it is.
-//! 3. The API wants the token, as a bearer or in the cookie that the link sets.
+//! 2. What a browser sends for another site or another port is refused, whatever it is.
+//! 3. The API wants a session or the master token as a bearer, or a ticket for a download. Cookies are not read.
 //! 4. Guesses and changes come at a bounded rate.
 
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use jiff::Timestamp;
 
 use crate::app::App;
+use crate::login::{Caller, Logins, Register, Tickets};
 use crate::problem::{Kind, Problem};
 use crate::rate::Rate;
 use crate::secret::Secret;
@@ -18,40 +22,82 @@ use crate::secret::Secret;
 #[derive(Debug)]
 pub(crate) struct Guard {
     secret: Secret,
-    port: u16,
+    pub(crate) register: Register,
+    pub(crate) tickets: Tickets,
     /// Names and addresses under which the server may be reached, in lower case and without a port.
     hosts: Vec<String>,
+    /// What `localhost` stands for, where another program could listen behind that name too.
+    localhost: Option<&'static str>,
     tls: bool,
     guesses: Rate,
+    wrong_codes: Rate,
     changes: Rate,
 }
 
 impl Guard {
-    pub(crate) fn new(secret: Secret, port: u16, hosts: Vec<String>, tls: bool) -> Self {
-        Self { secret, port, hosts, tls, guesses: Rate::new(0.2, 10.0), changes: Rate::new(10.0, 60.0) }
+    pub(crate) fn new(
+        secret: Secret,
+        logins: Logins,
+        hosts: Vec<String>,
+        localhost: Option<&'static str>,
+        tls: bool,
+    ) -> Self {
+        Self {
+            secret,
+            register: Register::new(logins),
+            tickets: Tickets::default(),
+            hosts,
+            localhost,
+            tls,
+            guesses: Rate::new(0.2, 10.0),
+            wrong_codes: Rate::new(0.2, 10.0),
+            changes: Rate::new(10.0, 60.0),
+        }
     }
 
-    /// Cookies do not know ports, so that of another server on this machine has another name.
-    pub(crate) fn cookie_name(&self) -> String {
-        format!("windlass-{}", self.port)
-    }
-
-    pub(crate) fn cookie(&self) -> String {
-        let secure = if self.tls { "; Secure" } else { "" };
-        let (name, token) = (self.cookie_name(), self.secret.text());
-        format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{secure}")
-    }
-
-    /// Looks at a token; a wrong one counts as a guess.
-    pub(crate) fn check(&self, said: Option<&str>) -> Result<(), Problem> {
-        if said.is_some_and(|said| self.secret.is(said)) {
+    /// Counts a code that opened nothing.
+    pub(crate) fn count_wrong_code(&self) -> Result<(), Problem> {
+        if self.wrong_codes.take() {
             return Ok(());
         }
-        if said.is_some() && !self.guesses.take() {
-            return Err(Problem::new(Kind::TooMany, "too many wrong tokens").hint("wait a moment"));
+        Err(Problem::new(Kind::TooMany, "too many wrong codes").hint("wait a moment"))
+    }
+
+    /// Whose bearer it is; a wrong one counts as a guess.
+    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Problem> {
+        let bearer = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+        let bearer = bearer.map(|value| value.strip_prefix("Bearer ").unwrap_or_default().trim());
+        if let Some(said) = bearer {
+            if self.secret.is(said) {
+                return Ok(Caller::Owner);
+            }
+            if let Some(id) = self.register.session_of(said, Timestamp::now()) {
+                return Ok(Caller::Session(id));
+            }
+            if !self.guesses.take() {
+                return Err(Problem::new(Kind::TooMany, "too many wrong tokens").hint("wait a moment"));
+            }
         }
-        Err(Problem::new(Kind::Unauthorized, "this needs the token")
-            .hint("open the link that `windlass serve` prints, or send `Authorization: Bearer TOKEN`"))
+        Err(Problem::new(Kind::Unauthorized, "log in first")
+            .hint("open a link that `windlass serve link` prints, or send `Authorization: Bearer TOKEN`"))
+    }
+
+    /// Who asks for a route of the API.
+    fn caller_of(&self, request: &Request) -> Result<Caller, Problem> {
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        match (method, uri.path()) {
+            (_, "/api/health") => return Ok(Caller::Anyone),
+            (&Method::POST, "/api/login") => return Ok(self.caller(headers).unwrap_or(Caller::Anyone)),
+            _ => {}
+        }
+        if *method == Method::GET
+            && !headers.contains_key(header::AUTHORIZATION)
+            && let Some(session) = self.tickets.take(uri.path(), uri.query())
+            && session.is_none_or(|id| self.register.lives(&id))
+        {
+            return Ok(Caller::Ticket);
+        }
+        self.caller(headers)
     }
 
     fn is_ours(&self, authority: &str) -> bool {
@@ -59,7 +105,7 @@ impl Guard {
         self.hosts.contains(&name)
     }
 
-    fn admit(&self, request: &Request) -> Result<(), Problem> {
+    fn admit(&self, request: &Request) -> Result<Caller, Problem> {
         let headers = request.headers();
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -73,14 +119,26 @@ impl Guard {
             return Err(Problem::new(Kind::Misdirected, "this server does not answer under that host"));
         }
         self.refuse_foreign(request.method(), request.uri().path(), headers, host)?;
-        if !request.uri().path().starts_with("/api/") || request.uri().path() == "/api/health" {
-            return Ok(());
+        if !request.uri().path().starts_with("/api/") {
+            return Ok(Caller::Anyone);
         }
-        self.check(token_of(headers, &self.cookie_name()))?;
+        let caller = self.caller_of(request)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) && !self.changes.take() {
             return Err(Problem::new(Kind::TooMany, "too many changes at once").hint("wait a moment"));
         }
-        Ok(())
+        Ok(caller)
+    }
+
+    /// Where the page is instead, if `localhost` was asked for it. A browser may take that name for the other of
+    /// 127.0.0.1 and ::1, on which any program can listen with our port: a session must not be kept under it.
+    fn elsewhere(&self, request: &Request) -> Option<HeaderValue> {
+        let address = self.localhost?;
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let host = request.headers().get(header::HOST)?.to_str().ok()?;
+        let port = host.get(..9).filter(|name| name.eq_ignore_ascii_case("localhost")).map(|_| &host[9..])?;
+        let page = *request.method() == Method::GET && !path.starts_with("/api/");
+        let here = page && (port.is_empty() || port.starts_with(':'));
+        here.then(|| HeaderValue::from_str(&format!("http://{address}{port}{path}")).ok()).flatten()
     }
 
     /// Refuses what comes from another site, or from another port of this machine.
@@ -123,19 +181,6 @@ fn host_of(authority: &str) -> &str {
     }
 }
 
-fn token_of<'a>(headers: &'a HeaderMap, cookie: &str) -> Option<&'a str> {
-    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if let Some(bearer) = bearer {
-        return bearer.strip_prefix("Bearer ").map(str::trim).or(Some(""));
-    }
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    cookies
-        .flat_map(|line| line.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, _)| *name == cookie)
-        .map(|(_, value)| value)
-}
-
 /// What every response says to browsers, errors too.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
@@ -151,10 +196,17 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let api = request.uri().path().starts_with("/api/");
     let mut response = match app.guard.admit(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(caller) => match app.guard.elsewhere(&request) {
+            Some(place) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, place)]).into_response(),
+            None => {
+                request.extensions_mut().insert(caller.clone());
+                let response = next.run(request).await;
+                if let Caller::Session(id) = caller { while_it_lives(&app, id, response) } else { response }
+            }
+        },
         Err(problem) => problem.into_response(),
     };
     let headers = response.headers_mut();
@@ -165,6 +217,18 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
     response
+}
+
+/// Ends a stream of events when its session is revoked. Looked at before anything is sent, heartbeats too.
+fn while_it_lives(app: &App, id: String, response: Response) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+        return response;
+    }
+    let app = app.clone();
+    let (parts, body) = response.into_parts();
+    let lives = move |_: &_| std::future::ready(app.guard.register.lives(&id));
+    Response::from_parts(parts, Body::from_stream(body.into_data_stream().take_while(lives)))
 }
 
 #[cfg(test)]

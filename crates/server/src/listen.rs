@@ -22,6 +22,7 @@ use crate::api;
 use crate::app::{App, Facts};
 use crate::guard::Guard;
 use crate::host::Host;
+use crate::login::Logins;
 use crate::room::{Greeted, Room};
 use crate::secret::Secret;
 
@@ -147,17 +148,25 @@ impl Listener {
         hosts
     }
 
+    /// Our own address behind the name `localhost`. With TLS the certificate says who answers.
+    fn localhost(&self) -> Option<&'static str> {
+        if self.tls.is_some() || self.options.allow_hosts.iter().any(|name| name.eq_ignore_ascii_case("localhost")) {
+            return None;
+        }
+        Some(if self.address.is_ipv4() { "127.0.0.1" } else { "[::1]" })
+    }
+
     /// Serves until told to leave; then streams end, and what is under way has a moment to finish.
     pub async fn serve(
         self,
         engine: Arc<Engine>,
         host: Arc<dyn Host>,
-        secret: Secret,
+        (secret, logins): (Secret, Logins),
         facts: Facts,
         changes: watch::Receiver<u64>,
         mut shutdown: watch::Receiver<bool>,
     ) {
-        let guard = Guard::new(secret, self.address.port(), self.hosts(), self.tls.is_some());
+        let guard = Guard::new(secret, logins, self.hosts(), self.localhost(), self.tls.is_some());
         let app = App::new(engine, host, guard, facts, changes, shutdown.clone());
         let service = TowerToHyperService::new(api::router(app));
         let mut room = Room::new(self.options.max_connections);

@@ -2,13 +2,9 @@
 //!
 //! They are in it as they are sent: compressed with gzip, which every browser takes.
 
-use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
 
-use crate::app::App;
-use crate::extract::Query;
 use crate::problem::{Kind, Problem};
 
 #[path = "../dashboard/files.rs"]
@@ -16,29 +12,8 @@ mod files;
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Link {
-    token: Option<String>,
-}
-
-/// The first page. With the token of the link it sets the cookie and leaves the token out of the address; with a wrong
-/// one it says how to get in.
-pub(crate) async fn first(State(app): State<App>, Query(link): Query<Link>) -> Result<Response, Problem> {
-    let Some(token) = link.token else { return Ok(index()) };
-    if let Err(problem) = app.guard.check(Some(&token)) {
-        return Ok((problem.code.status(), index()).into_response());
-    }
-    let cookie = HeaderValue::from_str(&app.guard.cookie())
-        .map_err(|error| Problem::new(Kind::Failed, format!("the cookie cannot be set: {error}")))?;
-    let mut response = StatusCode::SEE_OTHER.into_response();
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
-    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
-}
-
-/// Any other path: a file, or the page itself, which knows its own paths.
-pub(crate) async fn other(uri: Uri) -> Response {
+/// A file, or the page itself, which knows its own paths.
+pub(crate) async fn page(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") || path == "api" {
         return Problem::new(Kind::NotFound, "there is no such route")

@@ -1,6 +1,8 @@
-//! The token that opens the API, and the file by which other commands find the server.
+//! The master token, and files for the owner's eyes only.
 //!
-//! Invariant: both files are their owner's only from the moment they exist.
+//! The token is for the owner's own scripts and commands. No page ever gets it: browsers have sessions.
+//!
+//! Invariant: these files are readable by their owner only from the moment they exist.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -24,19 +26,14 @@ impl fmt::Debug for Secret {
 impl Secret {
     const FILE: &str = "server.token";
 
-    /// The token of a data directory, made when there is none; `true` if it was made now.
-    pub fn of(data: &Path) -> io::Result<(Self, bool)> {
-        let path = data.join(Self::FILE);
-        match read(&path)? {
-            Some(text) if text.len() >= 32 => Ok((Self(text), false)),
-            Some(_) | None => {
-                let mut bytes = [0; 32];
-                SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random numbers"))?;
-                let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                write(&path, &text)?;
-                Ok((Self(text), true))
-            }
+    /// The token of a data directory; made if there is none, and if `renew` asks for another one.
+    pub fn of(data: &Path, renew: bool) -> io::Result<Self> {
+        if !renew && let Some(known) = Self::known(data)? {
+            return Ok(known);
         }
+        let text = random(32)?;
+        write(&data.join(Self::FILE), &text)?;
+        Ok(Self(text))
     }
 
     /// The token of a data directory, if there is one.
@@ -54,18 +51,26 @@ impl Secret {
     }
 }
 
+/// So many random bytes, as hexadecimal digits.
+pub(crate) fn random(bytes: usize) -> io::Result<String> {
+    let mut buffer = vec![0; bytes];
+    SystemRandom::new().fill(&mut buffer).map_err(|_| io::Error::other("no random numbers"))?;
+    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// Tells two texts apart without keeping them.
 pub fn fingerprint(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where a running server says its address.
+/// Where a running server writes its address.
 pub fn server_file(data: &Path) -> PathBuf {
     data.join("server.json")
 }
 
-fn read(path: &Path) -> io::Result<Option<String>> {
+/// Reads a file of its owner only; `None` if there is none. One that others can read is refused.
+pub fn read(path: &Path) -> io::Result<Option<String>> {
     let mut file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -74,7 +79,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
     let meta = file.metadata()?;
     if meta.mode() & 0o077 != 0 {
         let message =
-            format!("{} can be read by others: remove it, and a new one is made at the next start", path.display());
+            format!("{} can be read by others: remove it, and the next start makes a new one", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     let mut text = String::new();
@@ -98,12 +103,13 @@ mod tests {
     #[test]
     fn a_token_is_made_once_and_is_its_owners_only() {
         let dir = tempfile::tempdir().unwrap();
-        let (made, new) = Secret::of(dir.path()).unwrap();
-        assert!(new && made.text().len() == 64);
+        assert!(Secret::known(dir.path()).unwrap().is_none());
+        let made = Secret::of(dir.path(), false).unwrap();
+        assert_eq!(made.text().len(), 64);
         let path = dir.path().join(Secret::FILE);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        let (again, new) = Secret::of(dir.path()).unwrap();
-        assert!(!new && again.is(made.text()));
+        assert!(Secret::of(dir.path(), false).unwrap().is(made.text()));
+        assert!(!Secret::of(dir.path(), true).unwrap().is(made.text()), "another one on request");
         assert!(made.is(made.text()) && !made.is("") && !made.is(&made.text()[1..]));
         assert!(!format!("{made:?}").contains(made.text()));
     }
@@ -112,9 +118,9 @@ mod tests {
     fn a_token_that_others_can_read_is_refused() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
-        Secret::of(dir.path()).unwrap();
+        Secret::of(dir.path(), false).unwrap();
         let path = dir.path().join(Secret::FILE);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(Secret::of(dir.path()).is_err());
+        assert!(Secret::of(dir.path(), false).is_err());
     }
 }

@@ -8,10 +8,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attach::end_operations;
+use super::agent_git::AgentGit;
+use super::clone::loop_ref;
 use super::history::{Entry, LONGEST_HISTORY, history};
 use super::message::{compose, is_of_turn};
-use super::stage::{publish, stage};
+use super::stage::stage;
 use super::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces, hold_back, save};
 use crate::git::{ChangedFile, Git, GitError, HeadFile, parse_raw};
 
@@ -69,8 +70,6 @@ pub struct Checkpoint {
 struct Taken {
     /// Where the branch is.
     tip: String,
-    /// For a commit that needs no fetch.
-    at_home: Option<Git>,
     /// What differs from the previous checkpoint, committed by whomever.
     files: Vec<ChangedFile>,
     /// The commits since the previous checkpoint, newest first.
@@ -88,36 +87,20 @@ impl Workspaces {
         Ok(notes)
     }
 
-    /// Commits what is on disk, or finds the commit that an earlier call made for the same turn. A clone whose repository
-    /// the agent broke so that git cannot work with it is made again: its files are what counts.
+    /// Commits what is on disk, or finds the commit that an earlier call made for the same turn.
     pub async fn checkpoint(
         &self,
         workspace: &Workspace,
         request: &CheckpointRequest,
     ) -> Result<Checkpoint, WorkspaceError> {
-        match self.checkpoint_once(workspace, request, Vec::new()).await {
-            Ok(made) => Ok(made),
-            Err(error) => {
-                let mut notes = Vec::new();
-                self.renew_if_broken(workspace, &request.turn_id, error, &mut notes).await?;
-                self.checkpoint_once(workspace, request, notes).await
-            }
-        }
-    }
-
-    async fn checkpoint_once(
-        &self,
-        workspace: &Workspace,
-        request: &CheckpointRequest,
-        mut notes: Vec<String>,
-    ) -> Result<Checkpoint, WorkspaceError> {
+        let mut notes = Vec::new();
         self.attach(workspace, &request.turn_id, &mut notes).await?;
         let git = self.git(workspace).await?;
         if request.mode == CommitMode::Off {
             return self.look_only(workspace, &git, request, notes).await;
         }
-        end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
-        let tip = settle_head(&git, workspace, request, &mut notes).await?;
+        self.end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
+        let tip = self.settle_head(&git, workspace, request, &mut notes).await?;
         hold_back::note(workspace, &[])?;
         let mut taken = self.take_in(workspace, &git, request, tip, &mut notes).await?;
         let Taken { files, history, tree, .. } = &taken;
@@ -152,18 +135,16 @@ impl Workspaces {
     ) -> Result<Taken, WorkspaceError> {
         let head = &request.previous_head;
         let plain = tip == *head;
-        let at_home = if plain { self.git_at_home(workspace, git, &tip).await? } else { None };
-        let staging = at_home.as_ref().unwrap_or(git);
-        let mut staged = stage(staging, workspace, &request.never_commit, &request.turn_id).await?;
+        let mut staged = stage(self, git, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
         if plain {
             let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
-            return Ok(Taken { tip, at_home, files, history: Vec::new(), tree: None });
+            return Ok(Taken { tip, files, history: Vec::new(), tree: None });
         }
         let tree = staged.tree(git).await?;
         let files = changed(git, head, &tree).await?;
         let history = history(git, head, &tip).await?;
-        Ok(Taken { tip, at_home, files, history, tree: Some(tree) })
+        Ok(Taken { tip, files, history, tree: Some(tree) })
     }
 
     /// The agent made no commit: what is staged is all that changed.
@@ -185,23 +166,8 @@ impl Workspaces {
             return Ok(Checkpoint { commit: Some(head.clone()), tree, files, notes, ..Checkpoint::default() });
         }
         let empty = files.is_empty();
-        let mut made = None;
-        // A note may stand for a ref that was saved in the clone and must be fetched too.
-        if let Some(at_home) = taken.at_home.filter(|_| notes.is_empty()) {
-            // Fails if the index names content that an earlier call wrote into the clone's store: then it is fetched.
-            made = commit(&at_home, workspace, request, empty, &mut notes).await.ok();
-        }
-        let landed = made.is_some();
-        let (commit, tree) = match made {
-            Some(made) => made,
-            None => commit(git, workspace, request, empty, &mut notes).await?,
-        };
-        publish(git, workspace).await?;
-        if landed {
-            self.advance_home(workspace, head, &commit).await?;
-        } else {
-            self.bring_home(workspace, git, &mut notes).await?;
-        }
+        let (commit, tree) = commit(git, workspace, request, empty, &mut notes).await?;
+        self.publish(git, workspace, &mut notes).await?;
         Ok(Checkpoint { commit: Some(commit), tree, files, created: true, notes, ..Checkpoint::default() })
     }
 
@@ -239,8 +205,7 @@ impl Workspaces {
             let (made, tree) = commit(git, workspace, request, unchanged, &mut notes).await?;
             (made, tree, true)
         };
-        publish(git, workspace).await?;
-        self.bring_home(workspace, git, &mut notes).await?;
+        self.publish(git, workspace, &mut notes).await?;
         Ok(Checkpoint { commit: Some(commit), tree, files, agent_commits, created, notes, ..Checkpoint::default() })
     }
 
@@ -252,12 +217,12 @@ impl Workspaces {
         request: &CheckpointRequest,
         mut notes: Vec<String>,
     ) -> Result<Checkpoint, WorkspaceError> {
-        let mut staged = stage(git, workspace, &request.never_commit, &request.turn_id).await?;
+        let mut staged = stage(self, git, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
         let tree = staged.tree(git).await?;
         let since = request.previous_tree.as_deref().unwrap_or(&request.previous_head);
         let files = if since == tree { Vec::new() } else { changed(git, since, &tree).await? };
-        let tip = git.read_ref(&workspace.branch_ref()).await?;
+        let tip = self.heads(workspace, git, &[Some(&request.previous_head)], &mut notes).await?.branch;
         let agent_commits = match tip {
             Some(tip) if tip != request.previous_head => {
                 let history = history(git, &request.previous_head, &tip).await?;
@@ -267,57 +232,73 @@ impl Workspaces {
         };
         Ok(Checkpoint { tree, files, agent_commits, notes, ..Checkpoint::default() })
     }
-}
 
-/// Puts HEAD back onto the loop's branch, together with what the agent committed elsewhere. Returns the branch's tip.
-async fn settle_head(
-    git: &Git,
-    workspace: &Workspace,
-    request: &CheckpointRequest,
-    notes: &mut Vec<String>,
-) -> Result<String, WorkspaceError> {
-    let branch = workspace.branch_ref();
-    let tip = git.read_ref(&branch).await?;
-    let head = git.head().await?;
-    let (elsewhere, place) = match head {
-        HeadFile::Ref(name) if name == branch => {
-            if let Some(tip) = tip {
-                return Ok(tip);
+    /// Puts HEAD back onto the loop's branch, together with what the agent committed elsewhere. Returns the branch's
+    /// tip.
+    async fn settle_head(
+        &self,
+        git: &Git,
+        workspace: &Workspace,
+        request: &CheckpointRequest,
+        notes: &mut Vec<String>,
+    ) -> Result<String, WorkspaceError> {
+        let previous = &request.previous_head;
+        let own = loop_ref(git, workspace).await?;
+        let home = git.read_ref(&own).await?;
+        let heads = self.heads(workspace, git, &[Some(previous), home.as_deref()], notes).await?;
+        let place = match &heads.head {
+            HeadFile::Ref(name) if *name == workspace.branch_ref() => match (&heads.branch, &home) {
+                (Some(branch), Some(home)) if branch == home => return Ok(home.clone()),
+                // A call that was cut off committed and did not come to tell the clone.
+                (Some(branch), Some(home)) if branch == previous => return Ok(home.clone()),
+                (Some(_), Some(_)) => None,
+                (Some(_), None) | (None, _) => Some("its branch was deleted".to_owned()),
+            },
+            HeadFile::Ref(name) => {
+                Some(format!("the agent had switched to {}", name.strip_prefix("refs/heads/").unwrap_or(name)))
             }
-            (None, "its branch was deleted".to_owned())
+            HeadFile::Commit(_) => Some("the agent had detached HEAD".to_owned()),
+            HeadFile::Unknown => Some("HEAD was unreadable".to_owned()),
+        };
+        if workspace.kind == Kind::InPlace {
+            // Nobody knows whether it was the agent or the user, whose checkout it is.
+            return Err(WorkspaceError::NotOnBranch { path: workspace.dir.clone(), branch: workspace.branch.clone() });
         }
-        HeadFile::Ref(name) => {
-            let commit = git.read_ref(&name).await?;
-            (commit, format!("the agent had switched to {}", name.strip_prefix("refs/heads/").unwrap_or(&name)))
+        let in_clone = heads.branch.clone().filter(|branch| branch != previous);
+        let mut tip = in_clone.or_else(|| home.clone()).unwrap_or_else(|| previous.clone());
+        let elsewhere = heads.head_commit.clone().filter(|_| !heads.on_branch(workspace));
+        let mut note = place.map(|place| format!("{place}; HEAD is back on {}", workspace.branch));
+        if let Some(commit) = elsewhere.filter(|commit| *commit != tip) {
+            let said = if git.is_ancestor(&tip, &commit).await? {
+                tip = commit;
+                " with the commits made there".to_owned()
+            } else {
+                let saved = save::keep(git, &workspace.keep_ref("stray", &request.turn_id), &commit).await?;
+                format!(", the commits made there are kept at {}", saved.name)
+            };
+            note.iter_mut().for_each(|note| note.push_str(&said));
+        } else if heads.head_commit.is_none() && !heads.on_branch(workspace) {
+            note.iter_mut().for_each(|note| note.push_str(", what it pointed to does not exist"));
         }
-        HeadFile::Commit(commit) => (Some(commit), "the agent had detached HEAD".to_owned()),
-        HeadFile::Unknown => (None, "HEAD was unreadable".to_owned()),
-    };
-    if workspace.kind == Kind::InPlace {
-        // Nobody knows whether it was the agent or the user, whose checkout it is.
-        return Err(WorkspaceError::NotOnBranch { path: workspace.dir.clone(), branch: workspace.branch.clone() });
-    }
-    let had_branch = tip.is_some();
-    let mut tip = tip.unwrap_or_else(|| request.previous_head.clone());
-    let mut note = format!("{place}; HEAD is back on {}", workspace.branch);
-    if let Some(commit) = elsewhere.filter(|commit| *commit != tip) {
-        if git.commit(&commit).await?.is_none() {
-            note.push_str(", what it pointed to does not exist");
-        } else if git.is_ancestor(&tip, &commit).await? {
-            tip = commit;
-            note.push_str(" with the commits made there");
-        } else {
-            let saved = save::keep(git, &workspace.keep_ref("stray", &request.turn_id), &commit).await?;
-            note.push_str(&format!(", the commits made there are kept at {}", saved.name));
+        if heads.branch.is_none() || home.is_none() {
+            note.iter_mut().for_each(|note| note.push_str(", which was made again"));
         }
+        if let Some(home) = home.as_ref().filter(|home| *home != previous && **home != tip)
+            && !git.is_ancestor(home, &tip).await?
+        {
+            // Somebody else moved the branch in the user's repository.
+            let saved = save::keep(git, &workspace.keep_ref("stray", &request.turn_id), home).await?;
+            notes.push(format!("the branch had been moved in the user's repository; that is kept at {}", saved.name));
+        }
+        if home.as_ref() != Some(&tip) {
+            git.run(&["update-ref", &own, &tip]).await?;
+        }
+        if AgentGit::of(workspace).is_none_or(|agent| agent.check_out(&workspace.branch_ref(), &tip).is_err()) {
+            self.renew_clone(workspace, &request.turn_id, notes).await?;
+        }
+        notes.extend(note);
+        Ok(tip)
     }
-    if !had_branch {
-        note.push_str(", which was made again");
-    }
-    git.run(&["update-ref", &branch, &tip]).await?;
-    git.run(&["symbolic-ref", "HEAD", &branch]).await?;
-    notes.push(note);
-    Ok(tip)
 }
 
 /// Commits the engine's index. Returns the commit and its tree.
@@ -342,7 +323,7 @@ async fn commit(
         }
         other => drop(other?),
     }
-    let Some(commit) = git.read_ref(&workspace.branch_ref()).await? else {
+    let Some(commit) = git.read_ref(&loop_ref(git, workspace).await?).await? else {
         return Err(GitError::unexpected("commit", b"the branch is gone").into());
     };
     // `commit` leaves the tree it wrote in the index.

@@ -1,45 +1,69 @@
-//! The shared clone: a repository of its own inside the workspace, borrowing the user's objects.
+//! The clone that an agent works in, and the engine's own git directory beside it.
 //!
-//! With a sandbox on, the user's repository is read-only to the agent, so the loop's commits live in the clone and
-//! the engine fetches them home. Invariant: the user's repository is changed by the engine alone, by refs of this
-//! loop alone, and its checkout is never touched.
+//! The clone is a repository of its own in the workspace that borrows the user's objects and has nowhere to push to. The
+//! engine works with `<loop>.git` beside the workspace, which no agent sees: HEAD and index of a worktree of the user's
+//! repository, which is not registered there. So a checkpoint writes straight into the user's repository, with the
+//! user's settings, and the clone follows. Invariant: the user's repository is changed by the engine alone, by refs of
+//! this loop alone, and its checkout is never touched.
 
 use std::path::{Path, PathBuf};
 
+use super::agent_git::{AgentGit, failed};
 use super::attach::write;
-use super::nested::fetch_args;
-use super::stage::publish;
+use super::create::{checked_out_at, inherit_sparse_checkout};
 use super::{Kind, Workspace, WorkspaceError, Workspaces};
 use crate::git::{Git, GitError, HeadFile, TrustedConfig, head_of, own_settings};
 
 /// Where a borrowing repository names the lender.
 const ALTERNATES: &str = "objects/info/alternates";
 
+/// In the place of an address to push to.
+const NO_PUSH: &str = "this-clone-pushes-nowhere";
+
 impl Workspaces {
     pub(super) async fn check_out_clone(&self, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
-        let git_dir = workspace.git_dir.clone();
-        if workspace.dir.exists() && !borrows(&git_dir, workspace) {
+        if workspace.dir.exists() && !borrows(workspace) {
             let empty = std::fs::read_dir(&workspace.dir).is_ok_and(|mut entries| entries.next().is_none());
             if !empty {
                 return Err(WorkspaceError::DirectoryInTheWay { path: workspace.dir.clone() });
             }
             std::fs::remove_dir(&workspace.dir).map_err(WorkspaceError::file("remove", &workspace.dir))?;
         }
+        self.make_own(workspace).await?;
         if !workspace.dir.exists() {
             let partial = self.furnish(workspace).await?;
             std::fs::rename(&partial, &workspace.dir).map_err(WorkspaceError::file("create", &workspace.dir))?;
         }
-        let git = Git::repository(self.host.clone(), &git_dir, &git_dir);
+        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
         workspace.trusted = TrustedConfig::freeze(&git).await?;
         let git = git.work_tree(&workspace.dir).index(&workspace.index);
         if !workspace.index.exists() {
             // The index is written after the files, so its presence means that they are all there.
-            git.clone().with_network().run(&["read-tree", "--reset", "-u", &workspace.branch_ref()]).await?;
+            let tip = loop_ref(&git, workspace).await?;
+            git.clone().with_network().run(&["read-tree", "--reset", "-u", &tip]).await?;
         }
-        if !git_dir.join("index").exists() {
-            publish(&git, workspace).await?;
+        self.publish(&git, workspace, &mut Vec::new()).await
+    }
+
+    /// Makes the engine's own git directory, unless it is there.
+    pub(super) async fn make_own(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
+        let dir = &workspace.git_dir;
+        if dir.join("HEAD").is_file() {
+            return Ok(());
         }
-        Ok(())
+        let reftable = workspace.common_dir.join("reftable").is_dir();
+        std::fs::create_dir_all(dir).map_err(WorkspaceError::file("create", dir))?;
+        write(&dir.join("commondir"), &format!("{}\n", workspace.common_dir.display()))?;
+        let git = Git::repository(self.host.clone(), dir, &workspace.common_dir);
+        inherit_sparse_checkout(&git, workspace).await?;
+        if !reftable {
+            return write(&dir.join("HEAD"), &format!("ref: {}\n", workspace.branch_ref()));
+        }
+        // HEAD is no plain file there: only git can write it.
+        std::fs::create_dir_all(dir.join("reftable")).map_err(WorkspaceError::file("create", dir))?;
+        write(&dir.join("reftable/tables.list"), "")?;
+        write(&dir.join("HEAD"), "ref: refs/heads/.invalid\n")?;
+        Ok(git.run(&["symbolic-ref", "HEAD", &workspace.branch_ref()]).await.map(drop)?)
     }
 
     /// Makes the repository in a directory beside the workspace, whole before it gets its name.
@@ -60,214 +84,191 @@ impl Workspaces {
             .run(&["init", "--quiet", "--template=", format, &branch])
             .await?;
         let git_dir = partial.join(".git");
-        let git = Git::repository(self.host.clone(), &git_dir, &git_dir);
         std::fs::create_dir_all(git_dir.join("info")).map_err(WorkspaceError::file("create", &git_dir))?;
         std::fs::create_dir_all(git_dir.join("objects/info")).map_err(WorkspaceError::file("create", &git_dir))?;
         write(&git_dir.join(ALTERNATES), &lender(workspace))?;
-        for file in ["info/exclude", "info/attributes", "shallow"] {
-            if home.join(file).is_file() {
-                std::fs::copy(home.join(file), git_dir.join(file))
-                    .map_err(WorkspaceError::file("copy", home.join(file)))?;
+        let own = &workspace.home.git_dir;
+        for (from, file) in
+            [(home, "info/exclude"), (home, "info/attributes"), (home, "shallow"), (own, "info/sparse-checkout")]
+        {
+            if from.join(file).is_file() {
+                std::fs::copy(from.join(file), git_dir.join(file))
+                    .map_err(WorkspaceError::file("copy", from.join(file)))?;
             }
         }
         self.copy_settings(workspace, &git_dir).await?;
-        let from = home.to_string_lossy();
-        let mut args = fetch_args(
-            &from,
-            &["+refs/heads/*:refs/heads/*", "+refs/remotes/*:refs/remotes/*", "+refs/tags/*:refs/tags/*"],
-        );
-        args.splice(1..1, ["--update-head-ok", "--update-shallow"]);
-        git.run(&args).await?;
+        // What the refs point to is borrowed: nothing has to be fetched.
+        let listed = self
+            .home_git(workspace)
+            .run(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"])
+            .await?;
+        write(&git_dir.join("packed-refs"), &String::from_utf8_lossy(&listed))?;
         Ok(partial)
     }
 
     /// Gives the clone the repository's own settings that say who commits, how files are written, where remotes are.
     pub(super) async fn copy_settings(&self, workspace: &Workspace, git_dir: &Path) -> Result<(), WorkspaceError> {
         let mut text = String::new();
-        for (key, value) in own_settings(&self.home_git(workspace)).await? {
-            let wanted = ["user.", "filter.", "merge.", "lfs.", "remote.", "diff."]
-                .iter()
-                .any(|start| key.starts_with(start))
-                || ["core.autocrlf", "core.eol", "core.excludesfile", "core.attributesfile"].contains(&key.as_str());
-            // A remote that may fetch missing objects by itself is not for an agent's repository.
-            let excluded = key.ends_with(".promisor") || key.ends_with(".partialclonefilter");
-            if let (true, false, Some(line)) = (wanted, excluded, setting(&key, &value)) {
+        let home = Git::repository(self.host.clone(), &workspace.home.git_dir, &workspace.home.common_dir);
+        let mut remotes: Vec<String> = Vec::new();
+        for (key, value) in own_settings(&home).await? {
+            let wanted =
+                ["user.", "filter.", "merge.", "lfs.", "remote.", "diff."].iter().any(|start| key.starts_with(start))
+                    || [
+                        "core.autocrlf",
+                        "core.eol",
+                        "core.excludesfile",
+                        "core.attributesfile",
+                        "core.sparsecheckout",
+                        "core.sparsecheckoutcone",
+                        "extensions.partialclone",
+                    ]
+                    .contains(&key.as_str());
+            let remote = key.strip_prefix("remote.").and_then(|rest| rest.rsplit_once('.'));
+            if let Some((name, variable)) = remote {
+                if variable == "pushurl" {
+                    continue;
+                }
+                if variable == "url" && !remotes.iter().any(|known| known == name) {
+                    remotes.push(name.to_owned());
+                }
+            }
+            if let (true, Some(line)) = (wanted, setting(&key, &value)) {
                 text.push_str(&line);
             }
+        }
+        for name in remotes {
+            text.push_str(&setting(&format!("remote.{name}.pushurl"), NO_PUSH).unwrap_or_default());
         }
         let file = git_dir.join("config");
         let present = std::fs::read_to_string(&file).map_err(WorkspaceError::file("read", &file))?;
         write(&file, &(present + &text))
     }
 
-    /// Ties the clone to its lender again, or makes its repository again from what was fetched home.
+    /// Makes the engine's git directory and the clone fit to work with, whatever an agent left of the clone.
     pub(super) async fn attach_clone(
         &self,
         workspace: &Workspace,
         tag: &str,
         notes: &mut Vec<String>,
     ) -> Result<(), WorkspaceError> {
-        let git_dir = &workspace.git_dir;
-        let real = std::fs::symlink_metadata(git_dir).is_ok_and(|data| data.is_dir());
-        if real
-            && git_dir.join("HEAD").is_file()
-            && git_dir.join("objects").is_dir()
-            && git_dir.join("refs").is_dir()
-            && git_dir.join("config").is_file()
-            && workspace.planted_link().is_none()
-        {
-            let elsewhere = git_dir.join("commondir");
-            if std::fs::symlink_metadata(&elsewhere).is_ok() {
-                let aside = super::attach::free_name(&git_dir.join(format!("windlass-commondir-{tag}")));
-                std::fs::rename(&elsewhere, &aside).map_err(WorkspaceError::file("move aside", &elsewhere))?;
-                notes.push("the clone's .git pointed to another repository and has been put back".to_owned());
-            }
-            if !borrows(git_dir, workspace) {
-                std::fs::create_dir_all(git_dir.join("objects/info"))
-                    .map_err(WorkspaceError::file("create", git_dir))?;
-                write(&git_dir.join(ALTERNATES), &lender(workspace))?;
-                notes.push("the clone's link to the user's objects was gone and has been put back".to_owned());
-            }
-            return Ok(());
+        self.make_own(workspace).await?;
+        self.aim(workspace, notes).await?;
+        let Some(agent) = AgentGit::of(workspace) else {
+            return self.renew_clone(workspace, tag, notes).await;
+        };
+        if !borrows(workspace) {
+            agent
+                .files()
+                .write(Path::new(ALTERNATES), lender(workspace).as_bytes(), None)
+                .map_err(failed(workspace))?;
+            notes.push("the clone's link to the user's objects was gone and has been put back".to_owned());
         }
-        self.renew_clone(workspace, tag, "was gone or led elsewhere", notes).await
+        Ok(())
     }
 
-    /// Makes the clone's repository again if what is in it may have caused this error, so that one can try once more.
-    pub(super) async fn renew_if_broken(
+    /// Makes the clone's repository again from the last checkpoint, and keeps what is in its place.
+    pub(super) async fn renew_clone(
         &self,
         workspace: &Workspace,
         tag: &str,
-        error: WorkspaceError,
         notes: &mut Vec<String>,
     ) -> Result<(), WorkspaceError> {
-        if workspace.kind != Kind::Clone || !error.may_lie_in(&workspace.git_dir) {
-            return Err(error);
-        }
-        self.renew_clone(workspace, tag, "was broken", notes).await?;
-        // It may name content that was in the broken one alone.
-        std::fs::remove_file(&workspace.index).map_err(WorkspaceError::file("replace", &workspace.index))
-    }
-
-    /// Makes the clone's repository again from what was fetched home, and keeps what is in its place.
-    async fn renew_clone(
-        &self,
-        workspace: &Workspace,
-        tag: &str,
-        why: &str,
-        notes: &mut Vec<String>,
-    ) -> Result<(), WorkspaceError> {
-        let git_dir = &workspace.git_dir;
-        let home = self.home_git(workspace);
-        if home.read_ref(&workspace.branch_ref()).await?.is_none() {
+        let git_dir = workspace.dir.join(".git");
+        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
+        if git.read_ref(&loop_ref(&git, workspace).await?).await?.is_none() {
             return Err(WorkspaceError::WorkspaceMissing {
                 path: workspace.dir.clone(),
                 branch: workspace.branch.clone(),
             });
         }
-        let mut note = format!("the clone's .git {why} and has been made again from the last checkpoint");
-        if std::fs::symlink_metadata(git_dir).is_ok() {
+        let mut note =
+            "the clone's .git was gone, broken or led elsewhere, and has been made again from the last checkpoint"
+                .to_owned();
+        if std::fs::symlink_metadata(&git_dir).is_ok() {
             let mut aside = workspace.index.as_os_str().to_owned();
             aside.push(format!(".replaced-{tag}"));
             let aside = super::attach::free_name(Path::new(&aside));
-            std::fs::rename(git_dir, &aside).map_err(WorkspaceError::file("move aside", git_dir))?;
+            std::fs::rename(&git_dir, &aside).map_err(WorkspaceError::file("move aside", &git_dir))?;
             note.push_str(&format!("; what was there is at {}", aside.display()));
         }
         let partial = self.furnish(workspace).await?;
-        std::fs::rename(partial.join(".git"), git_dir).map_err(WorkspaceError::file("create", git_dir))?;
+        std::fs::rename(partial.join(".git"), &git_dir).map_err(WorkspaceError::file("create", &git_dir))?;
         std::fs::remove_dir(&partial).map_err(WorkspaceError::file("remove", &partial))?;
         notes.push(note);
         Ok(())
     }
 
-    /// Git that writes a checkpoint's objects straight into the user's repository, if everything it builds on is there:
-    /// then no fetch is needed, only the branch moves. Not if the agent committed, whose objects are in the clone
-    /// alone; the clone's own store is left out, so that nothing is taken for present that is not there at home.
-    pub(super) async fn git_at_home(
-        &self,
-        workspace: &Workspace,
-        git: &Git,
-        tip: &str,
-    ) -> Result<Option<Git>, GitError> {
-        if workspace.kind != Kind::Clone {
-            return Ok(None);
-        }
-        let home = self.home_git(workspace);
-        let name = workspace.branch_ref();
-        let known = home.read_ref(&name).await?.as_deref() == Some(tip);
-        let fits = known && !checked_out_somewhere(&workspace.home.common_dir, &name);
-        Ok(fits.then(|| git.clone().objects(workspace.home.common_dir.join("objects"))))
-    }
-
-    /// Moves the branch at home to a commit whose objects are all there.
-    pub(super) async fn advance_home(&self, workspace: &Workspace, old: &str, new: &str) -> Result<(), GitError> {
-        let home = self.home_git(workspace);
-        home.run(&["update-ref", "-m", "windlass: checkpoint", &workspace.branch_ref(), new, old]).await.map(drop)
-    }
-
-    /// Fetches the loop's branch and saved refs into the user's repository. Nothing to do for the other kinds.
-    pub(super) async fn bring_home(
-        &self,
-        workspace: &Workspace,
-        git: &Git,
-        notes: &mut Vec<String>,
-    ) -> Result<(), WorkspaceError> {
-        if workspace.kind != Kind::Clone {
-            return Ok(());
-        }
-        let name = workspace.branch_ref();
-        let Some(tip) = git.read_ref(&name).await? else {
-            return Ok(());
+    /// Has the engine commit to the loop's branch, or, while the user has that checked out, to a ref beside it, so that
+    /// no checkout moves under the user's feet.
+    async fn aim(&self, workspace: &Workspace, notes: &mut Vec<String>) -> Result<(), WorkspaceError> {
+        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
+        let (branch, beside) = (workspace.branch_ref(), workspace.keep_ref("head", "branch"));
+        let now = loop_ref(&git, workspace).await?;
+        let taken = match checked_out_by_files(&workspace.home.common_dir, &branch) {
+            Some(taken) => taken,
+            None => checked_out_at(&self.home_git(workspace), &workspace.branch).await?.is_some(),
         };
-        let home = self.home_git(workspace);
-        let from = workspace.git_dir.to_string_lossy();
-        let kept = keep_prefix(workspace);
-        let (all_kept, not_base) = (format!("{kept}*:{kept}*"), format!("^{kept}base/*"));
-        let branch = format!("+{name}:{name}");
-        let fetched = home.call(&fetch_args(&from, &[&branch, &all_kept, &not_base])).answers(&[1]).run().await;
-        let landed = match fetched {
-            Ok(_) => name,
-            Err(GitError::Failed { stderr, .. }) if stderr.contains("refusing to fetch into branch") => {
-                let other = workspace.keep_ref("head", "branch");
-                let branch = format!("+{name}:{other}");
-                home.call(&fetch_args(&from, &[&branch, &all_kept, &not_base])).answers(&[1]).run().await?;
+        let wanted = if taken { &beside } else { &branch };
+        if now == *wanted {
+            return Ok(());
+        }
+        let tip = git.read_ref(&now).await?;
+        if let Some(tip) = &tip {
+            if let Some(there) = git.read_ref(wanted).await?
+                && !taken
+                && !git.is_ancestor(&there, tip).await?
+            {
                 notes.push(format!(
-                    "the branch {} is checked out in the user's repository and was not moved; the work is at {other}",
+                    "the branch {} has commits that are not this loop's and was not moved; the work is at {beside}",
                     workspace.branch
                 ));
-                other
+                return Ok(());
             }
-            Err(error) => return Err(error.into()),
-        };
-        match home.read_ref(&landed).await? {
-            Some(there) if there == tip => Ok(()),
-            there => Err(GitError::unexpected("fetch", format!("{landed} is {there:?}, not {tip}").as_bytes()).into()),
+            git.run(&["update-ref", wanted, tip]).await?;
         }
+        git.run(&["symbolic-ref", "HEAD", wanted]).await?;
+        if taken {
+            notes.push(format!(
+                "the branch {} is checked out in the user's repository and was not moved; the work is at {beside}",
+                workspace.branch
+            ));
+        }
+        Ok(())
     }
 }
 
-/// Whether a checkout of this repository has the branch. Where the files do not tell, it is taken for so.
-fn checked_out_somewhere(common_dir: &Path, name: &str) -> bool {
-    let on_it = |git_dir: &Path| match head_of(git_dir).0 {
-        HeadFile::Ref(head) => head == name,
-        HeadFile::Commit(_) => false,
-        HeadFile::Unknown => true,
-    };
-    let linked = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
-    on_it(common_dir) || linked.into_iter().any(|entry| on_it(&entry.path()))
+/// The ref that the loop's commits are on.
+pub(super) async fn loop_ref(git: &Git, workspace: &Workspace) -> Result<String, GitError> {
+    match (workspace.kind, git.head().await?) {
+        (Kind::Clone, HeadFile::Ref(name)) => Ok(name),
+        (Kind::Clone | Kind::InPlace, _) => Ok(workspace.branch_ref()),
+    }
 }
 
-fn keep_prefix(workspace: &Workspace) -> String {
-    let whole = workspace.keep_ref("base", "commit");
-    whole.strip_suffix("base/commit").unwrap_or(&whole).to_owned()
+/// Whether a checkout of this repository has the branch, if the files tell.
+fn checked_out_by_files(common_dir: &Path, name: &str) -> Option<bool> {
+    let on_it = |git_dir: &Path| match head_of(git_dir).0 {
+        HeadFile::Ref(head) => Some(head == name),
+        HeadFile::Commit(_) => Some(false),
+        HeadFile::Unknown => None,
+    };
+    let linked = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let mut answer = on_it(common_dir)?;
+    for entry in linked {
+        answer |= on_it(&entry.path())?;
+    }
+    Some(answer)
 }
 
 fn lender(workspace: &Workspace) -> String {
     format!("{}\n", workspace.home.common_dir.join("objects").display())
 }
 
-fn borrows(git_dir: &Path, workspace: &Workspace) -> bool {
-    std::fs::read_to_string(git_dir.join(ALTERNATES)).is_ok_and(|text| text == lender(workspace))
+fn borrows(workspace: &Workspace) -> bool {
+    let Some(agent) = AgentGit::of(workspace) else { return false };
+    let text = agent.files().read(Path::new(ALTERNATES), 1 << 16).ok().flatten();
+    text.is_some_and(|text| text == lender(workspace).as_bytes())
 }
 
 /// One setting as text for a configuration file.

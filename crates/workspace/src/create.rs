@@ -8,10 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::attach::{dot_git_text, register, write};
-use super::disk::remove_dir;
 use super::project::Project;
-use super::stage::publish;
 use super::{Home, Kind, Workspace, WorkspaceError, Workspaces, keep_ref};
 use crate::git::{Git, GitError, TrustedConfig};
 
@@ -89,14 +86,8 @@ impl Workspaces {
             Kind::InPlace => {
                 self.open_in_place(&project, request, uncommitted, &mut workspace, &mut notes).await?;
             }
-            Kind::Worktree => {
-                workspace.git_dir = project.common_dir.join("worktrees").join(&request.loop_id);
-                workspace.base_commit = claim_branch(&git, &project, request).await?;
-                self.check_out_worktree(&mut workspace).await?;
-            }
             Kind::Clone => {
-                workspace.git_dir = workspace.dir.join(".git");
-                workspace.common_dir = workspace.git_dir.clone();
+                workspace.git_dir = workspace.own_git_dir();
                 workspace.base_commit = claim_branch(&git, &project, request).await?;
                 self.check_out_clone(&mut workspace).await?;
             }
@@ -153,51 +144,11 @@ impl Workspaces {
         }
         Ok(())
     }
-
-    async fn check_out_worktree(&self, workspace: &mut Workspace) -> Result<(), WorkspaceError> {
-        if !(workspace.index.exists() && workspace.dir.is_dir()) {
-            clear_partial(workspace)?;
-            self.add_worktree(workspace).await?;
-        }
-        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir);
-        if !workspace.git_dir.join("index").exists() {
-            publish(&git.clone().index(&workspace.index), workspace).await?;
-        }
-        workspace.trusted = TrustedConfig::freeze(&git).await?;
-        Ok(())
-    }
-
-    /// Links a worktree and fills it from its branch. Not by `git worktree add`, whose half-written registration
-    /// makes git commands of other loops fail at that moment.
-    pub(super) async fn add_worktree(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
-        let home = self.home_git(workspace);
-        if let Some(at) = checked_out_at(&home, &workspace.branch).await? {
-            return Err(WorkspaceError::BranchCheckedOut { branch: workspace.branch.clone(), at });
-        }
-        if workspace.common_dir.join("reftable").is_dir() {
-            // HEAD is no plain file there: only git can write the registration.
-            let dir = workspace.dir.to_string_lossy();
-            home.with_network().run(&["worktree", "add", "--quiet", &dir, &workspace.branch]).await?;
-            return adopt_index(&workspace.git_dir.join("index"), &workspace.index);
-        }
-        std::fs::create_dir_all(&workspace.dir).map_err(WorkspaceError::file("create", &workspace.dir))?;
-        // Before the registration, which `git worktree prune` would take for a left-over otherwise.
-        write(&workspace.dir.join(".git"), &dot_git_text(workspace))?;
-        register(workspace)?;
-        let git = Git::repository(self.host.clone(), &workspace.git_dir, &workspace.common_dir)
-            .work_tree(&workspace.dir)
-            .index(&workspace.index)
-            .with_network();
-        inherit_sparse_checkout(&git, workspace).await?;
-        // Git writes the index after the files, so its presence means that they are all there.
-        git.run(&["read-tree", "--reset", "-u", &workspace.branch_ref()]).await?;
-        publish(&git, workspace).await
-    }
 }
 
-/// Gives a new worktree the part of the configuration that belongs to the user's checkout alone, as
+/// Gives the engine's git directory the part of the configuration that belongs to the user's checkout alone, as
 /// `git worktree add` does: with it a sparse checkout stays sparse.
-async fn inherit_sparse_checkout(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
+pub(super) async fn inherit_sparse_checkout(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
     for file in ["config.worktree", "info/sparse-checkout"] {
         let (from, to) = (workspace.home.git_dir.join(file), workspace.git_dir.join(file));
         if from.is_file() {
@@ -288,27 +239,6 @@ async fn no_identity(git: &Git) -> Result<bool, GitError> {
     Ok(output.code != 0)
 }
 
-/// Removes what a cut-off attempt left: it was never handed out, so nobody worked in it.
-fn clear_partial(workspace: &Workspace) -> Result<(), WorkspaceError> {
-    let dir = &workspace.dir;
-    if dir.exists() {
-        let ours = std::fs::read_to_string(dir.join(".git")).is_ok_and(|text| text == dot_git_text(workspace));
-        let empty = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
-        if !ours && !empty {
-            return Err(WorkspaceError::DirectoryInTheWay { path: dir.clone() });
-        }
-        std::fs::remove_dir_all(dir).map_err(WorkspaceError::file("remove", dir))?;
-    }
-    if workspace.git_dir.exists() {
-        let gitdir = std::fs::read_to_string(workspace.git_dir.join("gitdir")).unwrap_or_default();
-        let ours = gitdir.is_empty() || Path::new(gitdir.trim()) == dir.join(".git");
-        if ours {
-            std::fs::remove_dir_all(&workspace.git_dir).map_err(WorkspaceError::file("remove", &workspace.git_dir))?;
-        }
-    }
-    Ok(())
-}
-
 /// Copies a fresh checkout's index to be the engine's, whole or not at all.
 pub(super) fn adopt_index(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     let mut partial = to.as_os_str().to_owned();
@@ -318,15 +248,4 @@ pub(super) fn adopt_index(from: &Path, to: &Path) -> Result<(), WorkspaceError> 
         .and_then(|mut copy| super::stage::copy_into(from, &mut copy))
         .map_err(WorkspaceError::file("copy", from))?;
     std::fs::rename(&partial, to).map_err(WorkspaceError::file("write", to))
-}
-
-impl Workspaces {
-    /// Makes a linked worktree again whose directory is gone, at the tip of its branch.
-    pub(super) async fn recreate_worktree(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
-        if workspace.git_dir.exists() {
-            // Refs and commits live in the common directory; this is only the old registration.
-            remove_dir(&workspace.git_dir).await?;
-        }
-        self.add_worktree(workspace).await
-    }
 }

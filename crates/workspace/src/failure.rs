@@ -2,7 +2,7 @@
 //!
 //! Invariant: each refusal names what is in the way and how to go on; nothing was changed when one is returned.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::git::GitError;
 
@@ -129,22 +129,6 @@ impl WorkspaceError {
             | Self::CheckoutInTheWay { .. } => true,
             Self::DirectoryInTheWay { .. } | Self::WorkspaceMissing { .. } | Self::File { .. } => false,
         }
-    }
-
-    /// Whether what is in this git directory may be the cause.
-    pub(super) fn may_lie_in(&self, git_dir: &Path) -> bool {
-        if let Self::File { path, .. } = self {
-            return path.starts_with(git_dir);
-        }
-        matches!(
-            self,
-            Self::Git(
-                GitError::Failed { .. }
-                    | GitError::Unexpected { .. }
-                    | GitError::NotARepository { .. }
-                    | GitError::BadConfig { .. }
-            )
-        )
     }
 
     pub(super) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use windlass_redact::secrets::{Place, Rules, Scan};
 
 use super::checkpoint::CheckpointRequest;
+use super::clone::loop_ref;
 use super::history::Entry;
 use super::stage::{beside, noted};
 use super::{Workspace, WorkspaceError};
@@ -221,7 +222,7 @@ pub(super) async fn hold(
     files: &[(FilePath, String)],
 ) -> Result<(), WorkspaceError> {
     note(workspace, &files.iter().map(|(path, _)| path.as_glob()).collect::<Vec<_>>())?;
-    let branch = workspace.branch_ref();
+    let branch = loop_ref(git, workspace).await?;
     if git.read_ref(&branch).await?.as_deref() != Some(&request.previous_head) {
         git.run(&["update-ref", &branch, &request.previous_head]).await?;
     }

@@ -1,15 +1,19 @@
-//! The place where a loop's work happens: a linked worktree, a shared clone, or the user's own checkout.
+//! The place where a loop's work happens: a clone, or the user's own checkout.
 //!
 //! Invariants:
 //! - A checkpoint's tree is what is on disk, without ignored files and without the files named as never to be
 //!   committed. What an agent did to its own index, HEAD or `.git` does not change that.
-//! - The engine stages in an index of its own (`<loop>.index` beside the workspace), seeded from the fresh checkout.
-//!   An agent's index with hidden entries or a forged tree is therefore never believed; after a commit the
-//!   workspace's index is replaced by the engine's. Reads work on a copy and leave no trace but unreferenced objects.
+//! - What an agent can write is never a git directory to the engine. It has its own (`<loop>.git` beside the workspace)
+//!   and its own index (`<loop>.index`), seeded from the fresh checkout; the agent's `.git` is a directory of files. So
+//!   no setting, hook, exclude file, alternate, replaced object, hidden index entry or forged tree of the agent's counts.
+//!   After a commit the clone's branch, HEAD and index follow. Reads work on a copy of the index and leave no trace but
+//!   unreferenced objects.
 //! - Before something is overwritten or removed, it is reachable from a ref below `refs/windlass/<loop>/`.
 //! - Each call can be cut off at any point and made again.
 
+mod agent_git;
 mod attach;
+mod beneath;
 mod checkpoint;
 mod clone;
 mod copying;
@@ -18,6 +22,7 @@ mod disk;
 mod failure;
 mod files;
 pub mod git;
+mod heads;
 mod history;
 mod hold_back;
 mod judge;
@@ -29,11 +34,13 @@ mod nested;
 mod planted;
 mod project;
 mod protect;
+mod publish;
 mod remove;
 mod reopen;
 mod restore;
 mod save;
 mod stage;
+mod take;
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -66,9 +73,9 @@ pub use save::SavedRef;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A linked worktree: shares objects, refs and configuration with the user's repository.
-    Worktree,
-    /// A repository of its own that borrows the user's objects; its branch is fetched home at each checkpoint.
+    /// A repository of its own that borrows the user's objects and pushes nowhere; its commits are taken into the
+    /// user's repository at each checkpoint.
+    #[serde(alias = "worktree")]
     Clone,
     /// The user's checkout itself, on the branch that is checked out there.
     InPlace,
@@ -91,7 +98,9 @@ pub struct Workspace {
     pub kind: Kind,
     pub loop_id: String,
     pub dir: PathBuf,
+    /// The git directory that the engine works with, which no agent writes: its own, or the user's in place.
     pub git_dir: PathBuf,
+    /// Where refs, objects and settings are: the user's repository.
     pub common_dir: PathBuf,
     /// Short name, such as `windlass/fix-tests`.
     pub branch: String,
@@ -113,12 +122,39 @@ impl Workspace {
         format!("refs/heads/{}", self.branch)
     }
 
+    /// The engine's own git directory for this loop, beside the workspace.
+    fn own_git_dir(&self) -> PathBuf {
+        self.index.with_extension("git")
+    }
+
+    /// The object store that holds every commit of this loop; no agent in a sandbox writes there.
+    pub fn objects(&self) -> PathBuf {
+        self.common_dir.join("objects")
+    }
+
+    /// The git directories that the agent's own git works with, which it can write.
+    pub fn agent_git_dirs(&self) -> Vec<PathBuf> {
+        match self.kind {
+            Kind::Clone => vec![self.dir.join(".git")],
+            Kind::InPlace => vec![self.common_dir.clone(), self.git_dir.clone()],
+        }
+    }
+
+    /// A record of an earlier version had the agent's git directory in the place of the engine's.
+    #[must_use]
+    pub fn of_this_version(mut self) -> Self {
+        if self.kind == Kind::Clone {
+            self.git_dir = self.own_git_dir();
+            self.common_dir.clone_from(&self.home.common_dir);
+        }
+        self
+    }
+
     /// A link in the git directory by which an agent in a sandbox would have the engine's git read or write outside it.
     fn planted_link(&self) -> Option<PathBuf> {
         match self.kind {
-            Kind::Clone | Kind::InPlace => self.trusted.planted_link(&self.git_dir, &self.common_dir),
-            // Its agent is in no sandbox.
-            Kind::Worktree => None,
+            Kind::InPlace => self.trusted.planted_link(&self.git_dir, &self.common_dir),
+            Kind::Clone => None,
         }
     }
 
@@ -200,7 +236,7 @@ impl Workspaces {
         };
         let mut owned = vec![lock(&workspace.index), lock(&workspace.common_dir.join(workspace.branch_ref()))];
         match workspace.kind {
-            Kind::Worktree | Kind::Clone => owned.push(workspace.git_dir.clone()),
+            Kind::Clone => owned.push(workspace.git_dir.clone()),
             // The user's own git may be at work there.
             Kind::InPlace => {}
         }

@@ -43,7 +43,7 @@ impl Workspaces {
             DiffTo::Worktree => {
                 let scratch = Scratch::new(workspace);
                 let git = self.git(workspace).await?.index(&scratch.file);
-                let tree = stage(&git, workspace, &[], "look").await?.tree(&git).await?;
+                let tree = stage(self, &git, workspace, &[], "look").await?.tree(&git).await?;
                 patch(&git, from, &tree, colours).await
             }
         }
@@ -80,7 +80,7 @@ impl Workspaces {
     ) -> Result<Vec<ChangedFile>, WorkspaceError> {
         let scratch = Scratch::new(workspace);
         let git = self.git(workspace).await?.index(&scratch.file);
-        let staged = stage(&git, workspace, never_commit, "look").await?;
+        let staged = stage(self, &git, workspace, never_commit, "look").await?;
         let tree = staged.tree(&git).await?;
         Ok(changed(&git, commit, &tree).await?)
     }
@@ -89,7 +89,7 @@ impl Workspaces {
     pub async fn tree_hash(&self, workspace: &Workspace, never_commit: &[String]) -> Result<String, WorkspaceError> {
         let scratch = Scratch::new(workspace);
         let git = self.git(workspace).await?.index(&scratch.file);
-        let staged = stage(&git, workspace, never_commit, "look").await?;
+        let staged = stage(self, &git, workspace, never_commit, "look").await?;
         Ok(staged.tree(&git).await?)
     }
 }

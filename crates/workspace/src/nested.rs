@@ -6,16 +6,17 @@
 //! - A declared submodule stays a pointer; the commit it points to is kept under such a ref, and so is whatever it
 //!   holds uncommitted.
 //!
-//! Invariant: no git runs *in* a nested repository except `upload-pack`, which git keeps safe for foreign
-//! repositories, and only if all it would read lies in the workspace: a `.git` that leads elsewhere would have the
-//! engine, which is in no sandbox, fetch what the agent may not read. A nested repository's files are read with the
-//! workspace's own repository and configuration.
+//! Invariant: to the engine a nested repository is data. No git is started on its git directory; its commits are taken as
+//! those of the agent's clone are, and its files are read with the engine's own repository and configuration. What leads
+//! out of the workspace, a `.git` or the directory itself, is not followed: a link is committed as a link.
 
 use std::path::{Path, PathBuf};
 
+use super::agent_git::{AgentGit, git_dir_at};
+use super::beneath::{Beneath, Found};
 use super::stage::beside;
-use super::{Workspace, WorkspaceError, save};
-use crate::git::{Entry, FilePath, Git, GitError, HeadFile, head_of, hex, links_in};
+use super::{Workspace, WorkspaceError, Workspaces, save};
+use crate::git::{Entry, FilePath, Git, GitError, hex};
 
 /// A repository found inside the workspace.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ impl Nested {
 
 /// Settles new nested repositories and the pointers that were there before; says whether the index changed.
 pub(super) async fn take_in(
+    workspaces: &Workspaces,
     git: &Git,
     workspace: &Workspace,
     found: Vec<Nested>,
@@ -49,39 +51,51 @@ pub(super) async fn take_in(
         let declared = declared(git, workspace).await?;
         for nested in found {
             if declared.contains(&nested.path) {
-                keep_submodule(git, workspace, &nested.path, tag, notes).await?;
+                keep_submodule(workspaces, git, workspace, &nested.path, tag, notes).await?;
             } else {
-                flatten(git, workspace, &nested, notes).await?;
+                flatten(workspaces, git, workspace, &nested, notes).await?;
                 touched = true;
             }
         }
     }
     for link in known {
         let path = FilePath::new(link.path.clone());
-        let dir = path.below(&workspace.dir);
         let old = hex(&link.id[..workspace.id_len]);
-        if !dir.exists() {
-            feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [&path]).await?;
-            touched = true;
-        } else if let Some(head) = head_commit(&dir) {
+        if let Some(head) = head_commit(workspace, &path) {
             if head != old {
                 let info = [b"160000 ", head.as_bytes(), b"\t", path.as_bytes(), b"\0"].concat();
                 git.call(&["update-index", "-z", "--index-info"]).input(info).run().await?;
                 touched = true;
             }
-            keep_submodule(git, workspace, &path, tag, notes).await?;
-        } else if !dir.join(".git").exists() && has_files(&dir) {
+            keep_submodule(workspaces, git, workspace, &path, tag, notes).await?;
+        } else if look(workspace, &below(&path, ".git")) == Found::Nothing && has_files(workspace, &path) {
             // No repository any more: its files are files.
             feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [&path]).await?;
-            flatten(git, workspace, &Nested::unborn(path), notes).await?;
+            flatten(workspaces, git, workspace, &Nested::unborn(path), notes).await?;
             touched = true;
         }
     }
     Ok(touched)
 }
 
+/// Whether a real directory is at a path of the workspace.
+pub(super) fn is_dir(workspace: &Workspace, path: &[u8]) -> bool {
+    look(workspace, &FilePath::new(path)) == Found::Dir
+}
+
+/// What is at a path of the workspace; nothing, if a link leads there.
+fn look(workspace: &Workspace, path: &FilePath) -> Found {
+    let found = Beneath::open(&workspace.dir).and_then(|top| top.look(&path.below(Path::new(""))));
+    found.unwrap_or(Found::Nothing)
+}
+
+fn below(path: &FilePath, name: &str) -> FilePath {
+    FilePath::new([path.as_bytes(), b"/", name.as_bytes()].concat())
+}
+
 /// Replaces a pointer by the files themselves.
 async fn flatten(
+    workspaces: &Workspaces,
     git: &Git,
     workspace: &Workspace,
     nested: &Nested,
@@ -100,8 +114,8 @@ async fn flatten(
     feed_paths(git, &["update-index", "--add", "-z", "--stdin"], kept).await?;
     let mut note = format!("{path} is a repository of its own: its files are committed as plain files");
     if nested.committed {
-        let head = head_commit(&path.below(&workspace.dir)).unwrap_or_default();
-        match keep_history(git, workspace, path, &head).await {
+        let head = head_commit(workspace, path).unwrap_or_default();
+        match keep_history(workspaces, git, workspace, path, &head).await {
             Ok(name) => note.push_str(&format!(", its history is kept at {name}")),
             Err(error) => note.push_str(&format!(", its history stays only there ({error})")),
         }
@@ -112,17 +126,18 @@ async fn flatten(
 
 /// Keeps what a submodule points to, and what it holds beyond that.
 async fn keep_submodule(
+    workspaces: &Workspaces,
     git: &Git,
     workspace: &Workspace,
     path: &FilePath,
     tag: &str,
     notes: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {
-    let dir = path.below(&workspace.dir);
-    let Some(head) = head_commit(&dir) else {
+    let Some(head) = head_commit(workspace, path).filter(|_| is_dir(workspace, path.as_bytes())) else {
         return Ok(());
     };
-    let history = keep_history(git, workspace, path, &head).await;
+    let dir = path.below(&workspace.dir);
+    let history = keep_history(workspaces, git, workspace, path, &head).await;
     // Kept from one checkpoint to the next, so that unchanged files are not read again.
     let index = beside(&workspace.index, &format!(".nested-{}", keep_name(path)));
     let inner = git.clone().work_tree(&dir).index(&index);
@@ -144,14 +159,20 @@ async fn keep_submodule(
     Ok(())
 }
 
-/// Copies the nested repository's HEAD into the workspace's repository under a ref that names the commit.
-async fn keep_history(git: &Git, workspace: &Workspace, path: &FilePath, head: &str) -> Result<String, GitError> {
+/// Takes the nested repository's HEAD into the user's repository under a ref that names the commit.
+async fn keep_history(
+    workspaces: &Workspaces,
+    git: &Git,
+    workspace: &Workspace,
+    path: &FilePath,
+    head: &str,
+) -> Result<String, GitError> {
     let name = workspace.keep_ref("nested", &format!("{}-{head}", keep_name(path)));
     if git.read_ref(&name).await?.is_none() {
-        if !lies_inside(&path.below(&workspace.dir), workspace) {
+        let Some(git_dir) = git_dir_at(workspace, path.as_bytes()) else {
             return Err(GitError::LeadsOut { path: path.to_string() });
-        }
-        fetch_head(git, &path.below(&workspace.dir), &name).await?;
+        };
+        workspaces.take(workspace, &git_dir, &[(head, Some(&name))]).await?;
     }
     Ok(name)
 }
@@ -159,13 +180,6 @@ async fn keep_history(git: &Git, workspace: &Workspace, path: &FilePath, head: &
 /// A path as part of a ref's or file's name.
 fn keep_name(path: &FilePath) -> String {
     path.to_string().replace(|c: char| !c.is_ascii_alphanumeric(), "-")
-}
-
-/// Fetches HEAD of the repository at `from` into `name`, running nothing configured on either side.
-pub(super) async fn fetch_head(git: &Git, from: &Path, name: &str) -> Result<(), GitError> {
-    let from = from.to_string_lossy();
-    let refspec = format!("+HEAD:{name}");
-    git.run(&fetch_args(&from, &[&refspec])).await.map(drop)
 }
 
 /// `fetch` between local repositories: named program, no tags, no FETCH_HEAD, no submodules, no maintenance.
@@ -255,53 +269,15 @@ fn files_below(top: &Path, start: &FilePath) -> Vec<FilePath> {
     files
 }
 
-fn has_files(dir: &Path) -> bool {
-    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+fn has_files(workspace: &Workspace, path: &FilePath) -> bool {
+    let listed = Beneath::open(&workspace.dir).and_then(|top| top.list(&path.below(Path::new(""))));
+    listed.is_ok_and(|names| !names.is_empty())
 }
 
-/// The git directory of the repository at `dir`.
-fn git_dir_of(dir: &Path) -> Option<PathBuf> {
-    let dot_git = dir.join(".git");
-    if dot_git.is_dir() {
-        return Some(dot_git);
-    }
-    if !dot_git.is_file() {
-        return None;
-    }
-    let text = std::fs::read_to_string(&dot_git).ok()?;
-    Some(dir.join(text.strip_prefix("gitdir:")?.trim()))
-}
-
-/// Whether all that git would read of the repository at `dir` lies in the workspace, or is borrowed from the repository
-/// that the workspace itself borrows from.
-fn lies_inside(dir: &Path, workspace: &Workspace) -> bool {
-    let whole = |path: &Path| path.canonicalize().ok();
-    let inside = |path: &Path| {
-        let path = whole(path);
-        let below = |root: &Path| path.as_ref().zip(whole(root)).is_some_and(|(path, root)| path.starts_with(root));
-        below(&workspace.dir) || below(&workspace.common_dir)
-    };
-    let Some(git_dir) = git_dir_of(dir) else {
-        return false;
-    };
-    let common = std::fs::read_to_string(git_dir.join("commondir"));
-    let common_dir = common.map_or_else(|_| git_dir.clone(), |text| git_dir.join(text.trim()));
-    let plain = |dir: &Path| inside(dir) && links_in(dir).is_empty();
-    let objects = common_dir.join("objects");
-    let lenders = [&workspace.common_dir, &workspace.home.common_dir].map(|dir| whole(&dir.join("objects")));
-    let borrowed = std::fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
-    let known = |line: &str| whole(&objects.join(line)).is_some_and(|lender| lenders.contains(&Some(lender)));
-    plain(&git_dir) && plain(&common_dir) && borrowed.lines().all(known)
-}
-
-/// The commit checked out in the repository at `dir`, read from its files.
-fn head_commit(dir: &Path) -> Option<String> {
-    let git_dir = git_dir_of(dir)?;
-    match head_of(&git_dir) {
-        (HeadFile::Commit(commit), _) => Some(commit),
-        (HeadFile::Ref(_), commit) => commit,
-        (HeadFile::Unknown, _) => None,
-    }
+/// The commit checked out in the repository at `path`, read from its files.
+fn head_commit(workspace: &Workspace, path: &FilePath) -> Option<String> {
+    let git_dir = git_dir_at(workspace, path.as_bytes())?;
+    AgentGit::in_workspace(workspace, &git_dir)?.head_commit()
 }
 
 /// A scratch file beside the engine's index, not shared with another process.

@@ -47,8 +47,9 @@ pub struct PutBack {
 impl GitSettings {
     pub fn of(workspace: &Workspace) -> io::Result<Self> {
         let home = &workspace.home;
-        let dirs = [&workspace.git_dir, &workspace.common_dir, &home.git_dir, &home.common_dir];
-        Self::in_dirs(dirs.into_iter().cloned().collect())
+        let mut dirs = workspace.agent_git_dirs();
+        dirs.extend([home.git_dir.clone(), home.common_dir.clone()]);
+        Self::in_dirs(dirs.into_iter().collect())
     }
 
     fn in_dirs(dirs: BTreeSet<PathBuf>) -> io::Result<Self> {
@@ -57,7 +58,7 @@ impl GitSettings {
             for name in ["config", "config.worktree"] {
                 note(dir.join(name), &mut things)?;
             }
-            note_inside(&dir.join("info"), |name| name == "attributes", &mut things)?;
+            note_inside(&dir.join("info"), |name| matches!(name, "attributes" | "exclude"), &mut things)?;
             note_inside(&dir.join("hooks"), |name| !name.ends_with(".sample"), &mut things)?;
             if is_real_dir(&dir.join("objects")) {
                 note_inside(&dir.join("objects/info"), |name| name == "alternates", &mut things)?;

@@ -10,8 +10,7 @@ use crate::git::{ChangedFile, parse_raw};
 
 impl Workspaces {
     /// Puts back what matches `globs` and differs from `previous_commit`, and reports it. A glob without a slash
-    /// matches at every depth, like in `.gitignore`; `!` in front excepts. A clone that the agent broke is made again,
-    /// which `notes` then say.
+    /// matches at every depth, like in `.gitignore`; `!` in front excepts. What was repaired is said in `notes`.
     pub async fn restore_protected(
         &self,
         workspace: &Workspace,
@@ -22,25 +21,9 @@ impl Workspaces {
         if !globs.iter().any(|glob| !glob.starts_with('!')) {
             return Ok(Vec::new());
         }
-        match self.restore_protected_once(workspace, previous_commit, globs, notes).await {
-            Ok(restored) => Ok(restored),
-            Err(error) => {
-                self.renew_if_broken(workspace, "protect", error, notes).await?;
-                self.restore_protected_once(workspace, previous_commit, globs, notes).await
-            }
-        }
-    }
-
-    async fn restore_protected_once(
-        &self,
-        workspace: &Workspace,
-        previous_commit: &str,
-        globs: &[String],
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<ChangedFile>, WorkspaceError> {
         self.attach(workspace, "protect", notes).await?;
         let git = self.git(workspace).await?;
-        stage(&git, workspace, &[], "protect").await?;
+        stage(self, &git, workspace, &[], "protect").await?;
         let specs: Vec<String> = globs.iter().map(|glob| pathspec(glob)).collect();
         let mut args = vec![
             "diff-index",

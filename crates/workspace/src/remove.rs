@@ -3,13 +3,16 @@
 //! Invariant: no commit and no uncommitted file is lost. The branch stays unless it is merged; what is on disk and
 //! not in the branch is saved under a ref first. Ignored files go, and are counted aloud.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
+use super::agent_git::AgentGit;
+use super::clone::loop_ref;
 use super::disk::{disk_use, remove_dir};
-use super::nested::fetch_args;
 use super::stage::stage;
 use super::{DiskUse, Kind, SavedRef, Workspace, WorkspaceError, Workspaces, create, save};
-use crate::git::{Git, GitError, HeadFile};
+use crate::git::{Git, GitError};
 
 /// What was removed and what was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,11 +39,10 @@ impl Workspaces {
             removed.freed = disk_use(workspace.dir.clone()).await;
         }
         match workspace.kind {
-            Kind::Worktree => {
+            Kind::Clone => {
                 remove_dir(&workspace.dir).await?;
                 remove_dir(&workspace.git_dir).await?;
             }
-            Kind::Clone => remove_dir(&workspace.dir).await?,
             Kind::InPlace => {}
         }
         remove_beside(workspace);
@@ -51,54 +53,45 @@ impl Workspaces {
     }
 
     async fn save_all(&self, workspace: &Workspace, git: &Git, removed: &mut Removed) -> Result<(), WorkspaceError> {
-        let mut staged = stage(git, workspace, &[], "removed").await?;
+        let mut staged = stage(self, git, workspace, &[], "removed").await?;
         removed.notes.append(&mut staged.notes);
         let tree = staged.tree(git).await?;
-        let tip = git.read_ref(&workspace.branch_ref()).await?;
-        let head = match git.head().await? {
-            HeadFile::Commit(commit) => Some(commit),
-            HeadFile::Ref(name) => git.read_ref(&name).await?,
-            HeadFile::Unknown => None,
-        };
+        let tip = git.read_ref(&loop_ref(git, workspace).await?).await?;
+        let heads = self.heads(workspace, git, &[tip.as_deref()], &mut removed.notes).await?;
         let base = tip.clone().unwrap_or_else(|| workspace.base_commit.clone());
-        if let Some(head) = head.filter(|head| *head != base)
-            && git.commit(&head).await?.is_some()
-            && !git.is_ancestor(&head, &base).await?
-        {
-            removed.saved.push(save::keep(git, &workspace.keep_ref("removed", "head"), &head).await?);
+        for (what, head) in [("branch", &heads.branch), ("head", &heads.head_commit)] {
+            if let Some(head) = head.as_ref().filter(|head| **head != base)
+                && !git.is_ancestor(head, &base).await?
+            {
+                removed.saved.push(save::keep(git, &workspace.keep_ref("removed", what), head).await?);
+            }
         }
         if git.tree_of(&base).await? != tree {
             let name = workspace.keep_ref("removed", "tree");
             removed.saved.push(save::keep_tree(git, &name, &tree, &[&base], "windlass: saved before removal\n").await?);
         }
-        if workspace.kind == Kind::Clone {
-            self.bring_home(workspace, git, &mut removed.notes).await?;
-            self.bring_strays_home(workspace, git, removed).await?;
-        }
-        Ok(())
+        self.bring_strays_home(workspace, git, removed).await
     }
 
-    /// Branches and stashes that exist in the clone alone.
+    /// Branches, tags and stashes that exist in the clone alone.
     async fn bring_strays_home(
         &self,
         workspace: &Workspace,
         git: &Git,
         removed: &mut Removed,
     ) -> Result<(), WorkspaceError> {
-        let home = self.home_git(workspace);
-        let format = "--format=%(objectname) %(refname)";
-        let list = git.run(&["for-each-ref", format, "refs/heads/", "refs/tags/", "refs/stash"]).await?;
-        for line in String::from_utf8_lossy(&list).lines() {
-            let Some((id, name)) = line.split_once(' ') else { continue };
-            let short = name.trim_start_matches("refs/");
-            if name == workspace.branch_ref() || home.read_ref(name).await?.as_deref() == Some(id) {
+        let Some(agent) = AgentGit::of(workspace) else { return Ok(()) };
+        let kinds = ["refs/heads/", "refs/tags/", "refs/stash"];
+        let stray = |name: &String| kinds.iter().any(|kind| name.starts_with(kind)) && *name != workspace.branch_ref();
+        for (name, id) in agent.refs().into_iter().filter(|(name, _)| stray(name)) {
+            if git.read_ref(&name).await?.as_deref() == Some(&id) {
                 continue;
             }
-            let kept = workspace.keep_ref("clone", short);
-            let from = workspace.git_dir.to_string_lossy();
-            let refspec = format!("+{name}:{kept}");
-            home.run(&fetch_args(&from, &[&refspec])).await?;
-            removed.saved.push(SavedRef { name: kept, commit: id.to_owned() });
+            let kept = workspace.keep_ref("clone", name.trim_start_matches("refs/"));
+            match self.take(workspace, Path::new(".git"), &[(&id, Some(&kept))]).await {
+                Ok(()) => removed.saved.push(SavedRef { name: kept, commit: id }),
+                Err(error) => removed.notes.push(format!("{name} of the clone could not be kept: {error}")),
+            }
         }
         Ok(())
     }

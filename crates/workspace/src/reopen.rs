@@ -5,10 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::attach::end_operations;
-use super::stage::{publish, publish_if_stale, stage};
+use super::clone::loop_ref;
+use super::heads::Heads;
+use super::stage::stage;
 use super::{Kind, SavedRef, Workspace, WorkspaceError, Workspaces, save};
-use crate::git::{ChangedFile, Git, GitError, HeadFile};
+use crate::git::{ChangedFile, Git, GitError};
 
 /// How to open it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,14 +67,15 @@ impl Workspaces {
         let branch = workspace.branch_ref();
         let missing =
             || WorkspaceError::WorkspaceMissing { path: workspace.dir.clone(), branch: workspace.branch.clone() };
-        if !workspace.home.common_dir.join("objects").is_dir() || home.read_ref(&branch).await?.is_none() {
+        let kept = workspace.keep_ref("head", "branch");
+        let there = async || Ok::<_, GitError>(home.read_ref(&branch).await?.or(home.read_ref(&kept).await?).is_some());
+        if !workspace.home.common_dir.join("objects").is_dir() || !there().await? {
             return Err(missing());
         }
         if workspace.index.exists() {
             std::fs::remove_file(&workspace.index).map_err(WorkspaceError::file("replace", &workspace.index))?;
         }
         match workspace.kind {
-            Kind::Worktree => self.recreate_worktree(workspace).await,
             Kind::Clone => self.check_out_clone(&mut workspace.clone()).await,
             Kind::InPlace => Err(missing()),
         }
@@ -87,17 +89,19 @@ impl Workspaces {
         notes: &mut Vec<String>,
     ) -> Result<Moved, WorkspaceError> {
         let git = self.git(workspace).await?;
-        let (commit, branch) = (target.commit, workspace.branch_ref());
+        let commit = target.commit;
         let tag = target.save_as.and_then(|name| name.rsplit('/').next()).unwrap_or("restore");
-        let mut staged = stage(&git, workspace, target.never_commit, tag).await?;
+        let mut staged = stage(self, &git, workspace, target.never_commit, tag).await?;
         notes.append(&mut staged.notes);
-        let tip = git.read_ref(&branch).await?;
-        let on_branch = git.head().await? == HeadFile::Ref(branch.clone());
-        let there = tip.as_deref() == Some(commit) && on_branch;
+        let own = loop_ref(&git, workspace).await?;
+        let tip = git.read_ref(&own).await?;
+        let heads = self.heads(workspace, &git, &[Some(commit), tip.as_deref()], notes).await?;
+        let at = |id: &Option<String>| id.as_deref() == Some(commit);
+        let there = at(&tip) && at(&heads.branch) && heads.on_branch(workspace);
         let owned = workspace.kind != Kind::InPlace;
         if there && target.tree.is_some() && target.tree == staged.known_tree() {
             if owned {
-                publish_if_stale(&git, workspace).await?;
+                self.publish(&git, workspace, notes).await?;
             }
             return Ok(Moved::default());
         }
@@ -107,28 +111,30 @@ impl Workspaces {
         let changed = staged.changed_since(&git, &commit, target.tree).await?;
         if there && changed.is_empty() {
             if owned {
-                publish_if_stale(&git, workspace).await?;
+                self.publish(&git, workspace, notes).await?;
             }
             return Ok(Moved::default());
         }
         let saved = match target.save_as {
-            Some(name) => Some(save_before(&git, workspace, &staged.tree(&git).await?, tip.as_deref(), name).await?),
+            Some(name) => {
+                let tree = staged.tree(&git).await?;
+                Some(save_before(&git, workspace, &tree, tip.as_deref(), &heads, name).await?)
+            }
             None => None,
         };
-        self.bring_home(workspace, &git, notes).await?;
         if !owned && !target.even_in_place {
             return Ok(Moved { changed, saved, restored: false });
         }
-        end_operations(&git, workspace, tag, notes).await?;
+        self.end_operations(&git, workspace, tag, notes).await?;
         git.run(&["read-tree", "--reset", "-u", &commit]).await?;
         if tip.as_deref() != Some(commit.as_str()) {
-            git.run(&["update-ref", &branch, &commit]).await?;
+            git.run(&["update-ref", &own, &commit]).await?;
         }
-        if !on_branch {
-            git.run(&["symbolic-ref", "HEAD", &branch]).await?;
+        if !owned && !heads.on_branch(workspace) {
+            git.run(&["symbolic-ref", "HEAD", &own]).await?;
         }
-        publish(&git, workspace).await?;
-        self.bring_home(workspace, &git, notes).await?;
+        self.publish(&git, workspace, notes).await?;
+        save::show(workspace, saved.as_ref());
         Ok(Moved { changed, saved, restored: true })
     }
 }
@@ -151,29 +157,25 @@ pub(super) struct Moved {
     pub(super) restored: bool,
 }
 
-/// Keeps the tree on disk, on top of the branch's tip and of wherever HEAD is.
+/// Keeps the tree on disk, on top of the branch's tip and of wherever the agent's branch and HEAD are.
 async fn save_before(
     git: &Git,
     workspace: &Workspace,
     tree: &str,
     tip: Option<&str>,
+    heads: &Heads,
     name: &str,
 ) -> Result<SavedRef, WorkspaceError> {
-    let below = tip.unwrap_or(&workspace.base_commit);
-    let mut parents: Vec<String> = vec![below.to_owned()];
-    let head = match git.head().await? {
-        HeadFile::Commit(commit) => Some(commit),
-        HeadFile::Ref(name) => git.read_ref(&name).await?,
-        HeadFile::Unknown => None,
-    };
-    if let Some(head) = head.filter(|head| !parents.contains(head))
-        && git.commit(&head).await?.is_some()
+    let below = heads.branch.as_deref().or(tip).unwrap_or(&workspace.base_commit);
+    let mut parents: Vec<&str> = vec![below];
+    parents.extend(heads.head_commit.as_deref().filter(|head| *head != below));
+    if let Some(tip) = tip.filter(|tip| !parents.contains(tip))
+        && !git.is_ancestor(tip, below).await?
     {
-        parents.push(head);
+        parents.push(tip);
     }
     if parents.len() == 1 && git.tree_of(below).await? == tree {
         return save::keep(git, name, below).await;
     }
-    let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
     save::keep_tree(git, name, tree, &parents, "windlass: saved before going back\n").await
 }

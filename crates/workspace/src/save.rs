@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Workspace, WorkspaceError, Workspaces};
+use super::agent_git::AgentGit;
+use super::clone::loop_ref;
+use super::{Kind, Workspace, WorkspaceError, Workspaces};
 use crate::git::{Git, GitError};
 
 /// Where something was saved.
@@ -79,16 +81,26 @@ impl Workspaces {
         let mut notes = Vec::new();
         self.attach(workspace, "save", &mut notes).await?;
         let git = self.git(workspace).await?;
-        let staged = super::stage::stage(&git, workspace, never_commit, "save").await?;
+        let staged = super::stage::stage(self, &git, workspace, never_commit, "save").await?;
         let tree = staged.tree(&git).await?;
-        let Some(tip) = git.read_ref(&workspace.branch_ref()).await? else {
+        let home = git.read_ref(&loop_ref(&git, workspace).await?).await?;
+        let heads = self.heads(workspace, &git, &[home.as_deref()], &mut notes).await?;
+        let Some(tip) = heads.branch.or(home) else {
             return keep_tree(&git, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n").await.map(Some);
         };
         if git.tree_of(&tip).await? == tree {
             return Ok(None);
         }
         let saved = keep_tree(&git, name, &tree, &[&tip], "windlass: saved tree\n").await?;
-        self.bring_home(workspace, &git, &mut notes).await?;
+        show(workspace, Some(&saved));
         Ok(Some(saved))
+    }
+}
+
+/// Lets the agent's own git know a saved state by its name.
+pub(super) fn show(workspace: &Workspace, saved: Option<&SavedRef>) {
+    if let (Kind::Clone, Some(saved), Some(agent)) = (workspace.kind, saved, AgentGit::of(workspace)) {
+        // It can be reached by its commit all the same.
+        let _ = agent.write_ref(&saved.name, &saved.commit);
     }
 }

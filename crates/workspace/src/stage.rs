@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
+use super::clone::loop_ref;
 use super::hold_back::HELD_BACK;
 use super::nested::{self, Nested};
-use super::{Kind, Workspace, WorkspaceError, Workspaces};
-use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, clear_leftover, is_id, parse_raw};
+use super::{Workspace, WorkspaceError, Workspaces};
+use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, is_id, parse_raw};
 
 /// The file beside the index that names what is never committed.
 const LEFT_OUT: &str = ".left_out";
@@ -64,6 +65,7 @@ fn could_be_renames(files: &[ChangedFile]) -> bool {
 
 /// Takes the disk into the index of `git`. `tag` names what is kept of nested repositories.
 pub(super) async fn stage(
+    workspaces: &Workspaces,
     git: &Git,
     workspace: &Workspace,
     never_commit: &[String],
@@ -71,7 +73,9 @@ pub(super) async fn stage(
 ) -> Result<Staged, WorkspaceError> {
     let file = workspace_index(git, workspace);
     let mut before = seed(git, workspace, &file).await?;
-    let links: Vec<_> = before.iter().flat_map(Index::gitlinks).cloned().collect();
+    // A pointer whose directory is gone, or a link now, is git's to take out.
+    let pointers = before.iter().flat_map(Index::gitlinks);
+    let links: Vec<_> = pointers.filter(|link| nested::is_dir(workspace, &link.path)).cloned().collect();
     let mut staged = Staged::default();
     let mut left_out = never_commit.to_vec();
     left_out.extend(noted(workspace, LEFT_OUT));
@@ -113,7 +117,7 @@ pub(super) async fn stage(
         let new = after.gitlinks().filter(|link| !links.iter().any(|known| known.path == link.path));
         found.extend(new.map(|link| Nested::with_commit(FilePath::new(link.path.clone()))));
     }
-    let touched = nested::take_in(git, workspace, found, &links, tag, &mut staged.notes).await?;
+    let touched = nested::take_in(workspaces, git, workspace, found, &links, tag, &mut staged.notes).await?;
     if touched {
         after = Index::read(&file, workspace.id_len).ok();
     }
@@ -167,7 +171,7 @@ pub(super) fn beside(file: &Path, ending: &str) -> std::path::PathBuf {
     name.into()
 }
 
-fn workspace_index(git: &Git, workspace: &Workspace) -> std::path::PathBuf {
+pub(super) fn workspace_index(git: &Git, workspace: &Workspace) -> std::path::PathBuf {
     git.index_file().map_or_else(|| workspace.index.clone(), Path::to_owned)
 }
 
@@ -185,7 +189,8 @@ async fn seed(git: &Git, workspace: &Workspace, file: &Path) -> Result<Option<In
     if file.exists() {
         std::fs::remove_file(file).map_err(WorkspaceError::file("replace", file))?;
     }
-    let tip = git.read_ref(&workspace.branch_ref()).await?.unwrap_or_else(|| workspace.base_commit.clone());
+    let tip = git.read_ref(&loop_ref(git, workspace).await?).await?;
+    let tip = tip.unwrap_or_else(|| workspace.base_commit.clone());
     git.run(&["read-tree", &tip]).await?;
     Ok(Index::read(file, workspace.id_len).ok())
 }
@@ -218,61 +223,6 @@ async fn skipped(git: &Git, left_out: &[String]) -> Result<(Vec<FilePath>, Vec<F
 /// The tree that the engine's index is known to make.
 pub(super) fn tree_in_index(git: &Git, workspace: &Workspace) -> Option<String> {
     Index::read(&workspace_index(git, workspace), workspace.id_len).ok()?.tree
-}
-
-/// Publishes again if the workspace's index is not the engine's: by an agent, or because a call was cut off.
-pub(super) async fn publish_if_stale(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
-    let same = || {
-        let (one, other) = (trailer(&workspace_index(git, workspace))?, trailer(&workspace.git_dir.join("index"))?);
-        (one == other).then_some(())
-    };
-    match same() {
-        Some(()) => Ok(()),
-        None => publish(git, workspace).await,
-    }
-}
-
-/// The end of an index file, which is its checksum.
-fn trailer(file: &Path) -> Option<[u8; 20]> {
-    use std::io::{Read, Seek, SeekFrom};
-    let mut file = std::fs::File::open(file).ok()?;
-    let mut end = [0; 20];
-    file.seek(SeekFrom::End(-20)).ok()?;
-    file.read_exact(&mut end).ok()?;
-    Some(end)
-}
-
-/// Waits for the user's own git, in milliseconds: about two seconds in all.
-const USERS_LOCK_WAITS: &[u64] = &[10, 20, 50, 100, 200, 300, 500, 800];
-
-/// Makes the engine's index the workspace's own, so that the agent's and the user's git agree with HEAD.
-pub(super) async fn publish(git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
-    let lock = workspace.git_dir.join("index.lock");
-    let target = workspace.git_dir.join("index");
-    let mut waits = USERS_LOCK_WAITS.iter();
-    loop {
-        match std::fs::File::create_new(&lock) {
-            Ok(mut file) => {
-                let from = workspace_index(git, workspace);
-                let done = copy_into(&from, &mut file).and_then(|()| std::fs::rename(&lock, &target));
-                return done.map_err(|source| {
-                    let _ = std::fs::remove_file(&lock);
-                    WorkspaceError::File { action: "write", path: target, source }
-                });
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let own = workspace.kind != Kind::InPlace;
-                if own && clear_leftover(&lock, &workspace.git_dir, &workspace.dir) {
-                    continue;
-                }
-                let Some(&wait) = waits.next() else {
-                    return Err(GitError::LockHeld { path: lock }.into());
-                };
-                tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
-            }
-            Err(source) => return Err(WorkspaceError::File { action: "lock", path: lock, source }),
-        }
-    }
 }
 
 impl Workspaces {

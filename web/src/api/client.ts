@@ -1,6 +1,7 @@
 // One way to talk to the server. A refusal is a `Refusal` with the server's own words.
 
 import { clearly } from "../lib/clear";
+import { authorization, forget } from "./session";
 import type { Problem } from "./types";
 
 export class Refusal extends Error {
@@ -19,13 +20,15 @@ export const isUnauthorised = (error: unknown) => error instanceof Refusal && er
 
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
+  const login = authorization();
   try {
-    response = await fetch(path, { ...init, cache: "no-store", credentials: "same-origin" });
+    response = await fetch(path, { ...init, headers: { ...(init.headers as Record<string, string>), ...login }, cache: "no-store", credentials: "omit" });
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new Unreachable();
   }
   if (response.ok) return response;
+  if (response.status === 401) forget(login);
   let problem: Problem = { code: "failed", message: `${response.status} ${response.statusText}`, hint: null, field: null, causes: [], details: null };
   try {
     problem = (JSON.parse(await response.text(), clearly) as { error: Problem }).error ?? problem;
@@ -73,6 +76,15 @@ export async function send<T>(method: "POST" | "PUT", path: string, body: unknow
   const response = await ask(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   const text = await response.text();
   return (text ? JSON.parse(text, clearly) : undefined) as T;
+}
+
+/** Has the browser save a file. A link carries no header, so a ticket that works once stands in for it. */
+export async function download(path: string): Promise<void> {
+  const ticket = await send<{ path: string }>("POST", "/api/tickets", { path });
+  const link = document.createElement("a");
+  link.href = ticket.path;
+  link.download = "";
+  link.click();
 }
 
 export function query(parts: Record<string, string | number | undefined | null>): string {

@@ -106,6 +106,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open a session with the code of a login link; needs no token */
+        post: operations["post_login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the session of this request */
+        post: operations["post_logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops": {
         parameters: {
             query?: never;
@@ -731,6 +765,23 @@ export interface paths {
         /** Change the settings of the user or of a project; comments stay */
         put: operations["put_settings_layer"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A path that downloads one file once, without a header */
+        post: operations["post_tickets"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1928,6 +1979,24 @@ export interface components {
              * @default null
              */
             status?: string | null;
+        };
+        /** @description The code of a login link. */
+        LogIn: {
+            code: string;
+            /**
+             * @description What the session is called in `windlass serve sessions`; made from the `User-Agent` if left out.
+             * @default null
+             */
+            name?: string | null;
+        };
+        LoggedIn: {
+            id: string;
+            name: string;
+            /** @description Send it as `Authorization: Bearer`. The server keeps only its hash. */
+            secret: string;
+        };
+        LoggedOut: {
+            id: string;
         };
         /** @description A loop's id, chosen by whoever creates the loop (a UUID). */
         LoopId: string;
@@ -3332,6 +3401,10 @@ export interface components {
             /** Format: uint32 */
             passed: number;
         };
+        Ticket: {
+            /** @description The path with the ticket in its query. It works once, within half a minute. */
+            path: string;
+        };
         TimeLimits: {
             /**
              * Format: uint32
@@ -3654,6 +3727,11 @@ export interface components {
             /** @constant */
             type: "turn_failed";
         };
+        /** @description A file to be downloaded. */
+        WantTicket: {
+            /** @description Path and query of a prompt or of a turn's output. */
+            path: string;
+        };
         WorkspaceKind: "worktree" | "clone" | "in_place" | "external";
         WorkspaceOpening: {
             base_commit: string | null;
@@ -3893,6 +3971,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LogIn"];
+            };
+        };
+        responses: {
+            /** @description Open a session with the code of a login link; needs no token */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedIn"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End the session of this request */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedOut"];
                 };
             };
             /** @description What went wrong */
@@ -5200,6 +5340,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SettingsView"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_tickets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["WantTicket"];
+            };
+        };
+        responses: {
+            /** @description A path that downloads one file once, without a header */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
                 };
             };
             /** @description What went wrong */

@@ -1,6 +1,8 @@
 // Server-sent events over fetch: unlike EventSource it tells a lost server from a refused login, and reading slowly
 // slows the server down instead of filling this page's memory.
 
+import { authorization, forget } from "./session";
+
 export interface SseEvent {
   id: string;
   event: string;
@@ -91,7 +93,8 @@ export function openStream(options: StreamOptions): () => void {
   const read = async () => {
     abort = new AbortController();
     options.onState("connecting");
-    const headers: Record<string, string> = { Accept: "text/event-stream" };
+    const login = authorization();
+    const headers: Record<string, string> = { Accept: "text/event-stream", ...login };
     if (last) headers["Last-Event-ID"] = last;
     let silence: ReturnType<typeof setTimeout> | undefined;
     const heard = () => {
@@ -100,7 +103,8 @@ export function openStream(options: StreamOptions): () => void {
     };
     try {
       heard();
-      const response = await fetch(options.url, { headers, signal: abort.signal, cache: "no-store" });
+      const response = await fetch(options.url, { headers, signal: abort.signal, cache: "no-store", credentials: "omit" });
+      if (response.status === 401) forget(login);
       if (response.status === 401 || response.status === 403) return "denied" as const;
       if (!response.ok || !response.body) return "lost" as const;
       options.onState("open");

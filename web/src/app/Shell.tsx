@@ -2,6 +2,7 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import clsx from "clsx";
 import { useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
+import { hasSession, logOut } from "../api/session";
 import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useLiveLoops } from "../loops/useLoops";
@@ -57,6 +58,11 @@ export function Shell() {
           {languages.map(({ code, name }) => (
             <MenuItem key={code} checked={i18n.language === code} onSelect={() => void setLanguage(code)}><span lang={code}>{name}</span></MenuItem>
           ))}
+          {hasSession() ? (
+            <div className="mt-1 border-t border-line pt-1">
+              <MenuItem onSelect={() => void logOut().then(() => location.assign("/"))}>{t("login.log_out")}</MenuItem>
+            </div>
+          ) : null}
         </Menu>
       </header>
       <ConnectionBar />

@@ -2,11 +2,12 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { getBytes, query } from "../api/client";
+import { download, getBytes, query } from "../api/client";
 import type { LoopView } from "../api/types";
 import { AnsiText } from "../feed/AnsiText";
 import { bytes } from "../lib/format";
 import { linesOf } from "../lib/lines";
+import { sayProblem } from "../lib/toast";
 import { Left, Right, ToEnd, ToStart } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
@@ -33,7 +34,7 @@ export default function RawTab({ loop, turn, onShow }: { loop: LoopView; turn: s
           <option value="stdout">stdout · {bytes(chosen.stdout_bytes ?? 0)}</option>
           <option value="stderr">stderr · {bytes(chosen.stderr_bytes ?? 0)}</option>
         </select>
-        <a className="text-sm text-accent underline" href={`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen.turn)}/${stream}${query({ limit: 4 * 1024 * 1024 })}`} download>{t("raw.download")}</a>
+        <button type="button" className="text-sm text-accent underline" onClick={() => void download(`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen.turn)}/${stream}${query({ limit: 4 * 1024 * 1024 })}`).catch((error: unknown) => sayProblem(error, t))}>{t("raw.download")}</button>
       </div>
       <Bytes key={`${chosen.turn} ${stream}`} path={`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen.turn)}/${stream}`} size={size} />
     </div>

@@ -87,8 +87,8 @@ impl Spent {
     }
 
     fn report(&mut self, usage: Usage, turn: &mut Turn<'_>) {
-        // The first report carries the whole cost; it is told for the session only.
-        let told = self.cost.filter(|_| !self.reported).map(|cost| (cost - self.cost_before).max(0.0));
+        // The first report carries the whole cost of the turn.
+        let told = self.cost.filter(|_| !self.reported).map(|cost| self.of_this_turn(cost, &usage));
         let later = self.reported && self.cost.is_some();
         self.reported = true;
         let usage = match told.or_else(|| later.then_some(0.0)) {
@@ -97,6 +97,19 @@ impl Spent {
             None => self.prices.priced(&self.model, usage),
         };
         turn.usage(&self.model, usage);
+    }
+
+    /// The protocol has the cost of the session, but some agents count from nothing in every process. A figure below
+    /// what was spent before is one of those; of others the reading that is nearer to the list price is taken.
+    fn of_this_turn(&self, told: f64, usage: &Usage) -> f64 {
+        let since = told - self.cost_before;
+        if since < 0.0 {
+            return told;
+        }
+        match self.prices.priced(&self.model, usage.clone()).cost_usd {
+            Some(expected) if (told - expected).abs() < (since - expected).abs() => told,
+            Some(_) | None => since,
+        }
     }
 }
 
@@ -114,5 +127,42 @@ fn figures(usage: &Value) -> Usage {
         cache_read_tokens: read,
         cache_write_tokens: write,
         ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use windlass_core::profile::ModelPrice;
+
+    use super::*;
+
+    /// What a turn of 1000 input tokens at $10 a million counts as.
+    fn counted(before: f64, told: f64, priced: bool) -> f64 {
+        let price = ModelPrice { input: 10.0, ..ModelPrice::default() };
+        let profile = AgentProfile {
+            model: Some("one".into()),
+            prices: priced.then(|| ("one".to_owned(), price)).into_iter().collect(),
+            ..AgentProfile::default()
+        };
+        let used = Usage { cost_usd: Some(before), ..Usage::default() };
+        let mut spent = Spent::new(&profile, &UsageByModel::from([("one".into(), used)]));
+        spent.update(&json!({ "cost": { "amount": told, "currency": "USD" } }));
+        spent.of_this_turn(told, &Usage { input_tokens: 1_000, ..Usage::default() })
+    }
+
+    #[test]
+    fn a_cost_that_starts_again_with_the_process_is_counted_whole() {
+        assert_eq!(counted(0.0135, 0.0112, true), 0.0112);
+        assert_eq!(counted(0.0135, 0.0112, false), 0.0112);
+        // More than before, but what the turn itself must have cost.
+        assert_eq!(counted(0.009, 0.0101, true), 0.0101);
+    }
+
+    #[test]
+    fn a_cost_of_the_whole_session_counts_by_what_it_grew() {
+        assert!((counted(0.05, 0.06, true) - 0.01).abs() < 1e-9);
+        assert!((counted(0.05, 0.06, false) - 0.01).abs() < 1e-9);
+        assert_eq!(counted(0.0, 0.02, true), 0.02);
     }
 }

@@ -313,6 +313,13 @@ mod acp {
         talk.told();
         talk.hear(&ask);
         assert_eq!(json!(talk.told()), selected("r"));
+
+        let facts = LaunchFacts { confined: true, ..facts };
+        let session = conversation(&request(&agent, Some("s1")), &facts, &known, true).unwrap();
+        let mut talk = Talk { session, events: Vec::new() };
+        talk.told();
+        talk.hear(&ask);
+        assert_eq!(json!(talk.told()), selected("o"), "the sandbox sees to it that nothing is written");
     }
 
     #[test]

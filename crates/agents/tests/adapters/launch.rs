@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use windlass_agents::{
     Launch, LaunchError, LaunchFacts, TurnRequest, built_in_profiles, chosen_session, launch, launch_with, usage_file,
 };
-use windlass_core::profile::AgentProfile;
+use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::spec::AgentChoice;
 use windlass_process::Stdin;
 
@@ -112,4 +112,31 @@ fn what_no_argument_can_carry_is_refused() {
     assert!(matches!(long, Err(LaunchError::PromptTooLong { bytes: 200_000, .. })));
     let nul = launch_with(&request(&agent, None), &with("a\0b".into()));
     assert_eq!(nul, Err(LaunchError::PromptHasNul));
+}
+
+#[test]
+fn codex_has_no_sandbox_of_its_own_inside_ours() {
+    let agent = choice("codex", |_| {});
+    let args = |read_only, confined| {
+        let facts = LaunchFacts { read_only, confined, ..facts() };
+        launch_with(&request(&agent, None), &facts).unwrap().command.args.join(" ")
+    };
+    let off = "--dangerously-bypass-approvals-and-sandbox";
+    assert!(args(true, true).contains(off) && args(false, true).contains(off) && args(false, false).contains(off));
+    assert!(!args(true, true).contains("read-only"));
+    assert!(args(true, false).contains("sandbox_mode=\"read-only\""), "without ours its own is all there is");
+    let mode = |command: &str, confined| {
+        let acp = AgentProfile {
+            adapter: Some(AdapterKind::Acp),
+            command: vec![command.to_owned()],
+            ..AgentProfile::default()
+        };
+        let agent = AgentChoice { name: "talker".into(), profile: acp };
+        let launch =
+            launch_with(&request(&agent, None), &LaunchFacts { read_only: true, confined, ..facts() }).unwrap();
+        launch.command.env.get("INITIAL_AGENT_MODE").cloned()
+    };
+    assert_eq!(mode("codex-acp", true).as_deref(), Some("agent-full-access"));
+    assert_eq!(mode("codex-acp", false), None);
+    assert_eq!(mode("gemini", true), None);
 }

@@ -20,7 +20,7 @@ pub fn rows(scale: Scale) -> Vec<Row> {
         project: repo.path().to_owned(),
         loop_id: "measured".to_owned(),
         loop_name: "measured".to_owned(),
-        kind: Kind::Worktree,
+        kind: Kind::Clone,
         branch: "windlass/measured".to_owned(),
         base: None,
         root: world.data_dir().join("worktrees"),

@@ -12,6 +12,7 @@ mod reference;
 mod refusal;
 mod review;
 mod run;
+mod serve;
 mod setup;
 mod trust;
 mod values;
@@ -30,9 +31,10 @@ pub use reference::reference;
 pub use refusal::Refusal;
 pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
+pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
     AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, ReportArgs,
-    SchemaArgs, SchemaOf, ServeArgs,
+    SchemaArgs, SchemaOf,
 };
 pub use trust::TrustArgs;
 pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
@@ -53,7 +55,7 @@ pub struct Cli {
     /// Work as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
-    /// Ask a server on another machine: its address or the link that 'windlass serve' prints there
+    /// Connect to a remote Windlass server: its address, or a link from 'windlass serve link' there
     #[arg(long, value_name = "URL", global = true)]
     pub server: Option<String>,
     #[command(subcommand)]

@@ -1,6 +1,5 @@
 //! Commands about this machine and its settings, and those that Windlass starts itself.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -148,50 +147,4 @@ pub struct CompletionsArgs {
 pub struct DriveArgs {
     /// The loop's id
     pub id: String,
-}
-
-/// Run loops in the background, and show them: the dashboard and the API
-#[derive(Debug, Clone, Args)]
-#[command(after_help = "\
-Examples:
-  windlass serve
-  windlass serve --port 8080
-  windlass serve --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host build.example
-  windlass serve --once     no dashboard: until nothing is left to do
-
-It listens on this machine only, on port 4747 or the next free one, and prints a link that logs a browser in. Loops of
-every project are shown, whoever drives them.
-
-Waiting loops go on when their time has come. In a project with auto_start = true in .windlass/config.toml the pending
-milestones are started, oldest first or by their order, one at a time, and on the schedule in wake. A loop that waits
-for a person stays as it is.
-
-Ctrl-C, or a crash, leaves all loops resumable. The next 'windlass serve' takes up loops that wait, and milestones that
-were cut off in the middle of a turn; other loops that were cut off go on with 'windlass resume', or by themselves with
-recover = true in the settings.")]
-pub struct ServeArgs {
-    /// Leave when nothing runs any more; listens nowhere
-    #[arg(long)]
-    pub once: bool,
-    /// The port [default: 4747, or the next free one up to 4756]
-    #[arg(long, value_name = "N", conflicts_with = "once")]
-    pub port: Option<u16>,
-    /// Another address than this machine's own; needs TLS, or --insecure-no-tls
-    #[arg(long, value_name = "ADDR", conflicts_with = "once")]
-    pub listen: Option<String>,
-    /// The certificate with its chain, as PEM
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Its private key, as PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Let others reach it without TLS: for a proxy or a tunnel that has TLS
-    #[arg(long, conflicts_with = "tls_cert")]
-    pub insecure_no_tls: bool,
-    /// A name under which browsers may reach it; can be given more than once
-    #[arg(long, value_name = "NAME")]
-    pub allow_host: Vec<String>,
-    /// Connections at a time; where all are taken, silent ones leave first
-    #[arg(long, value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u16).range(1..))]
-    pub max_connections: u16,
 }

@@ -51,7 +51,6 @@ impl Host for Commands {
         let state = LoopState::created(self.engine.clock.now(), &created);
         let mut rows = state.map(|state| status::plan_rows(&state)).unwrap_or_default();
         let place = match kind {
-            WorkspaceKind::Worktree => vec![("where", "a worktree of its own".to_owned()), ("branch", branch)],
             WorkspaceKind::Clone => vec![("where", "a clone of its own".to_owned()), ("branch", branch)],
             WorkspaceKind::InPlace | WorkspaceKind::External => {
                 vec![("where", format!("in your checkout {}", new.project.display()))]

@@ -6,6 +6,7 @@
 
 mod commands;
 mod host;
+mod logins;
 mod place;
 
 pub use place::hand_over;
@@ -39,6 +40,9 @@ use crate::{loops, milestone};
 const CALM: Duration = Duration::from_millis(250);
 
 pub async fn serve(context: Context, args: &ServeArgs) -> Result<Exit, Failure> {
+    if let Some(command) = &args.command {
+        return logins::perform(&context.paths.data, command);
+    }
     let context = &Context { unattended: true, ..context };
     let engine = context.engine().await?;
     let here = context.project_if_any().await;

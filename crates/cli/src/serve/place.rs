@@ -10,7 +10,8 @@ use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
 use windlass_engine::view::LoopView;
 use windlass_server::{
-    Client, Facts, ListenError, ListenOptions, Listener, OpenLoop, SandboxReport, Secret, Tls, server_file,
+    CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, OpenLoop, SandboxReport, Secret, Tls,
+    server_file,
 };
 use windlass_supervise::ProcessIdentity;
 
@@ -59,7 +60,7 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
         return false;
     }
     // A server with TLS has a certificate that only its user trusts.
-    let client = Client::new(&running.url, Some(secret.text())).ok().filter(|_| running.url.starts_with("http:"));
+    let client = Client::new(&running.url, secret.text()).ok().filter(|_| running.url.starts_with("http:"));
     let Some(client) = client else { return false };
     match client.tell::<LoopView>(id, "resume", &OpenLoop::default()).await {
         Ok(_) => true,
@@ -110,7 +111,9 @@ pub async fn open(
         ));
     }
     more_files();
-    let (secret, _) = Secret::of(data)?;
+    let logins = Logins::of(data);
+    // Before there were sessions, browsers kept the token in a cookie, which every port of this machine gets to see.
+    let secret = Secret::of(data, !logins.exist())?;
     let tls = args.tls_cert.clone().zip(args.tls_key.clone()).map(|(certificate, key)| Tls { certificate, key });
     let options = ListenOptions {
         listen: args.listen.clone(),
@@ -123,13 +126,17 @@ pub async fn open(
     let listener = Listener::bind(options).await?;
     let url = listener.url();
     if !listener.address().ip().is_loopback() && args.insecure_no_tls {
-        eprintln!("warning: {url} can be reached from elsewhere without TLS: who can read along has the token");
+        eprintln!("warning: {url} can be reached from elsewhere without TLS: whoever reads the traffic can log in");
     }
     let process = ProcessIdentity::current().ok_or(windlass_engine::engine::EngineError::Identity)?;
     let file = server_file(data);
     let running = Running { url: url.clone(), process, surroundings: surroundings(context) };
     windlass_server::write_private(&file, &serde_json::to_string(&running).unwrap_or_default())?;
-    print(&format!("listening on {url}\n  open     {url}/?token={}\n", secret.text()));
+    let code = logins.new_code(jiff::Timestamp::now())?;
+    let link = super::logins::address_with_code(&url, &code.text);
+    print(&format!(
+        "listening on {url}\n  open     {link}\n           once, within {CODE_MINUTES} minutes; `windlass serve link` prints another\n"
+    ));
     let facts = Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         address: url,
@@ -137,7 +144,7 @@ pub async fn open(
         sandbox: sandbox(context),
         started_at: engine.clock.now(),
     };
-    let serving = listener.serve(Arc::clone(engine), Arc::new(commands), secret, facts, changes, shutdown);
+    let serving = listener.serve(Arc::clone(engine), Arc::new(commands), (secret, logins), facts, changes, shutdown);
     Ok(Served { task: tokio::spawn(serving), file })
 }
 

@@ -46,7 +46,7 @@ fn no_such_point(error: &NoSuchPoint, name: &str) -> Failure {
 /// Whether the loop has a directory of its own.
 fn has_own_workspace(state: &LoopState) -> bool {
     match state.spec.workspace.kind {
-        WorkspaceKind::Worktree | WorkspaceKind::Clone => state.workspace.is_some(),
+        WorkspaceKind::Clone => state.workspace.is_some(),
         WorkspaceKind::InPlace | WorkspaceKind::External => false,
     }
 }

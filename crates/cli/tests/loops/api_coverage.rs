@@ -38,6 +38,9 @@ const COMMANDS: &[(&str, Over)] = &[
     ("doctor", Route("get", "/api/doctor")),
     ("trust", Route("post", "/api/trust")),
     ("serve", None("it is the server")),
+    ("serve link", None("only the owner of the server's data directory lets anybody in")),
+    ("serve sessions", None("only the owner of the server's data directory sees and ends all logins")),
+    ("serve logout", Route("post", "/api/logout")),
     ("mcp", None("it speaks over standard input and output with the program that started it")),
     ("config show", Route("get", "/api/settings")),
     ("config path", Route("get", "/api/settings")),
@@ -72,11 +75,10 @@ fn flags_that_no_route_takes_are_there_and_have_a_reason() {
 fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
     for sub in command.get_subcommands() {
         let name = format!("{before}{}", sub.get_name());
-        if sub.has_subcommands() {
-            leaves(sub, &format!("{name} "), found);
-        } else {
-            found.push(name);
+        if !sub.is_subcommand_required_set() {
+            found.push(name.clone());
         }
+        leaves(sub, &format!("{name} "), found);
     }
 }
 

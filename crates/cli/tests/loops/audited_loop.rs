@@ -318,3 +318,41 @@ fn an_auditor_that_fails_is_tried_again_after_a_wait_that_a_stop_ends() {
     assert_eq!(status(&world, "work")["iterations"], 1, "the coder's work is judged, not done again");
     assert_eq!(coder.turns().len(), 1);
 }
+
+/// An auditor that says clean after two tool calls, of which so many fail.
+fn auditor_whose_calls_fail(world: &World, failing: usize) -> windlass_testkit::ScriptedAgent {
+    let call = |index: usize| {
+        let output = if index < failing { "bwrap: No permissions to create a new namespace" } else { "fine" };
+        format!(
+            "{{ event = {{ type = \"tool_use\", id = \"t{index}\", name = \"shell\", input = \"cat coder.txt\" }} }}, \
+             {{ event = {{ type = \"tool_result\", id = \"t{index}\", output = \"{output}\", is_error = {} }} }}",
+            index < failing
+        )
+    };
+    let clean = format!("{{ event = {{ type = \"text\", text = '''{}''' }} }}", block(CLEAN));
+    world.script(&format!("[[turn]]\nsteps = [{}, {}, {clean}]", call(0), call(1)))
+}
+
+#[test]
+fn clean_of_an_auditor_whose_every_command_failed_does_not_count() {
+    for failing in [2, 1] {
+        let world = World::new();
+        let coder = world.script(WORKS);
+        let auditor = auditor_whose_calls_fail(&world, failing);
+        let words: Vec<String> = auditor.command_line().split(' ').map(|word| format!("{word:?}")).collect();
+        world.config(&format!("[agents.judge]\ncommand = [{}]\noutput = \"jsonl\"\n", words.join(", ")));
+        let work = coder.command_line();
+        let args = ["run", "g", "--name", "work", "--recipe", "audited", "--agent-command", &work];
+        let mut running = world.start(windlass(&world, &[&args[..], &["--reviewer", "judge"]].concat()));
+        if failing == 1 {
+            running.wait().assert_code(0);
+            continue;
+        }
+        running.wait_line(
+            windlass_testkit::Stream::Stdout,
+            "the auditor approved the work without seeing it: all of its 2 tool calls failed",
+        );
+        call(&world, &["stop", "work"]).assert_code(0);
+        running.wait().assert_code(4);
+    }
+}

@@ -5,6 +5,8 @@
 
 use windlass_testkit::clis::Cli;
 
+use crate::driven::Driven;
+
 #[test]
 fn claude() {
     crate::working::promise_loop(Cli::Claude);
@@ -44,7 +46,7 @@ fn through_a_list_of_hosts(cli: Cli) {
             { say = "The file is written.\n<promise>COMPLETE</promise>" },
         ]
     "#;
-    let Some(driven) = crate::driven::Driven::new(cli, "a list of hosts", script) else { return };
+    let Some(driven) = Driven::new(cli, "a list of hosts", script) else { return };
     let model = format!("127.0.0.1:{}", driven.server.port());
     let listed = ["--network", "list", "--network-host", &model, "--gate", "test -f out.txt"];
     let output = driven.run(&listed);
@@ -62,4 +64,69 @@ fn claude_through_a_list_of_hosts() {
 #[test]
 fn codex_through_a_list_of_hosts() {
     through_a_list_of_hosts(Cli::Codex);
+}
+
+/// The coder writes a file. The auditor looks at it with its own shell, tries to change it, and hands in its verdict as
+/// a block.
+const AUDITED: &str = r###"
+    select = "starts"
+    [[turn]]
+    steps = [{ shell = "echo whole > out.txt" }, { say = "Written." }]
+    [[turn]]
+    steps = [
+        { shell = "echo saw-$(cat out.txt); echo spoiled > out.txt || echo unwritable" },
+        { say = "It is clean.\n\n```windlass-review\n{\"verdict\": \"clean\"}\n```" },
+    ]
+"###;
+
+/// An audited loop with one CLI as coder and as auditor.
+fn audits(cli: Cli, more: &[&str]) {
+    let Some(driven) = Driven::new(cli, "an audited loop", AUDITED) else { return };
+    let output = driven.run(&[&["--recipe", "audited", "--gate", "test -f out.txt"], more].concat());
+    driven.assert_completed(&output);
+    let heard: Vec<String> = driven.server.requests().iter().map(|seen| seen.body.to_string()).collect();
+    let saw = |what: &str| heard.iter().any(|body| body.contains(what));
+    assert!(saw("saw-whole"), "the auditor ran no command: {}", output.shown());
+    assert!(saw("unwritable"), "the auditor's tree can be written to: {}", output.shown());
+    assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "whole\n");
+}
+
+#[test]
+fn codex_audits_with_its_own_shell() {
+    audits(Cli::Codex, &[]);
+}
+
+#[test]
+fn claude_audits_with_its_own_shell() {
+    audits(Cli::Claude, &[]);
+}
+
+/// The auditor looks with its shell, and hands in its verdict through Windlass's own tool.
+#[test]
+fn codex_audits_with_the_tools() {
+    let script = r###"
+        select = "starts"
+        [[turn]]
+        steps = [{ shell = "echo whole > out.txt" }, { say = "Written." }]
+        [[turn]]
+        steps = [
+            { shell = "echo saw-$(cat out.txt)" },
+            { tool = { name = "verdict", input = { verdict = "clean" } } },
+            { say = "It is clean." },
+        ]
+    "###;
+    let Some(driven) = Driven::new(Cli::Codex, "an audited loop with tools", script) else { return };
+    // Of a model that it knows, Codex expects to search for tools, which the scripted one does not.
+    let config = std::fs::read_to_string(driven.world.config_file()).unwrap();
+    driven.world.config(&config.replace(&format!("model = {:?}", Cli::Codex.model()), "model = \"scripted\""));
+    let output = driven.run(&["--recipe", "audited", "--gate", "test -f out.txt"]);
+    driven.assert_completed(&output);
+    let feed = crate::support::feed(&driven.world, "work");
+    assert_eq!(
+        crate::support::of_type(&feed, "verdict_given").len(),
+        1,
+        "{}\n{}",
+        output.shown(),
+        driven.server.summary()
+    );
 }

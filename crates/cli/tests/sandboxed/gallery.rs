@@ -165,7 +165,7 @@ fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass_and_un
     let config = std::fs::read_to_string(world.repo().path().join(".git/config")).unwrap();
     let mark = world.root().join("ran");
     let plant = format!(
-        "git config --file evil.cfg core.fsmonitor 'touch {0}'; common=$(git rev-parse --git-common-dir)\n\
+        "git config --file evil.cfg core.fsmonitor 'touch {0}'; common={1}\n\
          mkdir -p $common/hooks $common/info $common/objects/info; echo {0} > $common/objects/info/alternates\n\
          for hook in pre-commit post-commit post-checkout reference-transaction post-index-change; do\n\
            printf '#!/bin/sh\\ntouch {0}\\n' > $common/hooks/$hook; chmod +x $common/hooks/$hook\n\
@@ -174,14 +174,19 @@ fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass_and_un
          printf '[submodule \"sub\"]\\n\\tpath = sub\\n\\turl = ./sub\\n\\tupdate = !touch {0}\\n' > .gitmodules\n\
          echo '* filter=x diff=x merge=x' | tee .gitattributes > $common/info/attributes; echo work > file\n\
          for key in core.fsmonitor filter.x.clean filter.x.smudge diff.x.textconv diff.external merge.x.driver core.pager gpg.program; do\n\
-           git config $key 'touch {0}; cat'\n\
+           git config $key 'touch {0}; cat'; git --git-dir=$common config $key 'touch {0}; cat'\n\
          done\n\
-         git config commit.gpgSign true; git config include.path $PWD/evil.cfg; git config core.hooksPath $common/hooks\n\
+         for dir in $common .git; do\n\
+           git --git-dir=$dir config commit.gpgSign true; git --git-dir=$dir config include.path $PWD/evil.cfg\n\
+           git --git-dir=$dir config core.hooksPath $common/hooks\n\
+         done\n\
          mv .git was; git init -q .; git config core.fsmonitor 'touch {0}'; rm -f {0}",
-        mark.display()
+        mark.display(),
+        world.repo().path().join(".git").display(),
     );
     let ran = hostile(&world, &plant, &["--sandbox", "off", "--gate", "test -f file"]);
-    ran.assert_code(0).assert_stdout_has("what git runs or follows was changed and put back: .git/config, .git/hooks/");
+    ran.assert_code(0).assert_stdout_has("what git runs or follows was changed and put back: .git/config");
+    ran.assert_stdout_has(".git/hooks/pre-commit");
     let own = world.repo().path().join(".git");
     assert_eq!(std::fs::read_to_string(own.join("config")).unwrap(), config);
     assert_eq!(names(&own.join("hooks")), Vec::<String>::new());
@@ -191,7 +196,7 @@ fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass_and_un
     call(&world, &["merge", "work"]).assert_code(0);
     assert!(!mark.exists(), "something planted has run");
     assert_eq!(world.repo().file_at("main", "file"), "work\n");
-    assert!(status(&world, "work").to_string().contains("has been put back"), "and its .git is as it was");
+    assert!(status(&world, "work").to_string().contains("HEAD is back on"), "and its .git is as it was");
 }
 
 #[test]

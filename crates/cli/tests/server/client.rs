@@ -114,9 +114,18 @@ impl Server {
 
     /// A stream of events, after this id if there is one.
     pub fn events(&self, path: &str, after: Option<&str>) -> Events {
+        self.stream(&self.bearer(), path, after)
+    }
+
+    /// A stream of events for another bearer than the token.
+    pub fn events_as(&self, bearer: &str, path: &str) -> Events {
+        self.stream(bearer, path, None)
+    }
+
+    fn stream(&self, bearer: &str, path: &str, after: Option<&str>) -> Events {
         let mut stream = self.connect();
         let after = after.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
-        let (host, bearer) = (self.host(), self.bearer());
+        let host = self.host();
         let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{bearer}\r\n{after}\r\n");
         stream.write_all(text.as_bytes()).unwrap();
         let mut reader = BufReader::new(stream);

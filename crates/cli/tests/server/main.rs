@@ -6,5 +6,6 @@ mod support;
 mod client;
 mod commands;
 mod feed;
+mod login;
 mod remote;
 mod security;

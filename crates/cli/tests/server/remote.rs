@@ -14,12 +14,44 @@ steps = [{ say = "one" }, { touch = "at1" }, { wait_for = "go1" }, { say = "more
 steps = [{ say = "two" }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
+/// The link that the server printed: its code is used at the first call, and the session at all others.
 fn link(server: &Server) -> String {
-    format!("http://{}/?token={}", server.host(), server.token)
+    let said = server.running.so_far();
+    let link = said.lines().find_map(|line| line.trim().strip_prefix("open ")).expect("a link");
+    link.trim().to_owned()
 }
 
 fn ask(elsewhere: &World, server: &Server, args: &[&str]) -> Output {
     call(elsewhere, &[&["--server", &link(server)], args].concat())
+}
+
+#[test]
+fn link_is_exchanged_once_for_a_session_file_of_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let (world, elsewhere) = (World::new(), World::new());
+    let server = Server::start(&world);
+    let bare = format!("http://{}", server.host());
+    let list = |url: &str| call(&elsewhere, &["--server", url, "list", "--json"]);
+    list(&link(&server)).assert_code(0);
+    list(&link(&server)).assert_code(0);
+    list(&bare).assert_code(0);
+    list(&bare.replace("127.0.0.1", "localhost")).assert_code(0);
+    let sessions = call(&world, &["serve", "sessions", "--json"]).assert_code(0).json();
+    assert_eq!(sessions.as_array().unwrap().len(), 1);
+    assert!(sessions[0]["name"].as_str().unwrap().starts_with("windlass on "), "{sessions}");
+    let dir = elsewhere.data_dir().join("servers");
+    let file = std::fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(std::fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!std::fs::read_to_string(&file).unwrap().contains(&server.token));
+    let another = World::new();
+    call(&another, &["--server", &link(&server), "list"]).assert_code(2).assert_stderr_has("windlass serve link");
+    call(&elsewhere, &["--server", &bare, "serve", "logout"]).assert_code(0);
+    assert!(!file.exists());
+    list(&bare).assert_code(2).assert_stderr_has("windlass serve link");
+    call(&elsewhere, &["--server", &bare, "serve", "logout"]).assert_code(2);
+    call(&elsewhere, &["--server", &bare, "serve", "link"]).assert_code(2).assert_stderr_has("its own machine only");
+    assert_eq!(call(&world, &["serve", "sessions", "--json"]).assert_code(0).json(), serde_json::json!([]));
 }
 
 #[test]
@@ -138,13 +170,13 @@ fn what_does_not_work_is_said_with_what_to_do() {
     let server = Server::start(&world);
     let bare = format!("http://{}", server.host());
     let asked = |server: &str, args: &[&str]| call(&elsewhere, &[&["--server", server], args].concat());
-    asked(&bare, &["list"]).assert_code(2).assert_stderr_has("WINDLASS_SERVER_TOKEN");
-    asked("nowhere", &["list"]).assert_code(2).assert_stderr_has("no address of a server");
+    asked(&bare, &["list"]).assert_code(2).assert_stderr_has("WINDLASS_TOKEN");
+    asked("nowhere", &["list"]).assert_code(2).assert_stderr_has("not a valid server address");
     asked("http://127.0.0.1:1", &["list"]).assert_code(1).assert_stderr_has("cannot be reached");
     asked(&link(&server), &["status", "none"]).assert_code(2).assert_stderr_has("there is no loop 'none' at http://");
     asked(&link(&server), &["trust"]).assert_code(2).assert_stderr_has("its own machine only");
     let mut with_token = windlass(&elsewhere, &["--server", &bare, "list", "--json"]);
-    with_token.env("WINDLASS_SERVER_TOKEN", &server.token);
+    with_token.env("WINDLASS_TOKEN", &server.token);
     assert_eq!(elsewhere.run(with_token).assert_code(0).json(), serde_json::json!([]));
 }
 
@@ -153,7 +185,7 @@ fn a_server_with_tls_is_asked_if_its_certificate_is_trusted() {
     let (world, elsewhere) = (World::new(), World::new());
     let (cert, key) = crate::security::certificate(&world);
     let server = Server::start_with(&world, &["--tls-cert", &cert, "--tls-key", &key]);
-    let link = link(&server).replace("http:", "https:");
+    let link = link(&server);
     let refused = call(&elsewhere, &["--server", &link, "list"]);
     refused.assert_code(1).assert_stderr_has("certificate");
     let mut trusted = windlass(&elsewhere, &["--server", &link, "list", "--json"]);

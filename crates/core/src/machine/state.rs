@@ -489,7 +489,7 @@ impl LoopState {
         let Some(due) = self.due_again() else { return Restore::Keep };
         let keeps_tree = match self.spec.workspace.kind {
             WorkspaceKind::InPlace | WorkspaceKind::External => true,
-            WorkspaceKind::Worktree | WorkspaceKind::Clone => self.spec.commit == CommitPolicy::Off,
+            WorkspaceKind::Clone => self.spec.commit == CommitPolicy::Off,
         };
         if keeps_tree || self.sessions.contains_key(&due.key.role) {
             return Restore::Keep;

@@ -1,14 +1,16 @@
-//! The review block: how a reviewer without tools hands in its work, as JSON in one fence at the end of its answer.
+//! The review block: how a reviewer without tools hands in its work, as JSON in one fence of its answer.
 //!
-//! Strict on purpose. A block that is missing, doubled, not last or misspelt is an error whose words go back to the
-//! reviewer; nothing is taken from it.
+//! Tolerant of form: text around the block, a fence called `json`, any case, keys that nobody asked for. Strict about
+//! meaning: two blocks, a verdict that is neither word, an approval beside bugs, or findings under a wrong key are
+//! errors whose words go back to the reviewer; nothing is taken from such a block.
 
-use serde::de::{DeserializeOwned, Deserializer};
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
 use super::SectionSummary;
+use super::plain_json::{PlainJson, plain_key};
 use crate::findings::{NewFinding, Severity};
 use crate::markdown::{self, Kind, Line};
 use crate::nearest::nearest;
@@ -25,7 +27,7 @@ pub struct Audit {
     #[serde(default)]
     pub findings: Vec<ReportedFinding>,
     /// Ids or places of findings that are no longer true.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_more")]
     pub resolved: Vec<String>,
     pub verdict: AuditVerdict,
     #[serde(default)]
@@ -45,8 +47,9 @@ pub enum AuditVerdict {
 #[serde(deny_unknown_fields)]
 pub struct ReportedFinding {
     pub file: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "line_number")]
     pub line: Option<u32>,
+    #[serde(default = "bug", deserialize_with = "severity")]
     pub severity: Severity,
     pub description: String,
     #[serde(default)]
@@ -80,9 +83,7 @@ pub struct Acceptance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AcceptanceVerdict {
-    #[serde(alias = "ACCEPTED")]
     Accepted,
-    #[serde(alias = "REJECTED")]
     Rejected,
 }
 
@@ -99,8 +100,6 @@ pub enum BlockError {
     Several { first: u32, second: u32 },
     #[error("the ```{FENCE} block of line {line} is never closed; the answer may have been cut off")]
     Unclosed { line: u32 },
-    #[error("the ```{FENCE} block is not the end of the answer: line {line} follows it")]
-    NotLast { line: u32 },
     #[error("the ```{FENCE} block is empty")]
     Empty,
     #[error("the ```{FENCE} block is longer than {LONGEST_BLOCK} bytes")]
@@ -164,8 +163,17 @@ pub(super) fn is_opening(line: &Line<'_>) -> bool {
 
 fn read<T: DeserializeOwned>(answer: &str, shape: &Shape) -> Result<T, BlockError> {
     let (lines, unclosed) = markdown::scan(answer);
-    let openings: Vec<usize> = (0..lines.len()).filter(|index| is_opening(&lines[*index])).collect();
+    let fences = |wanted: &dyn Fn(&Line<'_>) -> bool| -> Vec<usize> {
+        (0..lines.len()).filter(|index| wanted(&lines[*index])).collect()
+    };
+    let mut openings = fences(&is_opening);
+    if openings.is_empty() {
+        // The right block in a fence with another name.
+        openings = fences(&|line| line.kind.fence_info().is_some_and(is_json));
+        openings.retain(|opening| fenced(&lines, *opening).is_some_and(|json| has_verdict(&json)));
+    }
     let opening = match openings[..] {
+        [] if has_verdict(answer) => return from_json(answer, 0, shape),
         [] => return Err(unclosed.map_or(BlockError::Missing, |open| BlockError::Hidden { line: open.line() })),
         [opening] => opening,
         [first, second, ..] => {
@@ -173,13 +181,27 @@ fn read<T: DeserializeOwned>(answer: &str, shape: &Shape) -> Result<T, BlockErro
         }
     };
     let line = lines[opening].number;
-    let inside = lines[opening + 1..].iter().take_while(|line| line.kind == Kind::Fenced).count();
-    let Some(after) = lines.get(opening + 1 + inside + 1..) else { return Err(BlockError::Unclosed { line }) };
-    if let Some(found) = after.iter().find(|line| line.kind != Kind::Blank) {
-        return Err(BlockError::NotLast { line: found.number });
-    }
-    let json = lines[opening + 1..opening + 1 + inside].iter().map(|line| line.text).collect::<Vec<_>>().join("\n");
+    let json = fenced(&lines, opening).ok_or(BlockError::Unclosed { line })?;
     from_json(&json, line, shape)
+}
+
+/// The text in a fence; `None` if it is never closed.
+fn fenced(lines: &[Line<'_>], opening: usize) -> Option<String> {
+    let inside = lines[opening + 1..].iter().take_while(|line| line.kind == Kind::Fenced).count();
+    lines.get(opening + 1 + inside)?;
+    Some(lines[opening + 1..opening + 1 + inside].iter().map(|line| line.text).collect::<Vec<_>>().join("\n"))
+}
+
+fn is_json(info: &str) -> bool {
+    let word = info.split_whitespace().next().unwrap_or_default();
+    word.is_empty() || ["json", "jsonc", "json5"].iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+fn has_verdict(json: &str) -> bool {
+    json.len() <= LONGEST_BLOCK
+        && json.trim_start().starts_with('{')
+        && serde_json::from_str::<Value>(json)
+            .is_ok_and(|value| value.as_object().is_some_and(|keys| keys.keys().any(|key| plain_key(key) == "verdict")))
 }
 
 fn from_json<T: DeserializeOwned>(json: &str, after: u32, shape: &Shape) -> Result<T, BlockError> {
@@ -194,39 +216,82 @@ fn from_json<T: DeserializeOwned>(json: &str, after: u32, shape: &Shape) -> Resu
         let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned();
         BlockError::Json { line: after + u32::try_from(error.line()).unwrap_or(u32::MAX), what }
     };
-    let value: Value = serde_json::from_str(json).map_err(error)?;
-    if !value.is_object() {
+    let PlainJson(mut value) = serde_json::from_str(json).map_err(error)?;
+    let Some(object) = value.as_object_mut() else {
         return Err(BlockError::Json { line: after + 1, what: "expected an object".to_owned() });
+    };
+    if let Some(Value::String(verdict)) = object.get_mut("verdict") {
+        *verdict = verdict.trim().to_lowercase();
     }
-    check_keys(&value, shape, "")?;
-    // From the text again: only that way a key that is there twice is seen.
-    serde_json::from_str(json).map_err(error)
+    refuse_findings_elsewhere(object, shape)?;
+    prune(&mut value, shape, "")?;
+    serde_json::from_value(value).map_err(error)
 }
 
-fn check_keys(value: &Value, shape: &Shape, path: &str) -> Result<(), BlockError> {
+/// A misspelt key, or one with a list of objects, may hold what would change the verdict.
+fn refuse_findings_elsewhere(object: &serde_json::Map<String, Value>, shape: &Shape) -> Result<(), BlockError> {
+    let known = || shape.0.iter().map(|(known, _)| *known);
+    let unknown = object.iter().filter(|(key, _)| known().all(|known| known != key.as_str()));
+    for (key, value) in unknown {
+        let nearest = nearest(key, known()).map(str::to_owned);
+        let listed = value.as_array().is_some_and(|items| items.iter().any(Value::is_object));
+        if nearest.is_some() || listed {
+            return Err(BlockError::UnknownKey {
+                key: key.escape_debug().to_string(),
+                nearest,
+                known: known().collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Drops the keys that nobody asked for.
+fn prune(value: &mut Value, shape: &Shape, path: &str) -> Result<(), BlockError> {
     match value {
-        Value::Object(object) => object.iter().try_for_each(|(key, value)| {
-            let path = format!("{path}{}", key.escape_debug());
-            match shape.0.iter().find(|(known, _)| known == key) {
-                Some((_, Some(below))) => check_keys(value, below, &format!("{path}.")),
-                Some((_, None)) => Ok(()),
-                None => {
-                    let known: Vec<&'static str> = shape.0.iter().map(|(known, _)| *known).collect();
-                    let nearest = nearest(key, known.iter().copied()).map(str::to_owned);
-                    Err(BlockError::UnknownKey { key: path, nearest, known })
-                }
-            }
-        }),
+        Value::Object(object) => {
+            object.retain(|key, _| shape.0.iter().any(|(known, _)| known == key));
+            object.iter_mut().try_for_each(|(key, value)| match shape.0.iter().find(|(known, _)| known == key) {
+                Some((_, Some(below))) => prune(value, below, &format!("{path}{key}.")),
+                Some((_, None)) | None => Ok(()),
+            })
+        }
         Value::Array(items) => (1..).zip(items).try_for_each(|(number, item)| {
             let path = format!("{}[{number}]", path.trim_end_matches('.'));
             // A list would do for an object, its values in the order of the keys; nobody means that.
             if item.is_array() {
                 return Err(BlockError::List { path });
             }
-            check_keys(item, shape, &format!("{path}."))
+            prune(item, shape, &format!("{path}."))
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
+}
+
+fn bug() -> Severity {
+    Severity::Bug
+}
+
+/// A severity that is not known counts as a bug: the reviewer decides what blocks, and `critical` is no less than that.
+fn severity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Severity, D::Error> {
+    let word = Value::deserialize(deserializer)?;
+    let is_warning = word.as_str().is_some_and(|word| word.trim().eq_ignore_ascii_case(Severity::Warning.name()));
+    Ok(if is_warning { Severity::Warning } else { Severity::Bug })
+}
+
+/// A line as a number or as text (`12`, `"12"`, `"12-15"`, `"L12"`); what names no line is none.
+fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    let line = Value::deserialize(deserializer)?;
+    let text = match &line {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => {
+            text.trim().trim_start_matches(|c: char| c.is_alphabetic() || c.is_whitespace()).to_owned()
+        }
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(D::Error::custom("a line is a number")),
+    };
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    Ok(digits.parse().ok().filter(|line| *line > 0))
 }
 
 /// A list of texts, of which reviewers like to write a single one without the list.
@@ -245,113 +310,4 @@ pub(super) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fenced(json: &str) -> String {
-        format!("Looked at everything.\n\n```windlass-review\n{json}\n```\n")
-    }
-
-    #[test]
-    fn a_whole_audit_is_read() {
-        let audit = read_audit(&fenced(
-            r#"{
-  "findings": [{"file": "src/a.rs", "line": 3, "severity": "bug", "description": "wrong", "scenario": "press it"},
-               {"file": "GOAL", "severity": "warning", "description": "missing"}],
-  "resolved": ["f1", "b.rs:2"],
-  "verdict": "dirty",
-  "section_summary": {"done": ["a", " "], "deviations": "none of note"},
-  "plan_adjustments": [{"section": 2, "body": "x", "rationale": "y"}]
-}"#,
-        ))
-        .unwrap();
-        assert_eq!(audit.findings[0].clone().in_section(Some(1)).section, Some(1));
-        assert_eq!((audit.findings[1].line, audit.findings[1].severity), (None, Severity::Warning));
-        assert_eq!(audit.resolved, ["f1", "b.rs:2"]);
-        assert_eq!(audit.verdict, AuditVerdict::Dirty);
-        let summary = audit.section_summary.unwrap();
-        assert_eq!((summary.done, summary.deviations), (vec!["a".to_owned()], vec!["none of note".to_owned()]));
-        assert_eq!(audit.plan_adjustments[0].section, 2);
-    }
-
-    #[test]
-    fn an_acceptance_is_read() {
-        let read = |json: &str| read_acceptance(&fenced(json)).unwrap();
-        assert_eq!(read(r#"{"verdict": "accepted"}"#).verdict, AcceptanceVerdict::Accepted);
-        let rejected = read(r#"{"verdict": "rejected", "reason": "no tests"}"#);
-        assert_eq!((rejected.verdict, rejected.reason.as_deref()), (AcceptanceVerdict::Rejected, Some("no tests")));
-    }
-
-    #[test]
-    fn the_block_is_one_and_at_the_end() {
-        let clean = r#"{"verdict": "clean"}"#;
-        let block = fenced(clean);
-        for (answer, expected) in [
-            (String::new(), BlockError::Missing),
-            ("clean".into(), BlockError::Missing),
-            (format!("```json\n{clean}\n```"), BlockError::Missing),
-            (format!("```\ncode\n\n{}", block.trim_end().trim_end_matches('`')), BlockError::Hidden { line: 1 }),
-            (format!("{block}{block}"), BlockError::Several { first: 3, second: 8 }),
-            (format!("a\n```windlass-review\n{clean}"), BlockError::Unclosed { line: 2 }),
-            ("```windlass-review".into(), BlockError::Unclosed { line: 1 }),
-            (format!("{block}\nDone."), BlockError::NotLast { line: 7 }),
-            (fenced(" "), BlockError::Empty),
-            (fenced(&format!("{{\"verdict\": \"{}\"}}", "x".repeat(600_000))), BlockError::TooLong),
-        ] {
-            assert_eq!(read_audit(&answer), Err(expected), "{}", &answer[..answer.len().min(200)]);
-        }
-        for fine in [format!("~~~~ Windlass-Review\n{clean}\n~~~~"), format!("  {}\n\n \n", block.trim_start())] {
-            assert!(read_audit(&fine).is_ok(), "{fine}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_inside_is_named() {
-        for (json, expected) in [
-            (
-                r#"{"verdict": "clean", "finding": []}"#,
-                "the ```windlass-review block has an unknown key `finding`; did you mean `findings`?",
-            ),
-            (
-                r#"{"verdict": "dirty", "findings": [{}, {"sevrity": "bug"}]}"#,
-                "the ```windlass-review block has an unknown key `findings[2].sevrity`; did you mean `severity`?",
-            ),
-            (
-                r#"{"verdict": "dirty", "section_summary": {"who": 1}}"#,
-                "the ```windlass-review block has an unknown key `section_summary.who`; known are done, deviations, follow_ups",
-            ),
-            (
-                "{\"verdict\":\n\"good\"}",
-                "the ```windlass-review block is not the JSON that was asked for: unknown variant `good`, expected `clean` or `dirty` (line 5 of the answer)",
-            ),
-            (
-                r#"{"findings": []}"#,
-                "the ```windlass-review block is not the JSON that was asked for: missing field `verdict` (line 4 of the answer)",
-            ),
-            (
-                r#"{"verdict": "dirty", "verdict": "clean"}"#,
-                "the ```windlass-review block is not the JSON that was asked for: duplicate field `verdict` (line 4 of the answer)",
-            ),
-            (
-                r#"{"verdict": "dirty","#,
-                "the ```windlass-review block is not the JSON that was asked for: EOF while parsing a value (line 4 of the answer)",
-            ),
-            (
-                r#"["dirty"]"#,
-                "the ```windlass-review block is not the JSON that was asked for: expected an object (line 4 of the answer)",
-            ),
-            (
-                r#"{"verdict": "dirty", "findings": [["a.rs", 3, "bug", "x"]]}"#,
-                "the ```windlass-review block has a list where an object belongs: `findings[1]`",
-            ),
-            (
-                r#"{"verdict": "clean", "findings": [{"file": "a", "severity": "bug", "description": "b"}]}"#,
-                "the verdict is clean, but 1 of the findings in the same block are bugs",
-            ),
-        ] {
-            assert_eq!(read_audit(&fenced(json)).unwrap_err().to_string(), expected, "{json}");
-        }
-        let deep = "[".repeat(10_000);
-        assert!(matches!(read_audit(&fenced(&deep)), Err(BlockError::Json { .. })));
-    }
-}
+mod tests;

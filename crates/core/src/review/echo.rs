@@ -1,6 +1,6 @@
 //! Which lines of an answer only repeat the prompt, by the rule of the completion promise.
 
-use crate::promise::{PromptLines, bare};
+use crate::promise::{PromptLines, Repeated, undecorated};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Echo {
@@ -28,22 +28,24 @@ pub(super) fn echoes(answer: &str, prompt: &str) -> Vec<Echo> {
     let prompt = PromptLines::of(prompt);
     let mut found: Vec<Echo> = Vec::new();
     let mut run: Vec<usize> = Vec::new();
-    let (mut last, mut blank_since) = ("", false);
-    for (index, line) in answer.lines().map(bare).enumerate() {
+    let (mut last, mut blank_since): (Option<Repeated>, bool) = (None, false);
+    for (index, line) in answer.lines().enumerate() {
         found.push(Echo::No);
-        if line.is_empty() {
+        if undecorated(line).is_empty() {
             blank_since = true;
             continue;
         }
-        let goes_on = !blank_since || prompt.follows(last, line);
-        let is_prompt = prompt.has(line);
-        if !is_prompt || !goes_on {
+        // Words before it make it the agent's own line.
+        let repeated = prompt.repeated(line, "").filter(|repeated| !repeated.is_tail());
+        let goes_on =
+            last.as_ref().zip(repeated.as_ref()).is_some_and(|(last, line)| prompt.goes_on(last, blank_since, line));
+        if !goes_on {
             close(&mut run, &mut found);
         }
-        if is_prompt {
+        if repeated.is_some() {
             run.push(index);
-            (last, blank_since) = (line, false);
         }
+        (last, blank_since) = (repeated, false);
     }
     close(&mut run, &mut found);
     found

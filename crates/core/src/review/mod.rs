@@ -6,6 +6,7 @@
 mod block;
 mod coder;
 mod echo;
+mod plain_json;
 mod report;
 mod texts;
 mod verdict;

@@ -50,9 +50,10 @@ pub struct Variable {
 
 const PREFIX: &str = "WINDLASS_";
 
-const GENERAL: [Variable; 12] = [
+const GENERAL: [Variable; 13] = [
     Variable { name: "WINDLASS_HOME", doc: "Directory of the data: database, transcripts, workspaces" },
     Variable { name: "WINDLASS_CONFIG", doc: "The user's settings file" },
+    Variable { name: "WINDLASS_TOKEN", doc: "The token of the server that --server names, for scripts" },
     Variable { name: "RUST_LOG", doc: "What is logged to standard error, such as debug or windlass_engine=trace" },
     Variable { name: "NO_COLOR", doc: "Set to anything: no colours" },
     Variable { name: "SHELL", doc: "The shell that runs gates" },

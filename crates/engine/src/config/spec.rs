@@ -11,7 +11,6 @@ use windlass_core::plan::Plan;
 use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
-use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
     AgentChoice, ContextSpec, Document, Done, GateSpec, Limits, LoopSpec, ReviewKind, SessionPolicy, TimeLimits,
     WorkspaceKind, WorkspaceSpec,
@@ -125,7 +124,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
             stall_timeout_ms: settings.stall_timeout.value.map_or(recipe.time.stall_timeout_ms, |ms| ms.get()),
             max_stalls: recipe.time.max_stalls,
         },
-        workspace: workspace(settings, run, &sandbox),
+        workspace: workspace(settings, run),
         resources: resources(settings, &run.machine),
         sandbox,
         secrets_allow: settings.secrets_allow.value.as_ref().map(|globs| globs.get().to_vec()).unwrap_or_default(),
@@ -385,17 +384,12 @@ fn promise(settings: &Settings, agent: &AgentChoice) -> Result<Option<String>, U
     Ok(promise.and_then(|promise| promise.get().map(str::to_owned)))
 }
 
-fn workspace(settings: &Settings, run: &RunOptions, sandbox: &SandboxSpec) -> WorkspaceSpec {
+fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
     let in_place = settings.in_place.value.unwrap_or(false);
     // The user's checkout is ready as it is, and has its files.
     let of_its_own = |list: Option<&[String]>| if in_place { Vec::new() } else { list.unwrap_or_default().to_vec() };
     WorkspaceSpec {
-        kind: match (in_place, sandbox.is_off()) {
-            (true, _) => WorkspaceKind::InPlace,
-            (false, true) => WorkspaceKind::Worktree,
-            // A repository of its own: the user's stays out of reach.
-            (false, false) => WorkspaceKind::Clone,
-        },
+        kind: if in_place { WorkspaceKind::InPlace } else { WorkspaceKind::Clone },
         // In place the loop stays on the branch that is checked out.
         branch: if in_place {
             String::new()

@@ -47,7 +47,7 @@ impl Place {
 /// Whether the loop's work is judged in a checkout that its agent cannot write.
 pub(super) fn has_checkout(state: &LoopState) -> bool {
     let own = match state.spec.workspace.kind {
-        WorkspaceKind::Worktree | WorkspaceKind::Clone => true,
+        WorkspaceKind::Clone => true,
         WorkspaceKind::InPlace | WorkspaceKind::External => false,
     };
     own && state.spec.commit != CommitPolicy::Off

@@ -8,6 +8,7 @@ use windlass_core::agent::{TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState, SessionUse};
 use windlass_core::prompt;
+use windlass_core::sandbox::SandboxLevel;
 use windlass_core::spec::SessionPolicy;
 use windlass_process::CommandSpec;
 use windlass_supervise::{ContainmentRequest, Ended, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
@@ -195,6 +196,7 @@ impl Job<'_> {
             as_root: rustix::process::geteuid().is_root(),
             mcp_servers: review::servers(&self.engine, self.state, self.turn),
             read_only: self.turn.role.only_reads(),
+            confined: self.state.spec.sandbox.level != SandboxLevel::Off,
             keep_alive: self.keeps(),
             ..LaunchFacts::default()
         }

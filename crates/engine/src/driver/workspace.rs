@@ -33,7 +33,6 @@ pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
         kind: match spec.kind {
             WorkspaceKind::Clone => Kind::Clone,
             WorkspaceKind::InPlace | WorkspaceKind::External => Kind::InPlace,
-            WorkspaceKind::Worktree => Kind::Worktree,
         },
         branch: spec.branch.clone(),
         base: spec.base.clone(),
@@ -66,6 +65,7 @@ pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
 pub(crate) fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
     let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
     serde_json::from_value(known.handle.clone())
+        .map(Workspace::of_this_version)
         .map_err(|error| DriveError::Lost(format!("the workspace's record cannot be read: {error}")))
 }
 

@@ -32,7 +32,7 @@ impl Disk {
     fn of(engine: &Engine, state: &LoopState) -> Self {
         let work = engine.work_dir(state);
         let own = match state.spec.workspace.kind {
-            WorkspaceKind::Worktree | WorkspaceKind::Clone => Some(work.clone()),
+            WorkspaceKind::Clone => Some(work.clone()),
             // What was there before the loop is not the loop's.
             WorkspaceKind::InPlace | WorkspaceKind::External => None,
         };

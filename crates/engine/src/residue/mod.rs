@@ -85,7 +85,7 @@ impl Engine {
 
     fn places(&self, state: &LoopState) -> Places {
         let own = match state.spec.workspace.kind {
-            WorkspaceKind::Worktree | WorkspaceKind::Clone => true,
+            WorkspaceKind::Clone => true,
             WorkspaceKind::InPlace | WorkspaceKind::External => false,
         };
         Places {

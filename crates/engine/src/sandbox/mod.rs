@@ -293,7 +293,7 @@ impl<'a> Ground<'a> {
             (Some(workspace), None) => {
                 let own = if what.dir.starts_with(&workspace.dir) { access } else { Access::ReadOnly };
                 places.put(&workspace.dir, own);
-                for dir in [&workspace.common_dir, &workspace.git_dir] {
+                for dir in &workspace.agent_git_dirs() {
                     // A mount of its own, so that it cannot be moved out of the way.
                     places.put(dir, own);
                     seal(places, dir)?;

@@ -127,9 +127,7 @@ pub async fn of_loop(
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     let look = match spec.workspace.kind {
         WorkspaceKind::InPlace | WorkspaceKind::External => Look::Checkout,
-        WorkspaceKind::Worktree | WorkspaceKind::Clone => {
-            Look::Revision(spec.workspace.base.as_deref().unwrap_or("HEAD"))
-        }
+        WorkspaceKind::Clone => Look::Revision(spec.workspace.base.as_deref().unwrap_or("HEAD")),
     };
     let is_ours = |profile: &AgentProfile| profile.command.first().is_some_and(|program| program == "{self}");
     let profiles: Vec<_> = agents.iter().map(|agent| &agent.profile).filter(|profile| !is_ours(profile)).collect();

@@ -42,6 +42,9 @@ pub enum GitError {
     LinkPlanted { path: PathBuf },
     #[error("the repository {path} leads out of the workspace")]
     LeadsOut { path: String },
+    /// Objects of an agent that are broken, too large or not there.
+    #[error("the objects cannot be read: {reason}")]
+    NotTaken { reason: String },
     #[error("git {command} wrote more than {limit} bytes")]
     TooMuchOutput { command: String, limit: usize },
     #[error("git {command} did not end within {seconds} s")]
@@ -84,6 +87,7 @@ impl GitError {
             )),
             Self::Killed { .. } => Some("it may have run out of memory; windlass resume goes on where it was".into()),
             Self::LeadsOut { .. }
+            | Self::NotTaken { .. }
             | Self::TooMuchOutput { .. }
             | Self::TimedOut { .. }
             | Self::Spawn { .. }

@@ -20,14 +20,22 @@ pub(crate) fn clear(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     if held.is_dir() {
         return false;
     }
-    let free = match processes() {
-        Some(processes) => !processes.iter().any(|process| holds(process, lock, git_dir, work_tree)),
-        None => held.modified().ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age > OLD),
-    };
+    let free = !is_held(lock, git_dir, work_tree);
     if free {
         tracing::warn!(lock = %lock.display(), "removed a lock that no living process holds");
     }
     free && std::fs::remove_file(lock).is_ok()
+}
+
+/// Whether somebody alive holds `lock`, or may.
+pub(crate) fn is_held(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
+    let Ok(held) = std::fs::symlink_metadata(lock) else {
+        return false;
+    };
+    match processes() {
+        Some(processes) => processes.iter().any(|process| holds(process, lock, git_dir, work_tree)),
+        None => held.modified().ok().and_then(|at| at.elapsed().ok()).is_none_or(|age| age <= OLD),
+    }
 }
 
 /// Whether a git that the engine started on this index is still alive: it outlives an engine that was killed.

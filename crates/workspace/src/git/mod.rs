@@ -30,7 +30,7 @@ pub use host::GitHost;
 pub use index::{Entry, Index, IndexError, hex};
 pub(crate) use links::links_in;
 pub(crate) use pipes::clear as clear_pipes;
-pub(crate) use refs::{HeadFile, head_of, is_id};
+pub(crate) use refs::{HeadFile, head_of, is_id, packed_refs};
 
 /// Who commits when the user has configured nobody.
 const FALLBACK_NAME: &str = "Windlass";
@@ -51,7 +51,6 @@ pub struct Git {
     work_tree: Option<PathBuf>,
     cwd: PathBuf,
     index: Option<PathBuf>,
-    objects: Option<PathBuf>,
     overrides: Vec<(String, String)>,
     /// Directories and files below which a dead process's locks may be removed.
     owned: Vec<PathBuf>,
@@ -70,7 +69,6 @@ impl Git {
             work_tree: None,
             cwd: dir.into(),
             index: None,
-            objects: None,
             overrides: Vec::new(),
             owned: Vec::new(),
             fallback_identity: false,
@@ -103,13 +101,6 @@ impl Git {
     #[must_use]
     pub fn index(mut self, file: impl Into<PathBuf>) -> Self {
         self.index = Some(file.into());
-        self
-    }
-
-    /// With this object store instead of the repository's own.
-    #[must_use]
-    pub(crate) fn objects(mut self, dir: impl Into<PathBuf>) -> Self {
-        self.objects = Some(dir.into());
         self
     }
 
@@ -314,9 +305,9 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Takes `lock` out of the way if it is a dead process's; for files the engine replaces by itself.
-pub(crate) fn clear_leftover(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
-    leftover::clear(lock, git_dir, work_tree)
+/// Whether a living process holds this lock.
+pub(crate) fn is_held(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
+    leftover::is_held(lock, git_dir, work_tree)
 }
 
 /// Whether a git of a former engine still works on this index.

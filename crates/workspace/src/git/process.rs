@@ -107,7 +107,6 @@ fn command(call: &Call<'_>) -> Command {
         ("GIT_COMMON_DIR", &git.common_dir),
         ("GIT_WORK_TREE", &git.work_tree),
         ("GIT_INDEX_FILE", &git.index),
-        ("GIT_OBJECT_DIRECTORY", &git.objects),
     ];
     for (name, place) in places {
         if let Some(place) = place {

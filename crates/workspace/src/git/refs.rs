@@ -77,11 +77,14 @@ fn absent(error: &std::io::Error) -> bool {
 }
 
 fn packed_id(packed: &[u8], name: &str) -> Option<String> {
-    packed.split(|&byte| byte == b'\n').find_map(|line| {
-        let space = line.iter().position(|&byte| byte == b' ')?;
-        let (id, rest) = line.split_at(space);
-        let id = std::str::from_utf8(id).ok()?;
-        (&rest[1..] == name.as_bytes() && is_id(id)).then(|| id.to_owned())
+    packed_refs(packed).find_map(|(packed, id)| (packed == name).then_some(id))
+}
+
+/// Names and ids in the content of a `packed-refs` file.
+pub(crate) fn packed_refs(packed: &[u8]) -> impl Iterator<Item = (String, String)> + '_ {
+    packed.split(|&byte| byte == b'\n').filter_map(|line| {
+        let (id, name) = std::str::from_utf8(line).ok()?.split_once(' ')?;
+        is_id(id).then(|| (name.to_owned(), id.to_owned()))
     })
 }
 

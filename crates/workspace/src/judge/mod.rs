@@ -84,7 +84,7 @@ impl Workspaces {
         for dir in ["info", "objects/info"] {
             std::fs::create_dir_all(made.join(dir)).map_err(WorkspaceError::file("create", &made))?;
         }
-        write(&made.join("objects/info/alternates"), format!("{}\n", home.join("objects").display()))?;
+        write(&made.join("objects/info/alternates"), format!("{}\n", workspace.objects().display()))?;
         for file in ["info/exclude", "info/attributes", "shallow"] {
             if home.join(file).is_file() {
                 std::fs::copy(home.join(file), made.join(file))

@@ -10,7 +10,7 @@ fn noted(notes: &[String], what: &str) -> bool {
 #[tokio::test]
 async fn rewritten_history_is_accepted_and_the_previous_checkpoint_kept() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -30,7 +30,7 @@ async fn rewritten_history_is_accepted_and_the_previous_checkpoint_kept() {
 #[tokio::test]
 async fn commits_made_on_another_branch_come_along_if_they_build_on_the_loops() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["switch", "-qc", "feature"]);
     write(&ws.dir.join("a"), "1");
@@ -42,14 +42,18 @@ async fn commits_made_on_another_branch_come_along_if_they_build_on_the_loops() 
     assert!(noted(&checkpoint.notes, "switched to feature"), "{:?}", checkpoint.notes);
     assert_eq!(checkpoint.agent_commits, [made]);
     assert_eq!(names(&checkpoint), ["a added", "b added"]);
-    assert_eq!(fx.rev("feature"), checkpoint.agent_commits[0], "the agent's branch stays where it was");
+    assert_eq!(
+        fx.git(&ws.dir, &["rev-parse", "feature"]),
+        checkpoint.agent_commits[0],
+        "the agent's branch stays where it was"
+    );
     assert_clean(&fx, ws);
 }
 
 #[tokio::test]
 async fn work_on_an_unrelated_branch_is_brought_onto_the_loops_and_its_commits_kept() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -61,7 +65,7 @@ async fn work_on_an_unrelated_branch_is_brought_onto_the_loops_and_its_commits_k
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
     let kept = ws.keep_ref("stray", "t2");
     assert!(noted(&two.notes, &kept), "{:?}", two.notes);
-    assert_eq!(fx.rev(&kept), fx.rev("other"));
+    assert_eq!(fx.rev(&kept), fx.git(&ws.dir, &["rev-parse", "other"]));
     assert_eq!(fx.rev("windlass/fix^"), one.commit.expect("commit"));
     assert_eq!(fx.git(&ws.dir, &["ls-files"]), "README\nb\nc\nsrc/main.rs", "the commit holds what is on disk");
     assert_clean(&fx, ws);
@@ -70,7 +74,7 @@ async fn work_on_an_unrelated_branch_is_brought_onto_the_loops_and_its_commits_k
 #[tokio::test]
 async fn a_detached_head_and_a_deleted_branch_are_put_right() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["checkout", "-q", "--detach"]);
     write(&ws.dir.join("a"), "1");
@@ -89,7 +93,7 @@ async fn a_detached_head_and_a_deleted_branch_are_put_right() {
 #[tokio::test]
 async fn a_branch_deleted_under_head_is_made_again() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["update-ref", "-d", "refs/heads/windlass/fix"]);
     write(&ws.dir.join("a"), "1");
@@ -100,32 +104,11 @@ async fn a_branch_deleted_under_head_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_deleted_or_redirected_git_file_is_put_back() {
+async fn repository_made_over_the_clone_keeps_its_commits_and_the_files_are_committed() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
-    let dot_git = ws.dir.join(".git");
-    let original = read(&dot_git);
-    std::fs::remove_file(&dot_git).expect("rm");
-    write(&ws.dir.join("a"), "1");
-    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
-    assert_eq!(names(&one), ["a added"]);
-    assert!(noted(&one.notes, ".git file was gone"), "{:?}", one.notes);
-    assert_eq!(read(&dot_git), original);
-    write(&dot_git, "gitdir: /somewhere/else\n");
-    write(&ws.dir.join("b"), "1");
-    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
-    assert_eq!(names(&two), ["b added"]);
-    assert_eq!(read(&dot_git), original);
-    assert_clean(&fx, ws);
-}
-
-#[tokio::test]
-async fn a_repository_made_over_the_workspace_is_moved_aside_with_its_commits() {
-    let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
-    let ws = &opened.workspace;
-    std::fs::remove_file(ws.dir.join(".git")).expect("rm");
+    std::fs::remove_dir_all(ws.dir.join(".git")).expect("rm");
     fx.git(&ws.dir, &["init", "-q"]);
     write(&ws.dir.join("a"), "1");
     fx.git(&ws.dir, &["add", "-A"]);
@@ -133,15 +116,14 @@ async fn a_repository_made_over_the_workspace_is_moved_aside_with_its_commits() 
     let own = fx.git(&ws.dir, &["rev-parse", "HEAD"]);
     let checkpoint = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(names(&checkpoint), ["a added"]);
-    assert_eq!(fx.rev(&ws.keep_ref("replaced", "t1")), own);
-    assert!(ws.git_dir.join("windlass-replaced-t1/HEAD").exists());
+    assert_eq!(fx.rev(&ws.keep_ref("stray", "t1")), own);
     assert_clean(&fx, ws);
 }
 
 #[tokio::test]
-async fn a_pruned_registration_is_made_again() {
+async fn missing_git_directory_of_the_engine_is_made_again() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -149,40 +131,41 @@ async fn a_pruned_registration_is_made_again() {
     write(&ws.dir.join("b"), "2");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
     assert_eq!(names(&two), ["b added"]);
-    assert!(noted(&two.notes, "registration"), "{:?}", two.notes);
     assert_clean(&fx, ws);
-    assert!(fx.git(&fx.repo, &["worktree", "list"]).contains("windlass/fix"));
+    assert!(!fx.git(&fx.repo, &["worktree", "list"]).contains("windlass/fix"), "nothing is registered");
 }
 
 #[tokio::test]
 async fn a_half_done_merge_becomes_an_ordinary_checkpoint() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("README"), "mine\n");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     write(&fx.repo.join("README"), "theirs\n");
     fx.git(&fx.repo, &["commit", "-qam", "theirs"]);
-    assert!(!fx.try_git(&ws.dir, &["merge", "main"]).0, "conflicts");
+    let theirs = fx.rev("main");
+    assert!(!fx.try_git(&ws.dir, &["merge", &theirs]).0, "conflicts");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
     assert!(noted(&two.notes, "a merge was in progress"), "{:?}", two.notes);
     assert_eq!(fx.rev(&ws.keep_ref("operation", "t2")), fx.rev("main"));
     assert_eq!(fx.git(&ws.dir, &["rev-list", "--parents", "-1", "HEAD"]).split(' ').count(), 2, "one parent");
     assert!(read(&ws.dir.join("README")).contains("<<<<<<<"), "what is on disk is committed");
     assert_clean(&fx, ws);
-    assert!(!ws.git_dir.join("MERGE_HEAD").exists());
+    assert!(!ws.dir.join(".git").join("MERGE_HEAD").exists());
 }
 
 #[tokio::test]
 async fn a_rebase_left_in_the_middle_loses_nothing() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("README"), "mine\n");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     write(&fx.repo.join("README"), "theirs\n");
     fx.git(&fx.repo, &["commit", "-qam", "theirs"]);
-    assert!(!fx.try_git(&ws.dir, &["rebase", "main"]).0, "conflicts");
+    let theirs = fx.rev("main");
+    assert!(!fx.try_git(&ws.dir, &["rebase", &theirs]).0, "conflicts");
     write(&ws.dir.join("README"), "resolved\n");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
     assert!(noted(&two.notes, "a rebase was in progress"), "{:?}", two.notes);
@@ -194,7 +177,7 @@ async fn a_rebase_left_in_the_middle_loses_nothing() {
 #[tokio::test]
 async fn changes_hidden_from_the_agents_index_are_committed_all_the_same() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["update-index", "--assume-unchanged", "README"]);
     fx.git(&ws.dir, &["update-index", "--skip-worktree", "src/main.rs"]);
@@ -203,7 +186,7 @@ async fn changes_hidden_from_the_agents_index_are_committed_all_the_same() {
     let checkpoint = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(names(&checkpoint), ["README modified", "src/main.rs modified"]);
     // And a damaged index does not matter either.
-    write(&ws.git_dir.join("index"), "garbage");
+    write(&ws.dir.join(".git").join("index"), "garbage");
     write(&ws.dir.join("README"), "again\n");
     let two = fx.workspaces.checkpoint(ws, &next(&checkpoint, "t2")).await.expect("checkpoint");
     assert_eq!(names(&two), ["README modified"]);
@@ -213,10 +196,10 @@ async fn changes_hidden_from_the_agents_index_are_committed_all_the_same() {
 #[tokio::test]
 async fn locks_of_dead_processes_are_cleared_and_those_of_living_ones_respected() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let branch_lock = ws.common_dir.join("refs/heads/windlass/fix.lock");
-    let index_lock = ws.git_dir.join("index.lock");
+    let index_lock = ws.dir.join(".git").join("index.lock");
     let own_lock = std::path::PathBuf::from(format!("{}.lock", ws.index.display()));
     for lock in [&branch_lock, &index_lock, &own_lock] {
         write(lock, "");
@@ -247,7 +230,7 @@ async fn locks_of_dead_processes_are_cleared_and_those_of_living_ones_respected(
 #[tokio::test]
 async fn a_missing_workspace_is_made_again_from_its_branch_and_refused_without_it() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -261,30 +244,31 @@ async fn a_missing_workspace_is_made_again_from_its_branch_and_refused_without_i
     write(&ws.dir.join("b"), "2");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
     assert_eq!(names(&two), ["b added"]);
-    // Removed by git itself, and then the branch too.
-    fx.git(&fx.repo, &["worktree", "remove", "--force", &ws.dir.display().to_string()]);
-    assert!(fx.workspaces.reopen(ws, &Reopen::Keep).await.expect("reopen").recreated);
-    fx.git(&fx.repo, &["worktree", "remove", "--force", &ws.dir.display().to_string()]);
+    // And then the branch too.
+    std::fs::remove_dir_all(&ws.dir).expect("rm");
     fx.git(&fx.repo, &["branch", "-qD", "windlass/fix"]);
     let error = fx.workspaces.reopen(ws, &Reopen::Keep).await.expect_err("gone");
     assert!(matches!(error, WorkspaceError::WorkspaceMissing { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_missing_workspace_whose_branch_the_user_checked_out_is_refused_with_the_place() {
+async fn missing_workspace_whose_branch_the_user_checked_out_is_made_again_beside_it() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
-    fx.git(&fx.repo, &["worktree", "remove", "--force", &ws.dir.display().to_string()]);
+    std::fs::remove_dir_all(&ws.dir).expect("rm");
     fx.git(&fx.repo, &["switch", "-q", "windlass/fix"]);
-    let error = fx.workspaces.reopen(ws, &Reopen::Keep).await.expect_err("in use");
-    assert!(matches!(&error, WorkspaceError::BranchCheckedOut { at, .. } if *at == fx.repo), "{error}");
+    assert!(fx.workspaces.reopen(ws, &Reopen::Keep).await.expect("reopen").recreated);
+    write(&ws.dir.join("a"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(fx.rev("windlass/fix"), ws.base_commit, "the user's branch does not move");
+    assert_eq!(Some(fx.rev(&ws.keep_ref("head", "branch"))), one.commit);
 }
 
 #[tokio::test]
 async fn a_workspace_replaced_by_a_link_is_not_followed() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let elsewhere = fx.top().join("elsewhere");
     std::fs::rename(&ws.dir, &elsewhere).expect("mv");

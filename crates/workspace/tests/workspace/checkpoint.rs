@@ -4,11 +4,11 @@ use crate::fixture::{Fixture, after, assert_clean, first, names, next, read, wri
 use windlass_workspace::{CommitMode, Kind, Reopen, RestoreRequest};
 
 #[tokio::test]
-async fn a_worktree_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_was() {
+async fn a_clone_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_was() {
     let fx = Fixture::new();
     write(&fx.repo.join("dirty"), "x");
     let before = fx.user_state();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     assert_eq!(opened.uncommitted_left_out, 1);
     assert_eq!(opened.workspace.base_commit, fx.rev("main"));
     assert_eq!(opened.base_tree, fx.rev("main^{tree}"));
@@ -22,7 +22,7 @@ async fn a_worktree_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it
 #[tokio::test]
 async fn a_checkpoint_commits_what_is_on_disk_with_trailers() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     write(&ws.dir.join("README"), "changed\n");
@@ -48,7 +48,7 @@ async fn a_checkpoint_commits_what_is_on_disk_with_trailers() {
 async fn git_starts_once_if_nothing_changed_and_twice_if_files_changed() {
     let fx = Fixture::new();
     let (workspaces, spawns) = fx.counting();
-    let opened = workspaces.create(&fx.request("fix", Kind::Worktree)).await.expect("create");
+    let opened = workspaces.create(&fx.request("fix", Kind::Clone)).await.expect("create");
     let ws = &opened.workspace;
     spawns.take();
     let nothing = workspaces.checkpoint(ws, &first(&opened, "t0")).await.expect("checkpoint");
@@ -75,7 +75,7 @@ async fn git_starts_once_if_nothing_changed_and_twice_if_files_changed() {
 #[tokio::test]
 async fn the_same_turn_is_committed_once_even_if_its_answer_was_lost() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let request = first(&opened, "t1");
@@ -92,7 +92,7 @@ async fn the_same_turn_is_committed_once_even_if_its_answer_was_lost() {
 #[tokio::test]
 async fn an_agents_commit_with_a_forged_turn_does_not_hide_what_it_left_over() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     fx.git(&ws.dir, &["add", "-A"]);
@@ -107,7 +107,7 @@ async fn an_agents_commit_with_a_forged_turn_does_not_hide_what_it_left_over() {
 #[tokio::test]
 async fn commits_of_the_agent_are_listed_and_leftovers_committed_on_top() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     for name in ["one", "two"] {
         write(&ws.dir.join(name), name);
@@ -133,7 +133,7 @@ async fn commits_of_the_agent_are_listed_and_leftovers_committed_on_top() {
 #[tokio::test]
 async fn a_sections_end_is_a_commit_even_if_nothing_is_left() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let mut request = first(&opened, "t1");
     request.section = Some("1: parser".into());
@@ -149,11 +149,11 @@ async fn a_sections_end_is_a_commit_even_if_nothing_is_left() {
 #[tokio::test]
 async fn commit_off_gives_a_tree_and_touches_neither_branch_nor_index() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let status = fx.git(&ws.dir, &["status", "--porcelain"]);
-    let index = std::fs::read(ws.git_dir.join("index")).expect("index");
+    let index = std::fs::read(ws.dir.join(".git").join("index")).expect("index");
     let mut request = first(&opened, "t1");
     request.mode = CommitMode::Off;
     let checkpoint = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
@@ -161,7 +161,7 @@ async fn commit_off_gives_a_tree_and_touches_neither_branch_nor_index() {
     assert_eq!(names(&checkpoint), ["a added"]);
     assert_eq!(checkpoint.tree, fx.workspaces.tree_hash(ws, &[]).await.expect("tree"));
     assert_eq!(fx.rev("windlass/fix"), fx.rev("main"));
-    assert_eq!(std::fs::read(ws.git_dir.join("index")).expect("index"), index);
+    assert_eq!(std::fs::read(ws.dir.join(".git").join("index")).expect("index"), index);
     assert_eq!(fx.git(&ws.dir, &["status", "--porcelain"]), status);
     // The next turn reports only what it changed itself.
     write(&ws.dir.join("b"), "1");
@@ -173,7 +173,7 @@ async fn commit_off_gives_a_tree_and_touches_neither_branch_nor_index() {
 #[tokio::test]
 async fn after_gates_the_tree_returns_to_the_commit_and_ignored_files_stay() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join(".gitignore"), "target/\n");
     let checkpoint = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -207,7 +207,7 @@ async fn after_gates_the_tree_returns_to_the_commit_and_ignored_files_stay() {
 #[tokio::test]
 async fn a_gate_that_commits_is_undone_and_reported() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let checkpoint = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -231,7 +231,7 @@ async fn a_gate_that_commits_is_undone_and_reported() {
 #[tokio::test]
 async fn reopening_keeps_the_files_or_saves_and_resets_them() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
     let checkpoint = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -260,7 +260,7 @@ async fn reopening_keeps_the_files_or_saves_and_resets_them() {
 #[tokio::test]
 async fn creating_again_gives_the_same_workspace_after_any_cut() {
     let fx = Fixture::new();
-    let request = fx.request("fix", Kind::Worktree);
+    let request = fx.request("fix", Kind::Clone);
     let opened = fx.workspaces.create(&request).await.expect("create");
     let again = fx.workspaces.create(&request).await.expect("again");
     assert_eq!(again, opened);
@@ -272,7 +272,7 @@ async fn creating_again_gives_the_same_workspace_after_any_cut() {
     // Cut in the middle of the checkout.
     std::fs::remove_file(&ws.index).expect("rm");
     std::fs::remove_file(ws.dir.join("README")).expect("rm");
-    write(&ws.git_dir.join("locked"), "initializing");
+    write(&ws.dir.join(".git").join("locked"), "initializing");
     assert_eq!(fx.workspaces.create(&request).await.expect("again"), opened);
     assert_clean(&fx, ws);
     // Cut after the branch, with the user's HEAD moved meanwhile.
@@ -289,7 +289,7 @@ async fn creating_again_gives_the_same_workspace_after_any_cut() {
 #[tokio::test]
 async fn without_a_known_tree_the_answer_is_the_same() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let base = ws.base_commit.clone();
     let nothing = fx.workspaces.checkpoint(ws, &after("t0", &base, None)).await.expect("checkpoint");

@@ -14,7 +14,7 @@ async fn refusal(fx: &Fixture, request: &windlass_workspace::WorkspaceRequest) -
 #[tokio::test]
 async fn what_is_no_repository_is_said_so() {
     let fx = Fixture::empty();
-    let request = fx.request("fix", Kind::Worktree);
+    let request = fx.request("fix", Kind::Clone);
     let (text, hint, error) = refusal(&fx, &request).await;
     assert!(matches!(error, WorkspaceError::Git(GitError::NotARepository { .. })), "{text}");
     assert!(text.contains("is not inside a git repository") && hint.contains("init"));
@@ -39,7 +39,7 @@ async fn what_is_no_repository_is_said_so() {
 #[tokio::test]
 async fn branches_that_cannot_be_made_are_refused_with_the_reason() {
     let fx = Fixture::new();
-    let request = fx.request("fix", Kind::Worktree);
+    let request = fx.request("fix", Kind::Clone);
     fx.git(&fx.repo, &["branch", "windlass/fix"]);
     let (text, hint, error) = refusal(&fx, &request).await;
     assert!(matches!(&error, WorkspaceError::BranchExists { checked_out_at: None, .. }), "{text}");
@@ -75,11 +75,11 @@ async fn branches_that_cannot_be_made_are_refused_with_the_reason() {
 #[tokio::test]
 async fn a_loop_does_not_take_over_anothers_branch_or_directory() {
     let fx = Fixture::new();
-    fx.open("fix", Kind::Worktree).await;
-    let mut second = fx.request("fix", Kind::Worktree);
+    fx.open("fix", Kind::Clone).await;
+    let mut second = fx.request("fix", Kind::Clone);
     second.loop_id = "another".into();
     assert!(matches!(refusal(&fx, &second).await.2, WorkspaceError::BranchExists { .. }));
-    let third = fx.request("third", Kind::Worktree);
+    let third = fx.request("third", Kind::Clone);
     write(&third.root.join("id-third/precious"), "x");
     assert!(matches!(refusal(&fx, &third).await.2, WorkspaceError::DirectoryInTheWay { .. }));
     assert!(third.root.join("id-third/precious").exists());
@@ -91,12 +91,12 @@ async fn a_loop_does_not_take_over_anothers_branch_or_directory() {
 #[tokio::test]
 async fn any_directory_of_the_checkout_will_do_and_so_will_a_linked_worktree() {
     let fx = Fixture::new();
-    let mut request = fx.request("sub", Kind::Worktree);
+    let mut request = fx.request("sub", Kind::Clone);
     request.project = fx.repo.join("src");
     let opened = fx.workspaces.create(&request).await.expect("subdirectory");
     assert_eq!(opened.workspace.home.checkout, fx.repo);
     // A loop started inside another loop's workspace.
-    let mut inner = fx.request("inner", Kind::Worktree);
+    let mut inner = fx.request("inner", Kind::Clone);
     inner.project = opened.workspace.dir.clone();
     let inner = fx.workspaces.create(&inner).await.expect("inside a worktree");
     assert_eq!(inner.workspace.home.branch.as_deref(), Some("windlass/sub"));
@@ -111,7 +111,7 @@ async fn any_directory_of_the_checkout_will_do_and_so_will_a_linked_worktree() {
     write(&nested.join("n"), "1");
     fx.git(&nested, &["add", "-A"]);
     fx.git(&nested, &["commit", "-qm", "nested"]);
-    let mut request = fx.request("nested", Kind::Worktree);
+    let mut request = fx.request("nested", Kind::Clone);
     request.project = nested.clone();
     let opened = fx.workspaces.create(&request).await.expect("nested");
     assert_eq!(opened.workspace.home.checkout, nested);
@@ -125,7 +125,7 @@ async fn a_base_can_be_named_and_a_detached_head_is_no_obstacle() {
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "later"]);
     fx.git(&fx.repo, &["checkout", "-q", "--detach"]);
-    let mut request = fx.request("fix", Kind::Worktree);
+    let mut request = fx.request("fix", Kind::Clone);
     request.base = Some("main~1".into());
     let opened = fx.workspaces.create(&request).await.expect("create");
     assert_eq!(opened.workspace.base_commit, start);
@@ -137,7 +137,7 @@ async fn a_base_can_be_named_and_a_detached_head_is_no_obstacle() {
 async fn without_an_identity_windlass_commits_and_says_so() {
     let fx = Fixture::new();
     write(&fx.top().join("home/.gitconfig"), "[init]\n\tdefaultBranch = main\n");
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     assert!(opened.notes.iter().any(|note| note.contains("Windlass <windlass@localhost>")), "{:?}", opened.notes);
     let ws = &opened.workspace;
     write(&ws.dir.join("a"), "1");
@@ -148,7 +148,7 @@ async fn without_an_identity_windlass_commits_and_says_so() {
     );
     // The identity went away only later.
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     write(&fx.top().join("home/.gitconfig"), "");
     write(&opened.workspace.dir.join("a"), "1");
     let two = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
@@ -165,7 +165,7 @@ async fn a_user_who_signs_and_has_failing_hooks_gets_unsigned_commits_without_ho
     write(&hook, "#!/bin/sh\nexit 1\n");
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).expect("chmod");
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     write(&opened.workspace.dir.join("a"), "1");
     let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
     assert!(one.created);
@@ -182,7 +182,7 @@ async fn many_loops_at_once_on_one_repository_do_not_disturb_each_other() {
     let before = fx.user_state();
     let mut tasks = Vec::new();
     for n in 0..10 {
-        let kind = if n % 2 == 0 { Kind::Worktree } else { Kind::Clone };
+        let kind = Kind::Clone;
         let (workspaces, request) = (fx.workspaces.clone(), fx.request(&format!("loop{n}"), kind));
         tasks.push(tokio::spawn(async move {
             let opened = workspaces.create(&request).await.expect("create");
@@ -210,7 +210,7 @@ async fn many_loops_at_once_on_one_repository_do_not_disturb_each_other() {
 async fn a_machine_without_git_and_one_with_an_old_git_are_told_apart() {
     let fx = Fixture::new();
     let gone = Workspaces::new(fx.host().with_program("/nonexistent/git"));
-    let error = gone.create(&fx.request("fix", Kind::Worktree)).await.expect_err("no git");
+    let error = gone.create(&fx.request("fix", Kind::Clone)).await.expect_err("no git");
     assert!(error.to_string().contains("could not run /nonexistent/git"), "{error}");
     let script = fx.top().join("old-git");
     write(&script, "#!/bin/sh\necho git version 2.20.1\n");
@@ -229,7 +229,7 @@ async fn a_sparse_checkout_stays_sparse_and_absent_files_are_not_deletions() {
     fx.git(&fx.repo, &["commit", "-qm", "big"]);
     fx.git(&fx.repo, &["sparse-checkout", "set", "src"]);
     assert!(!fx.repo.join("big").exists());
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     assert!(ws.dir.join("src/main.rs").exists() && !ws.dir.join("big").exists());
     write(&ws.dir.join("src/new"), "1");

@@ -9,7 +9,7 @@ use windlass_workspace::{Kind, Reopen};
 #[tokio::test]
 async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let raw: [&[u8]; 7] =
         [b"new\nline", b"bytes-\xff\xfe", "ä ö.txt".as_bytes(), b"a\"quote", b"a", b"-dash", b"*glob?[x]"];
@@ -38,7 +38,7 @@ async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
 #[tokio::test]
 async fn renames_with_and_without_edits_are_recognised() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let long: String = (0..100).map(|n| format!("line {n}\n")).collect();
     write(&ws.dir.join("old"), &long);
@@ -53,7 +53,7 @@ async fn renames_with_and_without_edits_are_recognised() {
 #[tokio::test]
 async fn permissions_links_and_changes_of_type_are_changes() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     std::fs::set_permissions(ws.dir.join("README"), std::fs::Permissions::from_mode(0o755)).expect("chmod");
     symlink("/etc/passwd", ws.dir.join("link")).expect("link");
@@ -82,7 +82,7 @@ async fn ignored_files_stay_out_and_stay_there_and_empty_directories_are_nothing
     write(&fx.repo.join(".gitignore"), "*.log\n/build/\n");
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "ignore"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("x.log"), "1");
     write(&ws.dir.join("build/out"), "1");
@@ -97,7 +97,7 @@ async fn ignored_files_stay_out_and_stay_there_and_empty_directories_are_nothing
 #[tokio::test]
 async fn files_named_as_never_to_be_committed_stay_out() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join(".env"), "SECRET=1");
     write(&ws.dir.join("conf/local.key"), "secret");
@@ -118,7 +118,7 @@ async fn line_endings_follow_the_users_setting_and_nothing_is_refused() {
     let fx = Fixture::new();
     fx.git(&fx.repo, &["config", "--global", "core.autocrlf", "true"]);
     fx.git(&fx.repo, &["config", "--global", "core.safecrlf", "true"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     assert_eq!(read(&ws.dir.join("README")), "hello\r\n");
     write(&ws.dir.join("crlf"), "a\r\nb\r\n");
@@ -142,7 +142,7 @@ async fn a_users_own_filter_such_as_lfs_works_in_both_directions() {
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "lfs"]);
     assert_eq!(fx.git(&fx.repo, &["cat-file", "-p", "HEAD:old.bin"]), "OLD");
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     assert_eq!(read(&ws.dir.join("old.bin")), "old");
     write(&ws.dir.join("new.bin"), "new");
@@ -155,7 +155,7 @@ async fn a_users_own_filter_such_as_lfs_works_in_both_directions() {
 #[tokio::test]
 async fn a_required_filter_whose_program_is_missing_is_an_error_that_says_so() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&fx.repo, &["config", "--global", "filter.lfs.clean", "no-such-program-here"]);
     fx.git(&fx.repo, &["config", "--global", "filter.lfs.required", "true"]);
@@ -170,7 +170,7 @@ async fn a_required_filter_whose_program_is_missing_is_an_error_that_says_so() {
 #[tokio::test]
 async fn twenty_thousand_new_files_are_one_checkpoint() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     for dir in 0..200 {
         let dir = ws.dir.join(format!("d{dir}"));
@@ -188,7 +188,7 @@ async fn twenty_thousand_new_files_are_one_checkpoint() {
 #[tokio::test]
 async fn a_rename_of_case_alone_is_a_rename_where_the_disk_tells_them_apart() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     std::fs::rename(ws.dir.join("README"), ws.dir.join("ReadMe")).expect("mv");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -198,7 +198,7 @@ async fn a_rename_of_case_alone_is_a_rename_where_the_disk_tells_them_apart() {
 #[tokio::test]
 async fn sockets_and_pipes_are_left_alone() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let _socket = std::os::unix::net::UnixListener::bind(ws.dir.join("s")).expect("socket");
     write(&ws.dir.join("a"), "1");
@@ -209,7 +209,8 @@ async fn sockets_and_pipes_are_left_alone() {
 #[tokio::test]
 async fn repositories_with_other_formats_work_too() {
     for setup in [&["init", "-q", "--object-format=sha256"][..], &["init", "-q", "--ref-format=reftable"][..]] {
-        for kind in [Kind::Worktree, Kind::Clone] {
+        {
+            let kind = Kind::Clone;
             let fx = Fixture::empty();
             if !fx.try_git(&fx.repo, setup).0 {
                 continue; // An older git.
@@ -242,7 +243,7 @@ async fn an_index_of_version_four_is_read() {
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "more"]);
     let (workspaces, spawns) = fx.counting();
-    let opened = workspaces.create(&fx.request("fix", Kind::Worktree)).await.expect("create");
+    let opened = workspaces.create(&fx.request("fix", Kind::Clone)).await.expect("create");
     spawns.take();
     write(&opened.workspace.dir.join("a/b/c2"), "x");
     let one = workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
@@ -253,7 +254,7 @@ async fn an_index_of_version_four_is_read() {
 #[tokio::test]
 async fn files_left_out_survive_saving_and_resetting_without_being_named_again() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join(".env"), "SECRET=1");
     fx.workspaces.leave_out(ws, &[".env".into()]).expect("leave out");
@@ -277,7 +278,7 @@ async fn files_left_out_survive_saving_and_resetting_without_being_named_again()
 #[tokio::test]
 async fn a_reset_gets_through_ignored_files_in_its_way() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     std::fs::remove_file(ws.dir.join("README")).expect("rm");
     write(&ws.dir.join(".gitignore"), "README/\nsrc\n");
@@ -291,7 +292,7 @@ async fn a_reset_gets_through_ignored_files_in_its_way() {
 #[tokio::test]
 async fn folders_that_git_cannot_open_are_named_in_a_note() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("file"), "1");
     // Deeper than a path can be long: refused to root too, unlike a folder without permissions.

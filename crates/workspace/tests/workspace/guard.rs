@@ -105,40 +105,11 @@ async fn exercise(fx: &Fixture, opened: &windlass_workspace::Opened) {
     assert_eq!(read(&ws.dir.join("a")), "planted\n");
     fx.workspaces.diff(ws, &ws.base_commit, &DiffTo::Commit(commit)).await.expect("diff");
     write(&ws.dir.join("README"), "from the loop\n");
-    write(&ws.git_dir.join("HEAD"), format!("{}\n", one.commit.as_deref().expect("commit")));
+    write(&ws.dir.join(".git").join("HEAD"), format!("{}\n", one.commit.as_deref().expect("commit")));
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
     write(&ws.dir.join("a"), "cut off\n");
     let how = Reopen::ResetTo { commit: two.commit.expect("commit"), save_as: ws.keep_ref("cut", "t3") };
     fx.workspaces.reopen(ws, &how).await.expect("reopen");
-}
-
-#[tokio::test]
-async fn planted_settings_and_hooks_do_not_run_in_a_worktree() {
-    let fx = Fixture::new();
-    let (program, mark) = trap(&fx);
-    let opened = fx.open("fix", Kind::Worktree).await;
-    plant(&fx, &opened.workspace.dir, &program);
-    plant_hooks(&fx.repo.join(".git/hooks"), &program);
-    // The agent's own git may spring the trap; only the engine's must not.
-    let _ = std::fs::remove_file(&mark);
-    write(&opened.workspace.dir.join("x"), "1");
-    let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t0")).await.expect("checkpoint");
-    assert!(!mark.exists(), "{}", read(&mark));
-    fx.workspaces
-        .reopen(
-            &opened.workspace,
-            &Reopen::ResetTo {
-                commit: opened.workspace.base_commit.clone(),
-                save_as: opened.workspace.keep_ref("cut", "t0"),
-            },
-        )
-        .await
-        .expect("reset");
-    assert!(one.created && !mark.exists());
-    fx.git(&fx.repo, &["config", "core.hooksPath", "/dev/null"]);
-    fx.git(&fx.repo, &["config", "--unset", "core.fsmonitor"]);
-    exercise(&fx, &opened).await;
-    assert!(!mark.exists(), "{}", read(&mark));
 }
 
 #[tokio::test]
@@ -147,9 +118,8 @@ async fn planted_settings_and_hooks_do_not_run_in_a_clone() {
     let (program, mark) = trap(&fx);
     let opened = fx.open("fix", Kind::Clone).await;
     plant(&fx, &opened.workspace.dir, &program);
-    plant_hooks(&opened.workspace.git_dir.join("hooks"), &program);
-    fx.git(&opened.workspace.dir, &["config", "core.hooksPath", "/dev/null"]);
-    fx.git(&opened.workspace.dir, &["config", "--unset", "core.fsmonitor"]);
+    plant_hooks(&opened.workspace.dir.join(".git").join("hooks"), &program);
+    // The agent's own git may spring the trap; only the engine's must not.
     let _ = std::fs::remove_file(&mark);
     exercise(&fx, &opened).await;
     assert!(!mark.exists(), "{}", read(&mark));
@@ -162,7 +132,7 @@ async fn a_planted_merge_driver_is_replaced_by_gits_own_merge() {
     write(&fx.repo.join("list"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "list"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["config", "merge.evil.driver", &program.display().to_string()]);
     write(&fx.repo.join(".gitattributes"), "* merge=evil\n");
@@ -188,7 +158,8 @@ async fn filters_of_the_repository_are_frozen_when_the_workspace_is_made() {
     write(&fx.repo.join(".gitattributes"), "*.up filter=up\n");
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "attributes"]);
-    for kind in [Kind::Worktree, Kind::Clone] {
+    {
+        let kind = Kind::Clone;
         let opened = fx.open(&format!("{kind:?}").to_lowercase(), kind).await;
         let ws = &opened.workspace;
         write(&ws.dir.join("a.up"), "as it was");
@@ -214,7 +185,7 @@ async fn an_included_file_that_changes_later_is_noticed() {
     let (program, mark) = trap(&fx);
     write(&fx.repo.join(".git/extra"), "");
     fx.git(&fx.repo, &["config", "include.path", "extra"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&fx.repo.join(".git/extra"), format!("[filter \"evil\"]\n\tclean = {}\n", program.display()));
     write(&ws.dir.join(".gitattributes"), "* filter=evil\n");
@@ -231,12 +202,16 @@ async fn a_planted_common_directory_or_work_tree_is_not_followed() {
     std::fs::create_dir_all(&evil).expect("mkdir");
     fx.git(&evil, &["init", "-q"]);
     plant(&fx, &evil, &program);
-    for kind in [Kind::Worktree, Kind::Clone] {
+    {
+        let kind = Kind::Clone;
         let opened = fx.open(&format!("{kind:?}").to_lowercase(), kind).await;
         let ws = &opened.workspace;
-        write(&ws.git_dir.join("commondir"), format!("{}\n", evil.join(".git").display()));
+        write(&ws.dir.join(".git").join("commondir"), format!("{}\n", evil.join(".git").display()));
         if kind == Kind::Clone {
-            fx.git(&fx.repo, &["config", "-f", &ws.git_dir.join("config").display().to_string(), "core.worktree", "/"]);
+            fx.git(
+                &fx.repo,
+                &["config", "-f", &ws.dir.join(".git").join("config").display().to_string(), "core.worktree", "/"],
+            );
         }
         write(&ws.dir.join("a"), "1");
         let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
@@ -250,7 +225,7 @@ async fn a_planted_common_directory_or_work_tree_is_not_followed() {
 async fn nothing_planted_in_a_nested_repository_runs() {
     let fx = Fixture::new();
     let (program, mark) = trap(&fx);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     for (name, declared) in [("plain", false), ("declared", true)] {
         let nested = ws.dir.join(name);
@@ -281,7 +256,7 @@ async fn nothing_planted_in_a_nested_repository_runs() {
 #[tokio::test]
 async fn broken_configuration_is_an_error_that_names_the_file() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&fx.repo.join(".git/config"), "[core\n");
     write(&ws.dir.join("a"), "1");

@@ -14,7 +14,8 @@ fn pem() -> String {
 
 #[tokio::test]
 async fn it_waits_in_the_workspace_and_the_rest_is_committed() {
-    for kind in [Kind::Worktree, Kind::Clone] {
+    {
+        let kind = Kind::Clone;
         let fx = Fixture::new();
         let opened = fx.open("fix", kind).await;
         let ws = &opened.workspace;
@@ -51,7 +52,7 @@ async fn it_is_found_in_utf_16_in_names_and_in_where_links_lead() {
     write(&fx.repo.join(format!("old-{KEY}")), "1\n");
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "with a key in a name"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join(format!("old-{KEY}")), "2\n");
     let wide: Vec<u8> = format!("\u{feff}a\nkey={KEY}\n").encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -77,7 +78,7 @@ async fn it_is_found_in_utf_16_in_names_and_in_where_links_lead() {
 #[tokio::test]
 async fn a_large_file_is_looked_at_to_its_end() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let text = "a line of a large file\n".repeat(500_000);
     write(&opened.workspace.dir.join("large.txt"), format!("{text}{KEY}\n"));
     let one = fx.workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
@@ -87,7 +88,7 @@ async fn a_large_file_is_looked_at_to_its_end() {
 #[tokio::test]
 async fn looking_for_it_starts_no_git() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let (workspaces, spawns) = fx.counting();
     write(&opened.workspace.dir.join("new.txt"), "1\n");
     let one = workspaces.checkpoint(&opened.workspace, &first(&opened, "t1")).await.expect("checkpoint");
@@ -95,12 +96,13 @@ async fn looking_for_it_starts_no_git() {
     write(&opened.workspace.dir.join("new.txt"), "2\n");
     fx.git(&opened.workspace.dir, &["commit", "-qam", "mine"]);
     workspaces.checkpoint(&opened.workspace, &next(&one, "t2")).await.expect("checkpoint");
-    assert_eq!(spawns.take(), ["add", "write-tree", "diff-tree", "rev-list"]);
+    assert_eq!(spawns.take(), ["rev-parse", "fetch", "update-ref", "add", "write-tree", "diff-tree", "rev-list"]);
 }
 
 #[tokio::test]
 async fn commits_of_the_agents_own_that_held_it_for_a_while_are_made_again_as_one() {
-    for kind in [Kind::Worktree, Kind::Clone] {
+    {
+        let kind = Kind::Clone;
         for in_message in [false, true] {
             let fx = Fixture::new();
             let opened = fx.open("fix", kind).await;
@@ -129,7 +131,7 @@ async fn what_was_there_before_and_what_is_allowed_goes_in() {
     write(&fx.repo.join("tests/old.txt"), format!("{KEY}\nline\n"));
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "with a key"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["mv", "tests/old.txt", "tests/renamed.txt"]);
     write(&ws.dir.join("tests/renamed.txt"), format!("{KEY}\nline\nmore\n"));

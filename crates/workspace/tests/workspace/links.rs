@@ -3,9 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
-use windlass_workspace::git::GitError;
-use windlass_workspace::{DiffTo, Kind, WorkspaceError};
+use crate::fixture::{Fixture, first, names, next, read, write};
+use windlass_workspace::{DiffTo, Kind};
 
 /// Puts a link in the place of what is there.
 fn link(at: &Path, to: &Path) {
@@ -38,18 +37,19 @@ async fn links_in_a_clones_git_directory_have_nothing_written_where_they_lead() 
     let planted =
         ["COMMIT_EDITMSG", "logs/HEAD", "logs/refs/heads/windlass/fix", "refs/heads", "objects/ab", "packed-refs"];
     for (number, place) in planted.into_iter().enumerate() {
-        link(&ws.git_dir.join(place), if place.contains('.') || place == "refs/heads" { &outside } else { &rc });
+        link(
+            &ws.dir.join(".git").join(place),
+            if place.contains('.') || place == "refs/heads" { &outside } else { &rc },
+        );
         write(&ws.dir.join("file"), number.to_string());
-        let looked = fx.workspaces.diff(ws, "HEAD", &DiffTo::Worktree).await;
-        assert!(matches!(looked, Err(WorkspaceError::Git(GitError::LinkPlanted { .. }))), "{place}: {looked:?}");
+        fx.workspaces.diff(ws, "HEAD", &DiffTo::Worktree).await.expect("looking follows no link");
         let turn = format!("t{number}");
         let request = last.as_ref().map_or_else(|| first(&opened, &turn), |last| next(last, &turn));
         let made = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
         assert_eq!(made.commit, Some(fx.rev("windlass/fix")), "{place}");
-        assert!(made.notes.iter().any(|note| note.contains("led elsewhere")), "{place}: {:?}", made.notes);
+        assert_eq!(fx.rev("windlass/fix^"), request.previous_head, "{place}");
         assert_eq!(read(&rc), "mine\n", "{place}");
         assert_eq!(std::fs::read_dir(&outside).expect("outside").count(), 0, "{place}");
-        assert_clean(&fx, ws);
         last = Some(made);
     }
 }
@@ -66,7 +66,7 @@ async fn in_place_a_new_link_in_the_git_directory_is_refused_and_the_users_own_i
     write(&ws.dir.join("file"), "1");
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("the user's link is no matter");
     assert_eq!(names(&one), ["file added"]);
-    link(&ws.git_dir.join("COMMIT_EDITMSG"), &rc);
+    link(&ws.dir.join(".git").join("COMMIT_EDITMSG"), &rc);
     write(&ws.dir.join("file"), "2");
     let error = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect_err("planted");
     assert!(error.to_string().contains("COMMIT_EDITMSG leads elsewhere"), "{error}");
@@ -140,4 +140,95 @@ async fn pipes_that_git_would_wait_at_hold_up_nothing() {
     assert_eq!(names(&made), ["deep/er/file added", "nested/file added"]);
     let left: Vec<_> = pipes.into_iter().filter(|pipe| ws.dir.join(pipe).exists()).collect();
     assert_eq!(left, ["talk"], "a pipe that git has no business with stays");
+}
+
+#[tokio::test]
+async fn submodule_replaced_by_a_link_is_committed_as_a_link() {
+    let fx = Fixture::new();
+    let vault = vault(&fx);
+    let library = fx.top().join("library");
+    std::fs::create_dir_all(&library).expect("mkdir");
+    fx.git(&library, &["init", "-q"]);
+    write(&library.join("code"), "1\n");
+    fx.git(&library, &["add", "-A"]);
+    fx.git(&library, &["commit", "-qm", "library"]);
+    fx.git(&fx.repo, &["submodule", "add", "-q", &library.display().to_string(), "libs/sub"]);
+    fx.git(&fx.repo, &["commit", "-qm", "submodule"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    for (turn, place) in [("t1", "libs/sub"), ("t2", "libs")] {
+        link(&ws.dir.join(place), &vault);
+        let request = first(&opened, turn);
+        let made = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
+        let entry = fx.git(&fx.repo, &["ls-tree", "windlass/fix", place]);
+        assert!(entry.starts_with("120000 blob"), "{entry}");
+        let everything = fx.git(&fx.repo, &["rev-list", "--objects", "--all"]);
+        assert!(!everything.contains("passwords"), "{place}: {:?}", made.notes);
+        fx.workspaces
+            .rollback(ws, &ws.base_commit, &ws.keep_ref("rolled", turn))
+            .await
+            .expect("the next variant starts from the base");
+    }
+}
+
+#[tokio::test]
+async fn exclude_files_and_settings_of_the_clone_hide_nothing_from_a_checkpoint() {
+    let fx = Fixture::new();
+    write(&fx.repo.join(".git/info/exclude"), "*.tmp\n");
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    write(&ws.dir.join(".git/info/exclude"), "fixed\n");
+    write(&fx.top().join("data/hidden"), "also\n");
+    fx.git(&ws.dir, &["config", "core.excludesFile", &fx.top().join("data/hidden").display().to_string()]);
+    fx.git(&ws.dir, &["config", "core.sparseCheckout", "true"]);
+    write(&ws.dir.join(".git/info/sparse-checkout"), "/README\n");
+    for file in ["fixed", "also", "junk.tmp"] {
+        write(&ws.dir.join(file), "1");
+    }
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["also added", "fixed added"], "the user's own exclude file still counts");
+}
+
+#[tokio::test]
+async fn agents_commits_with_hostile_packs_and_alternates_bring_nothing_from_outside() {
+    let fx = Fixture::new();
+    let vault = vault(&fx);
+    let secret = fx.git(&vault, &["rev-parse", "HEAD"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    // The agent's own commits, packed by its own git.
+    write(&ws.dir.join("a"), "1");
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "mine"]);
+    fx.git(&ws.dir, &["repack", "-adlq"]);
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(one.agent_commits.len(), 1);
+    // A branch that points to a commit which only an alternate of the agent's holds.
+    let git_dir = ws.dir.join(".git");
+    let lender = read(&git_dir.join("objects/info/alternates"));
+    write(&git_dir.join("objects/info/alternates"), format!("{lender}{}\n", vault.join(".git/objects").display()));
+    write(&git_dir.join("refs/heads/windlass/fix"), format!("{secret}\n"));
+    write(&ws.dir.join("b"), "2");
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    assert_eq!(names(&two), ["b added"]);
+    assert_eq!(fx.rev("windlass/fix^"), one.commit.expect("commit"));
+    assert!(!fx.try_git(&fx.repo, &["cat-file", "-e", &secret]).0, "nothing of the vault was read");
+    // A loose object whose content is another's.
+    write(&ws.dir.join("c"), "3");
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "mine"]);
+    let commit = fx.git(&ws.dir, &["rev-parse", "HEAD"]);
+    let (folder, file) = commit.split_at(2);
+    let loose = ws.dir.join(".git/objects").join(folder).join(file);
+    let other = fx.git(&ws.dir, &["rev-parse", "HEAD:c"]);
+    let (folder, file) = other.split_at(2);
+    std::fs::remove_file(&loose).expect("rm");
+    std::fs::copy(ws.dir.join(".git/objects").join(folder).join(file), &loose).expect("copy");
+    let three = fx
+        .workspaces
+        .checkpoint(ws, &next(&windlass_workspace::Checkpoint { commit: Some(fx.rev("windlass/fix")), ..two }, "t3"))
+        .await
+        .expect("checkpoint");
+    assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:c"]), "3", "{:?}", three.notes);
+    fx.git(&fx.repo, &["fsck", "--no-dangling"]);
 }

@@ -23,7 +23,8 @@ async fn worked(fx: &Fixture, kind: Kind) -> Opened {
 
 #[tokio::test]
 async fn a_clean_checkout_is_moved_forward() {
-    for kind in [Kind::Worktree, Kind::Clone] {
+    {
+        let kind = Kind::Clone;
         let fx = Fixture::new();
         let opened = worked(&fx, kind).await;
         let outcome = fx.workspaces.merge(&opened.workspace, &plain()).await.expect("merge");
@@ -43,7 +44,7 @@ async fn a_clean_checkout_is_moved_forward() {
 async fn diverged_branches_get_a_merge_commit_and_squash_gets_one_of_its_own() {
     for squashed in [false, true] {
         let fx = Fixture::new();
-        let opened = worked(&fx, Kind::Worktree).await;
+        let opened = worked(&fx, Kind::Clone).await;
         write(&fx.repo.join("theirs"), "1");
         fx.git(&fx.repo, &["add", "-A"]);
         fx.git(&fx.repo, &["commit", "-qm", "theirs"]);
@@ -63,7 +64,7 @@ async fn diverged_branches_get_a_merge_commit_and_squash_gets_one_of_its_own() {
 #[tokio::test]
 async fn conflicts_are_reported_with_their_files_and_nothing_changes() {
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     write(&fx.repo.join("README"), "by the user\n");
     fx.git(&fx.repo, &["commit", "-qam", "theirs"]);
     let before = (fx.user_state(), fx.rev("windlass/fix"));
@@ -78,7 +79,7 @@ async fn conflicts_are_reported_with_their_files_and_nothing_changes() {
 #[tokio::test]
 async fn local_changes_elsewhere_stay_and_those_in_the_way_refuse_the_merge() {
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     write(&fx.repo.join("README"), "my edit\n");
     let before = fx.user_state();
     let error = fx.workspaces.merge(&opened.workspace, &plain()).await.expect_err("in the way");
@@ -109,7 +110,7 @@ async fn local_changes_elsewhere_stay_and_those_in_the_way_refuse_the_merge() {
 async fn a_target_that_is_not_checked_out_moves_without_any_files() {
     let fx = Fixture::new();
     fx.git(&fx.repo, &["branch", "release"]);
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     write(&fx.repo.join("README"), "dirty\n");
     let request = MergeRequest { into: Some("release".into()), ..plain() };
     let outcome = fx.workspaces.merge(&opened.workspace, &request).await.expect("merge");
@@ -124,7 +125,7 @@ async fn a_target_that_is_not_checked_out_moves_without_any_files() {
 #[tokio::test]
 async fn a_merge_cut_off_before_the_branch_moved_can_be_made_again() {
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     // The files have moved, the branch has not.
     fx.git(&fx.repo, &["read-tree", "-m", "-u", "main", "windlass/fix"]);
     fx.workspaces.merge(&opened.workspace, &plain()).await.expect("merge");
@@ -135,7 +136,7 @@ async fn a_merge_cut_off_before_the_branch_moved_can_be_made_again() {
 #[tokio::test]
 async fn a_rollback_keeps_what_it_undoes() {
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     let ws = &opened.workspace;
     let (tip, one) = (fx.rev("windlass/fix"), fx.rev("windlass/fix~1"));
     let save_as = ws.keep_ref("rollback", "1");
@@ -152,10 +153,11 @@ async fn a_rollback_keeps_what_it_undoes() {
 #[tokio::test]
 async fn differences_are_patches_and_looking_changes_nothing() {
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("b"), "new on disk\n");
-    let index = (std::fs::read(&ws.index).expect("index"), std::fs::read(ws.git_dir.join("index")).expect("index"));
+    let index =
+        (std::fs::read(&ws.index).expect("index"), std::fs::read(ws.dir.join(".git").join("index")).expect("index"));
     let patch = fx.workspaces.diff(ws, &ws.base_commit, &DiffTo::Commit("windlass/fix".into())).await.expect("diff");
     let patch = String::from_utf8(patch).expect("text");
     assert!(patch.contains("+by the loop") && patch.contains("new file mode") && !patch.contains("new on disk"));
@@ -163,7 +165,8 @@ async fn differences_are_patches_and_looking_changes_nothing() {
     assert!(String::from_utf8(patch).expect("text").contains("+new on disk"));
     let changed = fx.workspaces.changed_since(ws, &ws.base_commit, &[]).await.expect("changed");
     assert_eq!(listed(&changed), ["README modified", "a added", "b added"]);
-    let after = (std::fs::read(&ws.index).expect("index"), std::fs::read(ws.git_dir.join("index")).expect("index"));
+    let after =
+        (std::fs::read(&ws.index).expect("index"), std::fs::read(ws.dir.join(".git").join("index")).expect("index"));
     assert_eq!(after, index);
     let beside: Vec<_> =
         std::fs::read_dir(ws.index.parent().expect("root")).expect("ls").flatten().map(|e| e.file_name()).collect();
@@ -182,7 +185,7 @@ async fn differences_are_patches_and_looking_changes_nothing() {
 #[tokio::test]
 async fn removing_saves_what_is_not_committed_and_keeps_an_unmerged_branch() {
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join(".gitignore"), "target/\n");
     write(&ws.dir.join("target/x"), "1");
@@ -212,7 +215,7 @@ async fn removing_saves_what_is_not_committed_and_keeps_an_unmerged_branch() {
 async fn removing_keeps_commits_on_a_detached_head_and_copes_with_read_only_directories() {
     use std::os::unix::fs::PermissionsExt;
     let fx = Fixture::new();
-    let opened = worked(&fx, Kind::Worktree).await;
+    let opened = worked(&fx, Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["checkout", "-q", "--detach"]);
     write(&ws.dir.join("d"), "1");
@@ -241,7 +244,7 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     }
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "tests"]);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let globs: Vec<String> = ["tests/**", "*.lock", "/ci", "!tests/free/**"].map(str::to_owned).to_vec();
     assert!(

@@ -20,7 +20,7 @@ async fn a_nested_repository_is_committed_as_plain_files_and_its_history_kept() 
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "ignore"]);
     let library = library(&fx);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     let nested = ws.dir.join("vendor/lib");
     fx.git(&ws.dir, &["clone", "-q", &library.display().to_string(), "vendor/lib"]);
@@ -48,7 +48,7 @@ async fn a_nested_repository_is_committed_as_plain_files_and_its_history_kept() 
 #[tokio::test]
 async fn a_nested_repository_without_a_commit_is_committed_as_plain_files() {
     let fx = Fixture::new();
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     write(&ws.dir.join("sub/file"), "1");
     write(&ws.dir.join("other"), "2");
@@ -62,7 +62,7 @@ async fn a_nested_repository_without_a_commit_is_committed_as_plain_files() {
 async fn a_nested_repository_that_the_agent_committed_as_a_pointer_keeps_its_content() {
     let fx = Fixture::new();
     let library = library(&fx);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["clone", "-q", &library.display().to_string(), "lib"]);
     fx.git(&ws.dir, &["add", "-A"]);
@@ -76,7 +76,7 @@ async fn a_nested_repository_that_the_agent_committed_as_a_pointer_keeps_its_con
 async fn a_submodule_stays_one_and_its_commits_and_files_are_kept() {
     let fx = Fixture::new();
     let library = library(&fx);
-    let opened = fx.open("fix", Kind::Worktree).await;
+    let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&ws.dir, &["submodule", "--quiet", "add", &library.display().to_string(), "lib"]);
     let sub = ws.dir.join("lib");
@@ -107,7 +107,8 @@ async fn submodules_of_the_project_are_left_as_they_are() {
     let library = library(&fx);
     fx.git(&fx.repo, &["submodule", "--quiet", "add", &library.display().to_string(), "lib"]);
     fx.git(&fx.repo, &["commit", "-qam", "submodule"]);
-    for kind in [Kind::Worktree, Kind::Clone] {
+    {
+        let kind = Kind::Clone;
         let opened = fx.open(&format!("{kind:?}").to_lowercase(), kind).await;
         let ws = &opened.workspace;
         assert!(ws.dir.join("lib").is_dir());

@@ -50,7 +50,7 @@ pub fn promise_loop() -> LoopSpec {
         on_failure: recipe.on_failure,
         time: recipe.time,
         workspace: WorkspaceSpec {
-            kind: WorkspaceKind::Worktree,
+            kind: WorkspaceKind::Clone,
             branch: "windlass/feature".into(),
             base: None,
             allow_dirty: false,

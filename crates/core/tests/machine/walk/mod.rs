@@ -409,8 +409,7 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
             max_tokens,
         });
     let kind = prop_oneof![
-        6 => Just(WorkspaceKind::Worktree),
-        1 => Just(WorkspaceKind::Clone),
+        7 => Just(WorkspaceKind::Clone),
         1 => Just(WorkspaceKind::InPlace),
         1 => Just(WorkspaceKind::External),
     ];

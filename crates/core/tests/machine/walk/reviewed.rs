@@ -49,7 +49,7 @@ fn reviewed_spec() -> impl Strategy<Value = LoopSpec> {
                 ..base
             };
             if spec.workspace.kind == WorkspaceKind::External {
-                spec.workspace.kind = WorkspaceKind::Worktree;
+                spec.workspace.kind = WorkspaceKind::Clone;
             }
             spec
         },

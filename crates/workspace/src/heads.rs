@@ -1,0 +1,73 @@
+//! Where the agent left HEAD and the loop's branch.
+
+use std::path::Path;
+
+use super::agent_git::AgentGit;
+use super::{Kind, Workspace, WorkspaceError, Workspaces};
+use crate::git::{Git, GitError, HeadFile};
+
+/// What a turn left of the repository it worked in. The commits named here are all in the user's repository.
+#[derive(Debug)]
+pub(super) struct Heads {
+    pub(super) head: HeadFile,
+    /// The commit that HEAD stands for.
+    pub(super) head_commit: Option<String>,
+    /// The tip of the loop's branch.
+    pub(super) branch: Option<String>,
+}
+
+impl Heads {
+    pub(super) fn on_branch(&self, workspace: &Workspace) -> bool {
+        self.head == HeadFile::Ref(workspace.branch_ref())
+    }
+}
+
+impl Workspaces {
+    /// Reads where HEAD and branch are, and takes the commits there into the user's repository unless they are among
+    /// the `known`. What cannot be taken is not there, which `notes` then say.
+    pub(super) async fn heads(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        known: &[Option<&str>],
+        notes: &mut Vec<String>,
+    ) -> Result<Heads, WorkspaceError> {
+        let branch = workspace.branch_ref();
+        if workspace.kind == Kind::InPlace {
+            let head = git.head().await?;
+            let head_commit = match &head {
+                HeadFile::Commit(commit) => Some(commit.clone()),
+                HeadFile::Ref(name) => git.read_ref(name).await?,
+                HeadFile::Unknown => None,
+            };
+            return Ok(Heads { head, head_commit, branch: git.read_ref(&branch).await? });
+        }
+        let Some(agent) = AgentGit::of(workspace) else {
+            return Ok(Heads { head: HeadFile::Unknown, head_commit: None, branch: None });
+        };
+        let mut heads = Heads { head: agent.head(), head_commit: agent.head_commit(), branch: agent.read_ref(&branch) };
+        let mut missing: Vec<String> = Vec::new();
+        for id in [&heads.branch, &heads.head_commit].into_iter().flatten() {
+            let new = !known.contains(&Some(id.as_str())) && !missing.contains(id);
+            if new && git.commit(id).await?.is_none() {
+                missing.push(id.clone());
+            }
+        }
+        for id in missing {
+            match self.take(workspace, Path::new(".git"), &[(&id, None)]).await {
+                Ok(()) => {}
+                Err(error @ (GitError::DiskFull { .. } | GitError::Killed { .. } | GitError::NotWritable { .. })) => {
+                    return Err(error.into());
+                }
+                Err(error) => {
+                    notes.push(format!("the agent's commit {} could not be read: {error}", &id[..12]));
+                    self.renew_clone(workspace, "unread", notes).await?;
+                    for place in [&mut heads.branch, &mut heads.head_commit] {
+                        place.take_if(|there| *there == id);
+                    }
+                }
+            }
+        }
+        Ok(heads)
+    }
+}
