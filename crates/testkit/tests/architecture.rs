@@ -1,14 +1,17 @@
 //! The rules of ARCHITECTURE.md that a compiler does not hold: who may depend on whom, how long a file may be, what
 //! nothing may be called, and that no test is forgotten. Each broken rule names the file and the way out.
 
+#[path = "architecture/imports.rs"]
+mod imports;
 #[path = "architecture/source.rs"]
 mod source;
 #[path = "architecture/workspace.rs"]
 mod workspace;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use imports::{imports, tangles};
 use source::Source;
 use workspace::{Crate, crates, shown};
 
@@ -55,8 +58,8 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
 ];
 
 /// Everything `core` may be built from: what computes, and nothing that acts.
-const CORE_MAY_USE: [&str; 8] =
-    ["windlass-process", "jiff", "minijinja", "schemars", "serde", "serde_json", "thiserror", "toml"];
+const CORE_MAY_USE: [&str; 9] =
+    ["windlass-process", "jiff", "minijinja", "schemars", "serde", "serde_json", "strsim", "thiserror", "toml"];
 
 /// Dependencies that belong to some crates only.
 const ONLY_IN: &[(&str, &[&str], &str)] = &[
@@ -120,6 +123,33 @@ const MOST_LINES: usize = 600;
 
 /// Files that may be longer, each with its reason.
 const LONGER: [(&str, &str); 0] = [];
+
+const MOST_FILES: usize = 15;
+
+/// Folders that may have more, at most so many, each with its reason. The numbers only go down.
+const FULLER: &[(&str, usize, &str)] = &[
+    ("crates/agents/src", 23, "an adapter is one file; each agent is to be one folder"),
+    ("crates/app/src", 22, "use cases, new; to be grouped by noun"),
+    ("crates/cli/src", 21, "commands, whose use cases are on their way to a crate of their own"),
+    ("crates/core/src", 18, "the vocabulary around the machine, to be grouped by noun"),
+    ("crates/engine/src", 28, "to be grouped by noun"),
+    ("crates/engine/src/config", 29, "settings, which are to be a crate with folders"),
+    ("crates/server/src", 28, "routes and their answers, to be grouped by noun"),
+    ("crates/testkit/src", 16, "the parts of the world of a test"),
+    ("crates/workspace/src", 30, "one file per thing a workspace does, to be grouped by noun"),
+];
+
+/// Crates with modules that import each other in a circle: the most modules of one circle, with the reason. The numbers
+/// only go down; a crate that is not here has no circle.
+const TANGLED: &[(&str, usize, &str)] = &[
+    ("windlass", 13, "commands call each other; what they share is on its way to a crate of its own"),
+    ("windlass-app", 4, "use cases start each other"),
+    ("windlass-core", 5, "events carry what agents, reviews and summaries say, and those speak of events"),
+    ("windlass-engine", 11, "whatever acts takes the whole engine instead of the few things it needs"),
+    ("windlass-server", 6, "routes share the state that has the board and the guard, which look at routes"),
+    ("windlass-supervise", 3, "what is to be started names its sandbox, which names what is to be started"),
+    ("windlass-workspace", 9, "staging, checkpoints and what is held back are one thing in several files"),
+];
 
 /// Test files that may sleep, each with its reason.
 const MAY_SLEEP: [(&str, &str); 2] = [
@@ -213,6 +243,40 @@ fn files_are_short() {
         }
     }
     hold(&format!("a file has at most {MOST_LINES} lines outside tests (aim at 400)"), &broken);
+}
+
+#[test]
+fn folders_can_be_seen_at_a_glance() {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for source in everywhere(crates().into_values(), &["src"]) {
+        *counts.entry(shown(source.path.parent().unwrap_or(&source.path))).or_default() += 1;
+    }
+    let most = |folder: &str| FULLER.iter().find(|(f, ..)| *f == folder).map_or(MOST_FILES, |(_, most, _)| *most);
+    let broken = counts.iter().filter(|(folder, count)| **count > most(folder));
+    let broken: Vec<String> =
+        broken.map(|(folder, count)| format!("{folder}: {count} files, at most {}", most(folder))).collect();
+    hold(&format!("a folder has at most {MOST_FILES} files: make folders by nouns"), &broken);
+}
+
+#[test]
+fn modules_of_a_crate_import_each_other_in_one_direction() {
+    let mut broken = Vec::new();
+    for (name, one) in &crates() {
+        let most = TANGLED.iter().find(|(n, ..)| n == name).map_or(1, |(_, most, _)| *most);
+        let imports = imports(one);
+        for tangle in tangles(&imports).into_iter().filter(|tangle| tangle.len() > most) {
+            let edges = |from: &String| {
+                let to: Vec<_> = tangle.iter().filter(|to| imports[from].contains(*to)).cloned().collect();
+                format!("{from} → {}", to.join(", "))
+            };
+            let edges: Vec<String> = tangle.iter().map(edges).collect();
+            broken.push(format!("{name}: {} modules, at most {most}:\n    {}", tangle.len(), edges.join("\n    ")));
+        }
+    }
+    hold(
+        "no modules of a crate import each other in a circle: hand over the narrow thing, or move the plain type",
+        &broken,
+    );
 }
 
 /// `tests.rs` or a file in `tests/` below `src`: a test module in a file of its own.
