@@ -11,7 +11,7 @@ pub mod ids;
 pub mod machine;
 mod markdown;
 pub mod milestone;
-mod nearest;
+pub mod nearest;
 pub mod plan;
 pub mod profile;
 pub mod promise;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use super::error::ConfigError;
 use super::keys::{KEYS, Options};
-use super::nearest::nearest;
 use super::origin::{Layer, Origin, Place};
+use windlass_core::nearest::nearest;
 
 /// An environment, handed in by whoever may read the process's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

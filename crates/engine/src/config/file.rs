@@ -11,9 +11,9 @@ use toml_edit::{Document, Item, Key as TomlKey, TableLike};
 
 use super::error::ConfigError;
 use super::keys::{KEYS, Misread};
-use super::nearest::nearest;
 use super::origin::{Layer, Origin, Place};
 use super::profiles;
+use windlass_core::nearest::nearest;
 
 /// Far beyond any settings; keeps a device or a wrong file from filling the memory.
 const LARGEST: u64 = 1024 * 1024;

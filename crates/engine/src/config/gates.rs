@@ -5,8 +5,8 @@ use toml_edit::Value as Toml;
 use windlass_core::spec::GateWhen;
 
 use super::amounts::Millis;
-use super::nearest::nearest;
 use super::value::{Value, ValueError, command};
+use windlass_core::nearest::nearest;
 
 /// One gate, as far as somebody said.
 #[derive(Debug, Clone, PartialEq, Eq)]

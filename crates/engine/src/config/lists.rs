@@ -7,9 +7,9 @@ use std::path::{Component, Path};
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 
-use super::nearest::nearest;
 use super::value::{Value, ValueError, command, texts};
 use crate::notify::Occasion;
+use windlass_core::nearest::nearest;
 
 macro_rules! list {
     ($(#[$doc:meta])* $name:ident, $check:path, $expected:literal, $example:literal) => {

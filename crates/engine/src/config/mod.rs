@@ -13,7 +13,6 @@ mod gates;
 mod keys;
 mod lists;
 mod money;
-mod nearest;
 mod origin;
 mod paths;
 mod plan;
@@ -34,6 +33,7 @@ mod words;
 
 use std::path::Path;
 
+pub use windlass_core::nearest::nearest;
 use windlass_core::recipe;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{ContextSpec, Verify};
@@ -46,7 +46,6 @@ pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
 pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, Options, Settings};
 pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
-pub use nearest::nearest;
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use plan::{Plan, read_plan};

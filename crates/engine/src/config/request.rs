@@ -13,8 +13,8 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 use super::error::ConfigError;
 use super::file::{self, read_layer};
 use super::keys::{KEYS, Misread, Options};
-use super::nearest::nearest;
 use super::origin::Origin;
+use windlass_core::nearest::nearest;
 
 /// A setting in a request that cannot be taken.
 #[derive(Debug, Error)]

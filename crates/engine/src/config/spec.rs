@@ -21,7 +21,6 @@ use super::gates::Gate;
 use super::keys::Settings;
 use super::lists::{Commands, Files};
 use super::money;
-use super::nearest::nearest;
 use super::origin::Origin;
 use super::resources::{MachineFacts, resources};
 use super::review;
@@ -30,6 +29,7 @@ use super::summaries::summariser;
 use super::target::target;
 use super::usage::UsageError;
 use super::value::Promise;
+use windlass_core::nearest::nearest;
 
 /// What `run` asks an agent for when nobody says otherwise.
 pub const DEFAULT_PROMISE: &str = "<promise>COMPLETE</promise>";

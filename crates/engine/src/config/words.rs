@@ -6,8 +6,8 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
-use super::nearest::nearest;
 use super::value::{Value, ValueError};
+use windlass_core::nearest::nearest;
 
 /// What the agent is kept away from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
