@@ -67,7 +67,11 @@ pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<L
     words.extra().stdin(Stdin::Pipe);
     // An adapter may start an agent that would believe itself nested.
     words.unset("CLAUDECODE").unset("CLAUDE_CODE_ENTRYPOINT").unset("CLAUDE_CODE_SSE_PORT");
-    let known = crate::known(&request.agent.profile).map(|known| known.adapter);
+    let known = crate::known(&request.agent.profile);
+    if let Some(known) = known {
+        words.config_dir(known.config_variable);
+    }
+    let known = known.map(|known| known.adapter);
     if facts.confined && known == Some(AdapterKind::Codex) {
         // The only way to start codex-acp without its own sandbox: it ignores `sandbox_mode`.
         words.set("INITIAL_AGENT_MODE", "agent-full-access");

@@ -77,6 +77,8 @@ pub(crate) struct Claude {
     /// What the costs are that it names.
     basis: CostBasis,
     talk: Option<Talk>,
+    /// What the last line said that comes at intervals.
+    last_figures: Value,
 }
 
 /// A turn that comes in through standard input.
@@ -113,7 +115,14 @@ impl Claude {
     pub(crate) fn new(profile: &AgentProfile, facts: &SessionFacts) -> Self {
         let mut meter = Meter::new(Prices::of(profile));
         meter.agent_names(CostBasis::Agent);
-        Self { meter, before: facts.usage_before.clone(), limit: None, basis: CostBasis::Agent, talk: None }
+        Self {
+            meter,
+            before: facts.usage_before.clone(),
+            limit: None,
+            basis: CostBasis::Agent,
+            talk: None,
+            last_figures: Value::Null,
+        }
     }
 
     /// For a turn whose prompt goes through standard input.
@@ -139,8 +148,9 @@ impl Dialect for Claude {
             "rate_limit_event" => self.rate_limit(&line["rate_limit_info"], turn),
             "result" => self.result(line, turn),
             // Parts of messages that come whole later, and the protocol's own.
-            "stream_event" | "control_request" | "control_response" | "keep_alive" | "tool_progress"
-            | "command_lifecycle" => {}
+            "stream_event" | "control_request" | "control_response" | "command_lifecycle" => {}
+            // They come for as long as a tool runs, whatever it does.
+            "keep_alive" | "tool_progress" => turn.heartbeat(),
             _ => return false,
         }
         true
@@ -186,8 +196,15 @@ impl Claude {
                 }
             }
             "api_retry" => turn.trouble(retry(line)),
-            "thinking_tokens" | "task_started" | "task_progress" | "task_notification" | "task_updated" | "status"
-            | "compact_boundary" => {}
+            // They come at intervals; only figures that change show that something happens.
+            "thinking_tokens" | "task_progress" | "status" => {
+                let figures = figures_of(line);
+                if figures == self.last_figures {
+                    turn.heartbeat();
+                }
+                self.last_figures = figures;
+            }
+            "task_started" | "task_notification" | "task_updated" | "compact_boundary" => {}
             _ => return false,
         }
         true
@@ -317,6 +334,15 @@ impl Claude {
             messages: 0,
         }
     }
+}
+
+/// A line without what is different in every line, such as its id and its time.
+fn figures_of(line: &Value) -> Value {
+    let mut figures = line.clone();
+    if let Some(object) = figures.as_object_mut() {
+        object.retain(|name, _| !["uuid", "timestamp", "elapsed_time_seconds", "duration_ms"].contains(&name.as_str()));
+    }
+    figures
 }
 
 /// The same model with a larger window is the same model.

@@ -20,6 +20,9 @@ const LONGEST_PATTERN_LINE: usize = 64 * 1024;
 /// Text is handed on at the end of a line, or after this much of one.
 const TEXT_CHUNK: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
+/// Shown at the end of a turn of an agent that prints JSON which its profile does not map.
+const READ_AS_WORDS: &str = "windlass: this agent prints JSON lines, and Windlass reads all of them as the agent's words. \
+                             Set answer_pattern, or output = \"jsonl\", in its profile to pick out the answer";
 
 pub(crate) fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
     let agent = request.agent.name.clone();
@@ -96,6 +99,8 @@ pub(crate) struct CommandSession {
     stderr_tail: Vec<u8>,
     /// The last error the agent reported and has not recovered from.
     error: Option<AgentEvent>,
+    /// Whether JSON was seen among what is read as the agent's words; `None` where the profile says what is its answer.
+    prints_json: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -132,7 +137,8 @@ impl CommandSession {
                 }
             }
         };
-        Self { output, stderr_tail: Vec::new(), error: None }
+        let read_whole = profile.output.unwrap_or_default() == OutputFormat::Text && profile.answer_pattern.is_none();
+        Self { output, stderr_tail: Vec::new(), error: None, prints_json: read_whole.then_some(false) }
     }
 
     /// Remembers what decides the outcome.
@@ -169,6 +175,9 @@ impl Session for CommandSession {
                 decoder.push(bytes, pending);
                 if let Some(end) = pending.rfind('\n') {
                     let rest = pending.split_off(end + 1);
+                    if self.prints_json == Some(false) {
+                        self.prints_json = Some(pending.lines().any(is_json_object));
+                    }
                     hand_on(std::mem::replace(pending, rest), patterns.as_deref_mut(), events);
                 }
                 if pending.len() > TEXT_CHUNK {
@@ -205,6 +214,9 @@ impl Session for CommandSession {
                     let line = std::mem::take(&mut patterns.line);
                     patterns.look(&line, events);
                 }
+                if self.prints_json == Some(true) {
+                    events.push(AgentEvent::Raw { line: READ_AS_WORDS.to_owned() });
+                }
             }
             Output::Jsonl { lines } => {
                 let error = &mut self.error;
@@ -232,6 +244,7 @@ impl Session for CommandSession {
                 | ErrorKind::Network
                 | ErrorKind::ContextOverflow
                 | ErrorKind::Auth
+                | ErrorKind::Billing
                 | ErrorKind::ModelNotFound
                 | ErrorKind::UnknownSession
                 | ErrorKind::ResourceLimit
@@ -246,6 +259,11 @@ impl Session for CommandSession {
         let message = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
         TurnOutcome::Failed { kind: ErrorKind::Other, message }
     }
+}
+
+/// Only whole lines are looked at, so that it does not matter how the output was cut.
+fn is_json_object(line: &str) -> bool {
+    line.starts_with('{') && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).is_ok()
 }
 
 fn hand_on(text: String, patterns: Option<&mut Patterns>, events: &mut Vec<AgentEvent>) {

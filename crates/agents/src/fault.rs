@@ -42,7 +42,7 @@ impl Fault {
             .flatten();
         if kind == ErrorKind::RateLimit && reset.is_none() && said.contains("billing") {
             // Nothing to wait for: a person has to pay.
-            kind = ErrorKind::Auth;
+            kind = ErrorKind::Billing;
         }
         Fault { reset, ..Fault::new(kind, said) }
     }
@@ -77,6 +77,7 @@ impl Fault {
             | ErrorKind::Network
             | ErrorKind::ContextOverflow
             | ErrorKind::Auth
+            | ErrorKind::Billing
             | ErrorKind::ModelNotFound
             | ErrorKind::UnknownSession
             | ErrorKind::ResourceLimit
@@ -124,7 +125,9 @@ pub(crate) fn kind_of(status: Option<u16>, codes: &[&str], message: &str) -> Err
     let words = message.to_lowercase();
     match status {
         Some(429) => ErrorKind::RateLimit,
-        Some(401..=403) => ErrorKind::Auth,
+        Some(402) => ErrorKind::Billing,
+        Some(401 | 403) if by_words(&words) == ErrorKind::Billing => ErrorKind::Billing,
+        Some(401 | 403) => ErrorKind::Auth,
         Some(404) if words.contains("model") => ErrorKind::ModelNotFound,
         Some(408) => ErrorKind::Network,
         Some(413) => ErrorKind::ContextOverflow,
@@ -149,13 +152,17 @@ fn by_code(code: &str) -> Option<ErrorKind> {
         "authentication"
         | "authentication_error"
         | "authentication_failed"
-        | "billing_error"
-        | "insufficient_quota"
         | "invalid_api_key"
         | "permission_error"
         | "unauthenticated"
         | "permission_denied"
         | "providerautherror" => ErrorKind::Auth,
+        "billing_error"
+        | "billing_hard_limit_reached"
+        | "credit_balance_too_low"
+        | "insufficient_quota"
+        | "insufficient_credits"
+        | "payment_required" => ErrorKind::Billing,
         "context_length_exceeded" | "contextoverflowerror" | "prompt_too_long" | "context_limit" => {
             ErrorKind::ContextOverflow
         }
@@ -191,6 +198,10 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
         ],
     ),
     (
+        ErrorKind::Billing,
+        &["credit balance", "insufficient credit", "out of credits", "payment required", "billing hard limit"],
+    ),
+    (
         ErrorKind::RateLimit,
         &["rate limit", "rate_limit", "too many requests", "usage limit", "quota", "hit your limit", "slow down"],
     ),
@@ -217,7 +228,6 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "log in",
             "/login",
             "auth method",
-            "credit balance",
         ],
     ),
     (
@@ -282,7 +292,13 @@ mod tests {
 
     #[test]
     fn a_quota_that_only_money_restores_needs_a_person() {
-        assert_eq!(Fault::of(None, "", "Quota exceeded. Check your plan and billing details.").kind, ErrorKind::Auth);
+        let kind = |status, code, message| Fault::of(status, code, message).kind;
+        assert_eq!(kind(None, "", "Quota exceeded. Check your plan and billing details."), ErrorKind::Billing);
+        assert_eq!(kind(Some(400), "", "Your credit balance is too low to access the API."), ErrorKind::Billing);
+        assert_eq!(kind(Some(429), "insufficient_quota", "You exceeded your current quota"), ErrorKind::Billing);
+        assert_eq!(kind(Some(402), "", "no"), ErrorKind::Billing);
+        assert_eq!(kind(Some(403), "", "You are out of credits"), ErrorKind::Billing);
+        assert_eq!(kind(Some(403), "", "forbidden"), ErrorKind::Auth);
         let soon = "You exceeded your current quota, please check your plan and billing details. Please retry in 34s.";
         assert_eq!(Fault::of(Some(429), "", soon).kind, ErrorKind::RateLimit);
     }

@@ -90,11 +90,9 @@ impl Injected {
 pub fn takes(adapter: AdapterKind, key: &str) -> bool {
     match adapter {
         // Nothing is known of such a program but its command.
-        AdapterKind::Command => {
-            !matches!(key, "mcp_servers" | "system_prompt" | "denied_tools" | "settings" | "config_dir")
-        }
+        AdapterKind::Command => !matches!(key, "mcp_servers" | "system_prompt" | "denied_tools" | "settings"),
         // The protocol hands on servers and nothing else.
-        AdapterKind::Acp => !matches!(key, "system_prompt" | "denied_tools" | "settings" | "config_dir"),
+        AdapterKind::Acp => !matches!(key, "system_prompt" | "denied_tools" | "settings"),
         // Its rules are files of its own directory.
         AdapterKind::Codex => key != "denied_tools",
         // Its settings are one file, which also holds its login.

@@ -22,6 +22,9 @@ const LONGEST_DETAIL: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
 const LONGEST_STDERR_LINE: usize = 16 * 1024;
 const LONGEST_QUOTE: usize = 500;
+/// An agent that meets the same error so often, and gets no further in between, will go on for ever. Those that give up
+/// by themselves do so after about ten tries.
+const MOST_SAME_ERRORS: u32 = 25;
 
 /// What one adapter knows: the meaning of a line.
 pub(crate) trait Dialect: Send + fmt::Debug {
@@ -74,7 +77,25 @@ struct Known {
     closed: Option<bool>,
     /// Why it failed, as far as the agent said.
     fault: Option<Fault>,
+    /// The last error, and how often it came since a tool last worked.
+    same_error: Option<(Fault, u32)>,
+    /// The line only says that the agent is there.
+    heartbeat: bool,
+    /// Something else came since it was last asked.
+    active: bool,
     stderr: Vec<u8>,
+}
+
+impl Known {
+    /// Counts errors that differ in their numbers alone as one.
+    fn count(&mut self, fault: &Fault) {
+        let words = |fault: &Fault| fault.message.replace(|c: char| c.is_ascii_digit(), "");
+        let times = match &self.same_error {
+            Some((last, times)) if last.kind == fault.kind && words(last) == words(fault) => *times,
+            Some(_) | None => 0,
+        };
+        self.same_error = Some((fault.clone(), times + 1));
+    }
 }
 
 /// Where an adapter puts what it understood.
@@ -124,6 +145,9 @@ impl Turn<'_> {
 
     pub(crate) fn tool_result(&mut self, id: &str, output: &Value, is_error: bool) {
         self.end_text();
+        if !is_error {
+            self.known.same_error = None;
+        }
         self.events.push(AgentEvent::ToolResult { id: id.to_owned(), output: shown(output), is_error });
     }
 
@@ -144,6 +168,9 @@ impl Turn<'_> {
     /// Something went wrong, for now or for good: the closing line decides. What is already known is not told again.
     pub(crate) fn trouble(&mut self, mut fault: Fault) {
         self.end_text();
+        // To try again is not to get further.
+        self.heartbeat();
+        self.known.count(&fault);
         if let Some(before) = &self.known.fault
             && before.kind == fault.kind
         {
@@ -155,6 +182,11 @@ impl Turn<'_> {
         }
         self.events.push(fault.event());
         self.known.fault = Some(fault);
+    }
+
+    /// The line says nothing but that the agent is there.
+    pub(crate) fn heartbeat(&mut self) {
+        self.known.heartbeat = true;
     }
 
     /// The agent goes on, so whatever was wrong is over, and a closing line before this was not the last.
@@ -213,13 +245,16 @@ fn read_line<D: Dialect>(dialect: &mut D, known: &mut Known, line: &[u8], was_cu
         return;
     }
     let parsed: Option<Value> = if was_cut { None } else { serde_json::from_slice(line).ok() };
+    known.heartbeat = false;
     if let Some(value) = parsed.filter(Value::is_object) {
         let mut turn = Turn { events, known };
         if dialect.line(&value, &mut turn) {
             known.understood = true;
+            known.active |= !known.heartbeat;
             return;
         }
     }
+    known.active = true;
     let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_DETAIL)]);
     if known.gibberish.is_none() {
         let quote = crate::plain_text(cut(line.trim(), LONGEST_QUOTE));
@@ -284,6 +319,15 @@ impl<D: Dialect> Session for JsonSession<D> {
             fault.reset = fault.reset.or_else(|| reset::in_text(&fault.message));
         }
         fault.outcome(now)
+    }
+
+    fn took_a_step(&mut self) -> bool {
+        std::mem::take(&mut self.known.active)
+    }
+
+    fn spins(&self) -> Option<(ErrorKind, String)> {
+        let (fault, times) = self.known.same_error.as_ref().filter(|(_, times)| *times >= MOST_SAME_ERRORS)?;
+        Some((fault.kind, format!("the agent met the same error {times} times and got no further: {}", fault.message)))
     }
 
     fn input(&mut self) -> Vec<u8> {

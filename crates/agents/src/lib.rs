@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use thiserror::Error;
-use windlass_core::agent::{AgentEvent, TurnOutcome};
+use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome};
 use windlass_core::profile::{AdapterKind, AgentProfile, McpServer};
 use windlass_core::spec::AgentChoice;
 use windlass_core::usage::UsageByModel;
@@ -185,6 +185,17 @@ pub trait Session: Send + fmt::Debug {
     fn finish(&mut self, events: &mut Vec<AgentEvent>);
     /// How the turn went, once the output is at its end.
     fn outcome(&self, exit: Exit, now: Timestamp) -> TurnOutcome;
+
+    /// Whether something came since this was last asked that is more than a sign of life. Only such a thing shows that
+    /// the agent is not stalled.
+    fn took_a_step(&mut self) -> bool {
+        true
+    }
+
+    /// Why the agent will never end this turn by itself: the same error, again and again.
+    fn spins(&self) -> Option<(ErrorKind, String)> {
+        None
+    }
 
     /// Bytes for the agent's standard input, where that stays open; each is handed out once.
     fn input(&mut self) -> Vec<u8> {

@@ -21,6 +21,8 @@ pub struct KnownAgent {
     pub key_variables: &'static [&'static str],
     /// What it is configured and logged in with, as names or beginnings of names with a `*`: nobody else gets these.
     pub own_variables: &'static [&'static str],
+    /// The variable that names the directory of its own configuration.
+    pub config_variable: &'static str,
     /// Its package in the npm registry.
     pub npm_package: &'static str,
     /// Its usage is known while the turn runs, so that a budget can end it; otherwise before the next turn.
@@ -65,6 +67,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
             "DISABLE_*",
             "IS_SANDBOX",
         ],
+        config_variable: "CLAUDE_CONFIG_DIR",
         npm_package: "@anthropic-ai/claude-code",
         streams_usage: true,
         names_cost: true,
@@ -81,6 +84,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         login: "codex login",
         key_variables: &["CODEX_API_KEY"],
         own_variables: &["CODEX_*", "OPENAI_*"],
+        config_variable: "CODEX_HOME",
         npm_package: "@openai/codex",
         streams_usage: false,
         names_cost: false,
@@ -97,6 +101,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         login: "copilot login",
         key_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
         own_variables: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
+        config_variable: "COPILOT_HOME",
         npm_package: "@github/copilot",
         streams_usage: false,
         names_cost: false,
@@ -121,6 +126,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
             "GOOGLE_CLOUD_LOCATION",
             "GOOGLE_APPLICATION_CREDENTIALS",
         ],
+        config_variable: "GEMINI_CLI_HOME",
         npm_package: "@google/gemini-cli",
         streams_usage: false,
         names_cost: false,
@@ -149,6 +155,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
             "DEEPSEEK_API_KEY",
             "MISTRAL_API_KEY",
         ],
+        config_variable: "OPENCODE_CONFIG_DIR",
         npm_package: "opencode-ai",
         streams_usage: true,
         names_cost: true,
@@ -165,6 +172,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         login: "qwen",
         key_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
         own_variables: &["QWEN_*", "OPENAI_*", "DASHSCOPE_*"],
+        config_variable: "QWEN_HOME",
         npm_package: "@qwen-code/qwen-code",
         streams_usage: true,
         names_cost: false,

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use windlass_agents::KNOWN_AGENTS;
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
-use windlass_core::machine::{Aim, LoopState, Phase};
+use windlass_core::machine::{AcceptedFeature, Aim, LoopState, Phase};
+use windlass_core::milestone::Milestone;
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
@@ -320,13 +321,22 @@ fn log_in(state: &LoopState) -> String {
     }
 }
 
+/// How many of the milestone's features are accepted; several rounds may have been about the same one, or have named none.
+fn features(milestone: &Milestone, accepted: &[AcceptedFeature]) -> String {
+    let named = |id: &str| accepted.iter().filter_map(|one| one.id.as_deref()).any(|one| one.eq_ignore_ascii_case(id));
+    let done = milestone.features.iter().filter(|feature| feature.done || named(&feature.id)).count();
+    let nameless = accepted.iter().filter(|one| one.id.as_deref().is_none_or(str::is_empty)).count();
+    let rest = if nameless > 0 { format!("; {nameless} accepted without a feature's id") } else { String::new() };
+    format!("{done} of {} accepted{rest}", milestone.features.len())
+}
+
 fn row_review(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     let Some(review) = &state.review else { return };
     if review.section_count() > 1 {
         row("sections", format!("{} of {} done", review.finished.len(), review.section_count()));
     }
-    if !review.accepted.is_empty() {
-        row("features", format!("{} accepted", review.accepted.len()));
+    if let Some(milestone) = state.spec.review.as_ref().and_then(|spec| spec.milestone.as_ref()) {
+        row("features", features(milestone, &review.accepted));
     }
     let open = review.findings.open().count();
     let resolved = review.findings.all().len() - open;

@@ -78,6 +78,8 @@ pub enum ErrorKind {
     Network,
     ContextOverflow,
     Auth,
+    /// The account has no credit left, or a quota that only money restores is used up.
+    Billing,
     ModelNotFound,
     UnknownSession,
     /// Its processes came to a limit of the loop's own.

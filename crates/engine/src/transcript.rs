@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use windlass_agents::{Exit, Progress, Session, SessionFacts};
 use windlass_core::agent::{AgentEvent, ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::Role;
+use windlass_core::milestone::Milestone;
 use windlass_core::profile::AgentProfile;
 use windlass_core::promise::ClaimDetector;
 use windlass_core::review::{AuditVerdict, Report, Verdict, read_audit};
@@ -212,6 +213,16 @@ impl TranscriptReader {
         self.session.interrupt()
     }
 
+    /// As `Session::took_a_step`.
+    pub fn took_a_step(&mut self) -> bool {
+        self.session.took_a_step()
+    }
+
+    /// As `Session::spins`.
+    pub fn spins(&self) -> Option<(ErrorKind, String)> {
+        self.session.spins()
+    }
+
     /// How far into standard output this reader is.
     pub fn stdout_offset(&self) -> u64 {
         self.stdout.offset
@@ -265,6 +276,8 @@ pub struct TurnWatcher {
     answer: Option<String>,
     role: Role,
     prompt: String,
+    /// The milestone that is worked on, with the ids of the features that are accepted.
+    milestone: Option<(Milestone, Vec<String>)>,
 }
 
 /// The longest answer that is kept; of a longer one the end.
@@ -282,6 +295,7 @@ impl TurnWatcher {
             answer: None,
             role: Role::Coder,
             prompt: String::new(),
+            milestone: None,
         }
     }
 
@@ -291,6 +305,13 @@ impl TurnWatcher {
         self.answer = Some(String::new());
         self.role = role;
         self.prompt = prompt.to_owned();
+        self
+    }
+
+    /// Reports name features of this milestone.
+    #[must_use]
+    pub fn of_milestone(mut self, milestone: Milestone, accepted: Vec<String>) -> Self {
+        self.milestone = Some((milestone, accepted));
         self
     }
 
@@ -359,7 +380,15 @@ impl TurnWatcher {
         let verdict = self.answer.as_ref().filter(|_| self.role == Role::Acceptor);
         let verdict = verdict.map(|answer| Verdict::read(answer, &self.prompt));
         let developer = self.answer.as_ref().filter(|_| self.role == Role::Coder);
-        let developer = developer.map(|answer| Box::new(Report::read(answer, &self.prompt)));
+        let developer = developer.map(|answer| {
+            let report = Report::read(answer, &self.prompt);
+            Box::new(match &self.milestone {
+                Some((milestone, accepted)) => {
+                    report.of_milestone(milestone, |id| accepted.iter().any(|known| known.eq_ignore_ascii_case(id)))
+                }
+                None => report,
+            })
+        });
         TurnReport {
             outcome: self.of_reviewer(outcome, verdict.as_ref()),
             claim: self.claim.finish(),

@@ -194,3 +194,19 @@ proptest! {
         prop_assert_eq!(texts(&events), texts(&whole));
     }
 }
+
+#[test]
+fn a_turn_says_that_json_lines_were_read_as_words() {
+    let notes = |profile: &AgentProfile, stdout: &str, chunk| -> usize {
+        let (_, events) = read(profile, stdout.as_bytes(), chunk);
+        events.iter().filter(|event| matches!(event, AgentEvent::Raw { line } if line == READ_AS_WORDS)).count()
+    };
+    let json = "starting\n{\"type\": \"message\", \"text\": \"hello\"}\n{\"type\": \"end\"}\n";
+    let text = profile(|_| {});
+    for chunk in [1, 7, 1000] {
+        assert_eq!(notes(&text, json, chunk), 1);
+        assert_eq!(notes(&text, "fn main() {\n{ not JSON }\n}\n", chunk), 0);
+        let mapped = profile(|profile| profile.answer_pattern = Some("text\": \"(.*)\"".into()));
+        assert_eq!(notes(&mapped, json, chunk), 0, "its profile says what is its answer");
+    }
+}

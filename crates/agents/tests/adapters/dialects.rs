@@ -304,3 +304,54 @@ fn prices_of_the_profile_are_what_is_reckoned_with() {
         assert_eq!(total(&usage_of(&events)).cost_usd, Some(10.0), "{agent}");
     }
 }
+
+#[test]
+fn heartbeats_are_no_steps_of_the_agent() {
+    let step = |lines_: &[Value]| {
+        let mut session = windlass_agents::session(&adapter("claude"));
+        let mut events = Vec::new();
+        session.stdout(&lines(&[json!({"type": "system", "subtype": "init", "session_id": "s"})]), &mut events);
+        assert!(session.took_a_step() && !session.took_a_step());
+        session.stdout(&lines(lines_), &mut events);
+        session.took_a_step()
+    };
+    let progress = |seconds: u64| json!({"type": "tool_progress", "elapsed_time_seconds": seconds, "uuid": seconds});
+    let thinking =
+        |tokens: u64, id: u64| json!({"type": "system", "subtype": "thinking_tokens", "n": tokens, "uuid": id});
+    let retry =
+        json!({"type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 529, "error": "overloaded"});
+    assert!(!step(&[json!({"type": "keep_alive"}), progress(30), progress(60), retry]));
+    assert!(step(&[thinking(1, 1)]) && step(&[thinking(1, 1), thinking(2, 2)]));
+    let mut session = windlass_agents::session(&adapter("claude"));
+    session.stdout(&lines(&[thinking(1, 1)]), &mut Vec::new());
+    session.took_a_step();
+    session.stdout(&lines(&[thinking(1, 2), thinking(1, 3)]), &mut Vec::new());
+    assert!(!session.took_a_step(), "figures that stand still");
+    let said = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "hello"}]}});
+    assert!(step(&[progress(30), said]));
+}
+
+#[test]
+fn the_same_error_again_and_again_is_an_agent_that_spins() {
+    let overflow = |n: u64| {
+        json!({"type": "error", "sessionID": "s", "error":
+            {"name": "ContextOverflowError", "data": {"message": format!("prompt is too long: {n} tokens")}}})
+    };
+    let step = json!({"type": "step_start", "sessionID": "s"});
+    let tool = json!({"type": "tool_use", "part":
+        {"callID": "c", "tool": "bash", "state": {"status": "completed", "input": {}, "output": "ok"}}});
+    let spins = |printed: &[Value]| {
+        let mut session = windlass_agents::session(&adapter("opencode"));
+        session.stdout(&lines(printed), &mut Vec::new());
+        session.spins()
+    };
+    let round = |n: u64| [step.clone(), overflow(n)];
+    let many: Vec<Value> = (0..40).flat_map(round).collect();
+    let (kind, message) = spins(&many).expect("it spins");
+    assert_eq!(kind, ErrorKind::ContextOverflow);
+    assert!(message.contains("the same error 40 times") && message.contains("prompt is too long"), "{message}");
+    assert_eq!(spins(&(0..10).flat_map(round).collect::<Vec<_>>()), None, "a few tries are nothing");
+    let worked: Vec<Value> =
+        (0..10).flat_map(|_| (0..10).flat_map(round).chain([tool.clone()]).collect::<Vec<_>>()).collect();
+    assert_eq!(spins(&worked), None, "tools worked in between");
+}

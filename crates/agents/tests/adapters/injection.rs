@@ -163,8 +163,8 @@ fn what_an_agent_has_no_way_for_is_said_and_not_dropped() {
     assert_eq!(refused("gemini", serves), Some("mcp_servers"));
     assert_eq!(refused("copilot", |profile| profile.settings = table(json!({ "a": 1 }))), Some("settings"));
     let command = AgentProfile { config_dir: Some("/x".into()), ..AgentProfile::of_command(vec!["sh".into()]) };
-    assert_eq!(not_taken(&command), Some("config_dir"));
-    for key in ["mcp_servers", "system_prompt", "denied_tools", "settings", "config_dir"] {
+    assert_eq!(not_taken(&command), None, "it says where the program keeps its own files");
+    for key in ["mcp_servers", "system_prompt", "denied_tools", "settings"] {
         assert!(!takes(AdapterKind::Command, key), "{key}");
         assert!(takes(AdapterKind::Claude, key), "{key}");
     }
@@ -190,6 +190,10 @@ fn the_directory_of_the_agents_own_configuration() {
         let agent = choice(agent, |profile| profile.config_dir = Some("~/work-login".into()));
         let launch = start(&agent, &[("HOME", "/home/me"), (variable, "/inherited")], &LaunchFacts::default());
         assert_eq!(launch.unwrap().command.env[variable], "/home/me/work-login");
+        let mut acp = agent.clone();
+        acp.profile.adapter = Some(AdapterKind::Acp);
+        let launch = start(&acp, &[("HOME", "/home/me")], &LaunchFacts::default());
+        assert_eq!(launch.unwrap().command.env[variable], "/home/me/work-login", "over ACP too");
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::clocked::{Watched, create, engine};
 use crate::support::*;
 use serde_json::Value;
-use windlass_core::machine::Event;
+use windlass_core::machine::{Event, Interrupt};
 use windlass_core::stop::{End, Status};
 use windlass_engine::clock::ManualClock;
 use windlass_engine::config::Options;
@@ -154,4 +154,50 @@ fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gon
         git --git-dir=\"${objects%/objects}\" branch -qD windlass/gone\nrm -rf \"$PWD\"";
     run("gone", deleted).assert_code(7);
     assert_eq!(status(&world, "gone")["stop_reason"]["type"], "workspace_missing");
+}
+
+/// It would print the error and ask again for ever; here it is capped, and then waits.
+#[test]
+fn an_agent_that_meets_the_same_error_again_and_again_is_ended_with_the_reason() {
+    let world = World::new();
+    let again = r#"{"type":"step_start","sessionID":"s","part":{}}"#;
+    let error = r#"{"type":"error","sessionID":"s","error":{"name":"UnknownError","data":{"message":"no such tide"}}}"#;
+    let script = format!("for i in $(seq 300); do echo '{again}'; echo '{error}'; done\nsleep 600 &\nwait");
+    world.install_script("opencode", &format!("[ \"$1\" = --version ] && {{ echo 1.18.33; exit 0; }}\n{script}"));
+    let output = call(&world, &["run", "do it", "--name", "work", "--agent", "opencode", "--max-iterations", "2"]);
+    output.assert_code(7);
+    let reason = &status(&world, "work")["stop_reason"];
+    let message = reason["message"].as_str().unwrap();
+    assert!(message.contains("the agent met the same error") && message.contains("no such tide"), "{reason}");
+    world.wait_no_processes();
+}
+
+/// Signs of life keep no agent from being stalled that does nothing.
+#[tokio::test]
+async fn heartbeats_of_claude_do_not_put_off_the_stall_limit() {
+    let world = World::new();
+    let start: jiff::Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
+    let (go, beaten) = (world.root().join("go"), world.root().join("beaten"));
+    let init = r#"{"type":"system","subtype":"init","session_id":"s"}"#;
+    let beat = r#"{"type":"tool_progress","tool_use_id":"t","elapsed_time_seconds":200}"#;
+    world.install_script(
+        "claude",
+        &format!(
+            "echo '{init}'\nuntil [ -e '{}' ]; do sleep 0.05; done\necho '{beat}'\ntouch '{}'\nsleep 600 &\nwait",
+            go.display(),
+            beaten.display()
+        ),
+    );
+    let clock = ManualClock::at(start);
+    let engine = engine(&world, &clock);
+    let options = Options { agent: Some("claude".to_owned()), ..Options::default() };
+    let held = create(&engine, &world, None, options).await;
+    let mut watched = Watched::drive(&engine, held);
+    watched.until(1, |event| matches!(event, Event::SessionFound { .. })).await;
+    clock.advance_ms(200_000);
+    std::fs::write(&go, "").unwrap();
+    let seen = tokio::task::spawn_blocking(move || windlass_testkit::watch::wait_exists(&beaten, None));
+    seen.await.unwrap().unwrap();
+    clock.advance_ms(150_000);
+    watched.until(1, |event| matches!(event, Event::TurnInterrupted { why: Interrupt::Stall, .. })).await;
 }

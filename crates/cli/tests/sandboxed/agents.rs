@@ -74,7 +74,7 @@ const AUDITED: &str = r###"
     steps = [{ shell = "echo whole > out.txt" }, { say = "Written." }]
     [[turn]]
     steps = [
-        { shell = "echo saw-$(cat out.txt); echo spoiled > out.txt || echo unwritable" },
+        { shell = "tr a-z A-Z < out.txt; (echo spoiled > out.txt) || echo no-write | tr a-z A-Z" },
         { say = "It is clean.\n\n```windlass-review\n{\"verdict\": \"clean\"}\n```" },
     ]
 "###;
@@ -82,12 +82,33 @@ const AUDITED: &str = r###"
 /// An audited loop with one CLI as coder and as auditor.
 fn audits(cli: Cli, more: &[&str]) {
     let Some(driven) = Driven::new(cli, "an audited loop", AUDITED) else { return };
+    assert_audits(&driven, more);
+}
+
+/// The same over ACP; `args` make the CLI speak it.
+fn audits_over_acp(cli: Cli, args: &[&str]) {
+    let Some(driven) = Driven::new(cli, "an audited loop over ACP", AUDITED) else { return };
+    let config = std::fs::read_to_string(driven.world.config_file()).unwrap();
+    let words: String = args.iter().map(|word| format!(", {word:?}")).collect();
+    let line = |line: &str| match line {
+        command if command.starts_with("command = [") => {
+            format!("adapter = \"acp\"\n{}{words}]\n", command.trim_end_matches(']'))
+        }
+        // Not every agent lets its model be chosen over ACP; the setup names one.
+        model if model.starts_with("model = ") => String::new(),
+        other => format!("{other}\n"),
+    };
+    driven.world.config(&config.lines().map(line).collect::<String>());
+    assert_audits(&driven, &[]);
+}
+
+fn assert_audits(driven: &Driven, more: &[&str]) {
     let output = driven.run(&[&["--recipe", "audited", "--gate", "test -f out.txt"], more].concat());
     driven.assert_completed(&output);
     let heard: Vec<String> = driven.server.requests().iter().map(|seen| seen.body.to_string()).collect();
     let saw = |what: &str| heard.iter().any(|body| body.contains(what));
-    assert!(saw("saw-whole"), "the auditor ran no command: {}", output.shown());
-    assert!(saw("unwritable"), "the auditor's tree can be written to: {}", output.shown());
+    assert!(saw("WHOLE"), "the auditor ran no command: {}", output.shown());
+    assert!(saw("NO-WRITE"), "the auditor's tree can be written to: {}", output.shown());
     assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "whole\n");
 }
 
@@ -99,6 +120,21 @@ fn codex_audits_with_its_own_shell() {
 #[test]
 fn claude_audits_with_its_own_shell() {
     audits(Cli::Claude, &[]);
+}
+
+#[test]
+fn gemini_audits_over_acp() {
+    audits_over_acp(Cli::Gemini, &["--acp", "-m", Cli::Gemini.model()]);
+}
+
+#[test]
+fn claude_agent_acp_audits() {
+    audits_over_acp(Cli::ClaudeAcp, &[]);
+}
+
+#[test]
+fn codex_acp_audits() {
+    audits_over_acp(Cli::CodexAcp, &[]);
 }
 
 /// The auditor looks with its shell, and hands in its verdict through Windlass's own tool.

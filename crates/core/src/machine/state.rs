@@ -215,6 +215,7 @@ impl EndedTurn {
                 | ErrorKind::Network
                 | ErrorKind::ContextOverflow
                 | ErrorKind::Auth
+                | ErrorKind::Billing
                 | ErrorKind::UnknownSession => true,
                 ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => false,
             },

@@ -140,6 +140,7 @@ fn recovery(state: &LoopState) -> Option<String> {
             ErrorKind::Overloaded | ErrorKind::Network => "the provider did not answer",
             ErrorKind::ContextOverflow
             | ErrorKind::Auth
+            | ErrorKind::Billing
             | ErrorKind::ModelNotFound
             | ErrorKind::UnknownSession
             | ErrorKind::ResourceLimit

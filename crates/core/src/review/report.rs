@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::echo::{Echo, echoes};
 use super::verdict::only_fence;
 use crate::markdown::{self, Kind, Line, joined, without_emphasis};
-use crate::milestone::feature_id;
+use crate::milestone::{Milestone, feature_id};
 use crate::summary::truncate_str;
 
 /// The word that claims that every feature is built.
@@ -78,6 +78,23 @@ impl Report {
             let why = "the answer has neither a report with a Feature line nor ALL_FEATURES_COMPLETE as a heading";
             Report::Unparsed { why: why.to_owned() }
         })
+    }
+}
+
+impl Report {
+    /// With the id that the milestone has for the feature, where the report names it in another way or only by its
+    /// text. If only one feature is left, it is that one.
+    #[must_use]
+    pub fn of_milestone(mut self, milestone: &Milestone, is_accepted: impl Fn(&str) -> bool) -> Report {
+        if let Report::Feature(report) = &mut self {
+            let mut open = milestone.features.iter().filter(|feature| !feature.done && !is_accepted(&feature.id));
+            let only = open.next().filter(|_| open.next().is_none());
+            let known = milestone.feature(report.feature_id.as_deref(), &report.feature);
+            if let Some(feature) = known.or(only.filter(|_| report.feature_id.is_none())) {
+                report.feature_id = Some(feature.id.clone());
+            }
+        }
+        self
     }
 }
 

@@ -76,6 +76,17 @@ fn s4_33_a_model_that_is_not_found_gives_the_same_iteration_to_the_next() {
 }
 
 #[test]
+fn an_account_without_credit_gives_the_same_iteration_to_the_next() {
+    let mut driven = Driven::working(with(&["b"]));
+    let events = driven.end_turn(failed(ErrorKind::Billing));
+    assert_eq!(changes(&events), change(Role::Coder, "scripted", "b"));
+    driven.ok(workspace_opened());
+    assert_eq!(told(&driven), (key(1, 2), 1));
+    driven.end_turn(failed(ErrorKind::Billing));
+    assert_eq!(driven.stop_reason(), "provider_limit", "nobody is left, and there is nothing to wait for");
+}
+
+#[test]
 fn a_program_that_is_not_there_gives_the_same_iteration_to_the_next() {
     let mut driven = Driven::working(with(&["b"]));
     assert_eq!(changes(&driven.end_turn(missing())), change(Role::Coder, "scripted", "b"));

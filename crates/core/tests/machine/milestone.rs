@@ -282,7 +282,7 @@ fn b_3_7_a_verdict_that_is_unclear_is_asked_for_once_more_and_then_a_rejection()
     driven.end_turn(accepted());
     assert_eq!(review(&driven).accepted.len(), 1, "the second answer counts");
     let mut driven = Driven::working(milestone());
-    round(&mut driven, feature("F1", None), verdict("NOT ACCEPTED: no tests"));
+    round(&mut driven, feature("F1", None), verdict("REJECTED: no tests"));
     assert_eq!(review(&driven).rejections, 1);
 }
 

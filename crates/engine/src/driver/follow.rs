@@ -63,9 +63,14 @@ pub(super) async fn follow(
         tokio::select! {
             event = running.next() => match event {
                 Some(ProcessEvent::Output { .. }) => {
-                    stall_at = stall_after(engine.clock.now());
                     reading.catch_up(context)?;
+                    if reading.took_a_step() {
+                        stall_at = stall_after(engine.clock.now());
+                    }
                     context.line.tell();
+                    if !course.ending && !course.closing && reading.spins() {
+                        course.end(&mut running, &mut reading);
+                    }
                     course.go_on(&mut running, &mut reading);
                 }
                 Some(ProcessEvent::TurnOver(record)) => break (Some(record), true),

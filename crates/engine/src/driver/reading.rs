@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use windlass_agents::{Exit, Progress, Session};
-use windlass_core::agent::{TurnOutcome, TurnReport};
+use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Input, LoopState};
 use windlass_core::resources::ResourceSpec;
@@ -21,6 +21,8 @@ pub(super) struct Reading {
     transcript: TranscriptReader,
     watcher: TurnWatcher,
     session_told: bool,
+    /// Why the turn was ended, if the agent would never have ended it.
+    spun: Option<(ErrorKind, String)>,
     resources: ResourceSpec,
 }
 
@@ -42,12 +44,19 @@ impl Reading {
         if state.review.is_some() {
             watcher = watcher.answers(turn.role, prompt);
         }
+        if let Some((spec, review)) = state.reviewed()
+            && let Some(milestone) = &spec.milestone
+        {
+            let accepted = review.accepted.iter().filter_map(|feature| feature.id.clone()).collect();
+            watcher = watcher.of_milestone(milestone.clone(), accepted);
+        }
         Self {
             turn,
             files: files.clone(),
             transcript: TranscriptReader::with(files, &state.agent(turn.role).profile, session),
             watcher,
             session_told: false,
+            spun: None,
             resources: state.spec.resources.clone(),
         }
     }
@@ -84,6 +93,17 @@ impl Reading {
         self.transcript.progress()
     }
 
+    /// Whether the agent did more than to show that it is there, since this was last asked.
+    pub(super) fn took_a_step(&mut self) -> bool {
+        self.transcript.took_a_step()
+    }
+
+    /// Whether the agent would go on for ever; then the turn has failed for that.
+    pub(super) fn spins(&mut self) -> bool {
+        self.spun = self.transcript.spins();
+        self.spun.is_some()
+    }
+
     pub(super) fn interrupt(&mut self) -> bool {
         self.transcript.interrupt()
     }
@@ -111,6 +131,9 @@ impl Reading {
 
     /// Some agents wait out a rate limit in silence until they are stalled; what they said of it still holds.
     fn interrupted(&self, exit: Exit, now: Timestamp) -> TurnOutcome {
+        if let Some((kind, message)) = self.spun.clone() {
+            return TurnOutcome::Failed { kind, message };
+        }
         match self.transcript.outcome(exit, now) {
             limited @ TurnOutcome::RateLimited { .. } => limited,
             TurnOutcome::Finished

@@ -143,6 +143,9 @@ impl Batch {
                 self.push(Event::SessionLost { turn, message: message.to_owned() });
                 self.unless_told_to_rest(Self::prepare);
             }
+            // Nothing to wait for: another agent may have credit.
+            ErrorKind::Billing if self.fall_back(turn.role, message) => self.unless_told_to_rest(Self::prepare),
+            ErrorKind::Billing => self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() }),
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             // Nothing was worked on: the same turn is the next one's.
             ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.unless_told_to_rest(Self::prepare),

@@ -335,7 +335,7 @@ fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Inte
             ErrorKind::Overloaded | ErrorKind::Network => counters.no_answers += 1,
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => counters.sessions_lost += 1,
             ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => counters.failures += 1,
-            ErrorKind::Auth => {}
+            ErrorKind::Auth | ErrorKind::Billing => {}
         },
         TurnOutcome::RateLimited { .. } => counters.rate_limits += 1,
         TurnOutcome::NotStarted { .. } => {}

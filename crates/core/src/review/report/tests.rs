@@ -194,3 +194,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_feature_gets_the_id_that_the_milestone_has_for_it() {
+    let milestone = |text: &str| {
+        Milestone::parse("m", &format!("# M\n\n## Goal\nG\n\n## Features\n{text}\n\n## Acceptance Criteria\n- c\n"))
+            .unwrap()
+    };
+    let two = milestone("- F1: search by title\n- F2: search by author");
+    let id = |feature: &str, milestone: &Milestone, accepted: &[&str]| {
+        let report = Report::Feature(FeatureReport {
+            feature: feature.to_owned(),
+            feature_id: feature_id::in_report(feature).0,
+            ..FeatureReport::default()
+        });
+        match report.of_milestone(milestone, |id| accepted.contains(&id)) {
+            Report::Feature(report) => report.feature_id,
+            Report::AllFeaturesComplete { .. } | Report::Unparsed { .. } => None,
+        }
+    };
+    assert_eq!(id("F2", &two, &[]).as_deref(), Some("F2"));
+    assert_eq!(id("Search by author.", &two, &[]).as_deref(), Some("F2"), "by its text");
+    assert_eq!(id("something else", &two, &[]), None, "either of them");
+    assert_eq!(id("something else", &two, &["F1"]).as_deref(), Some("F2"), "the only one that is left");
+    assert_eq!(id("F9: new", &two, &["F1"]).as_deref(), Some("F9"), "what it says stands");
+}

@@ -249,6 +249,7 @@ impl Dice {
                 ErrorKind::Network,
                 ErrorKind::ContextOverflow,
                 ErrorKind::Auth,
+                ErrorKind::Billing,
                 ErrorKind::ModelNotFound,
                 ErrorKind::UnknownSession,
                 ErrorKind::Other,
