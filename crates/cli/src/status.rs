@@ -111,6 +111,9 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         rows.push(("where", place));
         rows.push(("branch", format!("{branch}, from {base}")));
     }
+    if !spec.workspace.copy.is_empty() {
+        rows.push(("copies", format!("{} from your checkout", one_line(&spec.workspace.copy.join(", "), 200))));
+    }
     rows.push(("sandbox", sandbox(&spec.sandbox)));
     rows.push(("limits", limits(state)));
     let machine = spec.resources.words();

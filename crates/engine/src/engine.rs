@@ -177,6 +177,7 @@ impl Engine {
     }
 
     async fn create_named(self: &Arc<Self>, mut new: NewLoop) -> Result<Held, EngineError> {
+        self.copy_dependencies(&mut new).await?;
         let secrets = self.secrets_of(&new.spec, &new.project);
         secrets.clean_spec(&mut new.spec);
         let project = new.project.to_string_lossy().into_owned();
@@ -234,6 +235,22 @@ impl Engine {
         }
         loop_log::append(&self.data, &state, now, &events);
         Ok(Held { state, token })
+    }
+
+    /// Without a set-up, packages that are installed in the user's checkout are copied.
+    async fn copy_dependencies(&self, new: &mut NewLoop) -> Result<(), EngineError> {
+        let spec = &mut new.spec.workspace;
+        match spec.kind {
+            WorkspaceKind::InPlace | WorkspaceKind::External => return Ok(()),
+            WorkspaceKind::Clone => {}
+        }
+        if spec.setup.is_empty() {
+            let found = self.workspaces.dependencies(&new.project).await?;
+            let known = |dir: &String| spec.copy.iter().any(|path| Path::new(dir).starts_with(path));
+            let more: Vec<String> = found.into_iter().filter(|dir| !known(dir)).collect();
+            spec.copy.extend(more);
+        }
+        Ok(())
     }
 
     /// The wanted name, or that with the first number from `number` on that makes it free.

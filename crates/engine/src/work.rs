@@ -6,9 +6,11 @@ use thiserror::Error;
 use windlass_core::machine::{Input, IterationRecord, LoopState, decide};
 use windlass_core::stop::Status;
 
-use crate::driver::workspace_handle;
+use crate::driver::{RedGate, workspace_handle};
 use crate::engine::{Engine, EngineError, Held};
-use windlass_workspace::{DiskUse, Landed, MergeOutcome, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use};
+use windlass_workspace::{
+    DiskUse, Landed, MergeOutcome, MergePlan, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use,
+};
 
 /// Two states of a loop's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,17 @@ pub struct Point {
     pub iteration: u32,
     pub commit: String,
     pub tree: String,
+}
+
+/// What came of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    Outcome(MergeOutcome),
+    /// A gate failed on the merged result; nothing was changed.
+    Red {
+        into: String,
+        gate: RedGate,
+    },
 }
 
 /// Why there is nothing to show or to go back to.
@@ -104,8 +117,26 @@ impl Engine {
         Ok(restored)
     }
 
-    pub async fn merge(&self, state: &LoopState, request: &MergeRequest) -> Result<MergeOutcome, EngineError> {
-        Ok(self.workspaces.merge(&self.workspace(state)?, request).await?)
+    /// Merges a loop's branch, after its gates passed on the merged result if `gates` says so.
+    pub async fn merge(
+        self: &Arc<Self>,
+        state: &LoopState,
+        request: &MergeRequest,
+        gates: bool,
+    ) -> Result<Merged, EngineError> {
+        let workspace = self.workspace(state)?;
+        let planned = match self.workspaces.plan_merge(&workspace, request).await? {
+            MergePlan::Ready(planned) => planned,
+            MergePlan::Over(outcome) => return Ok(Merged::Outcome(outcome)),
+        };
+        let judged = state.workspace.as_ref().is_some_and(|known| state.verified && known.tree == planned.tree);
+        if gates
+            && !judged
+            && let Some(red) = crate::driver::judge_merge(self, state, &planned.commit).await?
+        {
+            return Ok(Merged::Red { into: planned.into, gate: red });
+        }
+        Ok(Merged::Outcome(self.workspaces.finish_merge(&workspace, planned).await?))
     }
 
     pub async fn landed(&self, state: &LoopState) -> Result<Landed, EngineError> {

@@ -97,6 +97,8 @@ pub struct RollbackLoop {
 pub struct MergeLoop {
     pub into: Option<String>,
     pub squash: bool,
+    /// Do not run the loop's gates on the merged result.
+    pub no_gates: bool,
     pub message: Option<String>,
 }
 

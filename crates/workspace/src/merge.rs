@@ -45,9 +45,37 @@ pub enum MergeOutcome {
     },
 }
 
+/// A merge that is computed and has moved no ref yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedMerge {
+    /// What the branch will point to.
+    pub commit: String,
+    pub tree: String,
+    pub into: String,
+    fast_forward: bool,
+    old: String,
+    tip: String,
+}
+
+/// What a merge would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MergePlan {
+    Ready(PlannedMerge),
+    /// There is nothing to do, or nothing that can be done.
+    Over(MergeOutcome),
+}
+
 impl Workspaces {
     /// Merges the loop's branch into another branch of the user's repository.
     pub async fn merge(&self, workspace: &Workspace, request: &MergeRequest) -> Result<MergeOutcome, WorkspaceError> {
+        match self.plan_merge(workspace, request).await? {
+            MergePlan::Ready(planned) => self.finish_merge(workspace, planned).await,
+            MergePlan::Over(outcome) => Ok(outcome),
+        }
+    }
+
+    /// Computes the merge of the loop's branch into another branch. Moves no ref and no file.
+    pub async fn plan_merge(&self, workspace: &Workspace, request: &MergeRequest) -> Result<MergePlan, WorkspaceError> {
         let Some(into) = request.into.clone().or_else(|| workspace.home.branch.clone()) else {
             return Err(WorkspaceError::NoMergeTarget { branch: workspace.branch.clone() });
         };
@@ -60,7 +88,7 @@ impl Workspaces {
         let old = find(&target, &into).await?;
         let tip = find(&workspace.branch_ref(), &workspace.branch).await?;
         if git.is_ancestor(&tip, &old).await? {
-            return Ok(MergeOutcome::UpToDate { into });
+            return Ok(MergePlan::Over(MergeOutcome::UpToDate { into }));
         }
         let forward = git.is_ancestor(&old, &tip).await?;
         let tree = if forward {
@@ -70,7 +98,7 @@ impl Workspaces {
                 Ok(tree) => tree,
                 Err(files) => {
                     let files = files.iter().map(ToString::to_string).collect();
-                    return Ok(MergeOutcome::Conflicts { into, files });
+                    return Ok(MergePlan::Over(MergeOutcome::Conflicts { into, files }));
                 }
             }
         };
@@ -79,12 +107,24 @@ impl Workspaces {
             tip.clone()
         } else if request.squash {
             if tree == git.tree_of(&old).await? {
-                return Ok(MergeOutcome::UpToDate { into });
+                return Ok(MergePlan::Over(MergeOutcome::UpToDate { into }));
             }
             save::commit_tree(&git, &tree, &[&old], &request.message).await?
         } else {
             save::commit_tree(&git, &tree, &[&old, &tip], &request.message).await?
         };
+        Ok(MergePlan::Ready(PlannedMerge { commit, tree, into, fast_forward, old, tip }))
+    }
+
+    /// Moves the branch, and the checkout that has it. Refused if the branch moved since the merge was planned.
+    pub async fn finish_merge(
+        &self,
+        workspace: &Workspace,
+        planned: PlannedMerge,
+    ) -> Result<MergeOutcome, WorkspaceError> {
+        let PlannedMerge { commit, into, fast_forward, old, tip, tree: _ } = planned;
+        let git = self.guarded_home_git(workspace).await?;
+        let target = format!("refs/heads/{into}");
         let checkout = checked_out_at(&git, &into).await?.filter(|dir| dir.is_dir());
         if let Some(dir) = &checkout {
             self.move_checkout(workspace, dir.clone(), &old, &commit).await?;

@@ -62,6 +62,9 @@ pub struct MergeArgs {
     /// Another branch to merge into
     #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
     pub into: Option<String>,
+    /// Merge without running the loop's gates on the merged result; the commit's message says so
+    #[arg(long)]
+    pub no_gates: bool,
     /// The message of the commit, where one is made
     #[arg(short, long, value_name = "MSG", value_parser = not_blank)]
     pub message: Option<String>,

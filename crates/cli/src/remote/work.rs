@@ -54,7 +54,8 @@ impl There {
 
     pub(super) async fn merge(&self, args: &MergeArgs) -> Result<Exit, Failure> {
         let id = self.find(&args.name).await?;
-        let body = MergeLoop { into: args.into.clone(), squash: args.squash, message: args.message.clone() };
+        let (into, message) = (args.into.clone(), args.message.clone());
+        let body = MergeLoop { into, squash: args.squash, no_gates: args.no_gates, message };
         let report: MergeReport = self.client.tell(&id, "merge", &body).await?;
         work::show_merge(report, args)
     }

@@ -20,20 +20,14 @@ impl Hints {
         self.withheld = withheld(&self.env, env_pass);
     }
 
-    /// Said once, at the first failure: by name where the gate itself names what it misses.
+    /// Said once, and only if the gate's output names a variable that it did not get.
     pub(super) fn after(&mut self, report: &GateReport) -> Option<String> {
-        if report.verdict.passed() || self.told || self.withheld.is_empty() {
+        if report.verdict.passed() || self.told {
             return None;
         }
+        let name = self.withheld.iter().find(|name| names(&report.output_tail, name))?;
         self.told = true;
-        let missed = self.withheld.iter().find(|name| names(&report.output_tail, name));
-        Some(match missed {
-            Some(name) => format!("{name} is withheld from gates; --env-pass {name} hands it on"),
-            None => format!(
-                "{} of your variables are withheld from gates (windlass doctor lists them); --env-pass NAME hands one on",
-                self.withheld.len()
-            ),
-        })
+        Some(format!("{name} is withheld from gates; --env-pass {name} hands it on"))
     }
 }
 

@@ -324,13 +324,24 @@ impl Renderer {
             (false, 1) => style.dim(&format!("  ✗ {command} fails on the base; running it once more")),
             (true, _) => style
                 .warn(&format!("  ! {command} flips: it failed and passed on the same files, so it gets up to 3 runs")),
-            (false, _) => style.warn(&format!("  ! {command} fails already, before the agent begins")),
+            (false, _) => {
+                let tail = self.last_lines(report);
+                style.warn(&format!("  ! {command} fails already, before the agent begins")) + &tail
+            }
         }
     }
 
     fn hint(&mut self, report: &GateReport) -> String {
         let hint = self.hints.after(report);
         hint.map_or(String::new(), |hint| self.style.dim(&format!("\n    hint: {hint}")))
+    }
+
+    /// The end of what a gate printed.
+    fn last_lines(&self, report: &GateReport) -> String {
+        const SHOWN: usize = 8;
+        let output: Vec<&str> = report.output_tail.lines().collect();
+        let last = &output[output.len().saturating_sub(SHOWN)..];
+        last.iter().map(|line| self.style.dim(&format!("\n      {}", clipped(&safe(line))))).collect()
     }
 
     fn gate(&self, report: &GateReport) -> String {
@@ -347,10 +358,7 @@ impl Renderer {
             Verdict::NotStarted => style.bad(&format!("  ✗ gate {command}: could not be started")),
         };
         if !report.verdict.passed() {
-            let output: Vec<&str> = report.output_tail.lines().collect();
-            for line in &output[output.len().saturating_sub(8)..] {
-                lines.push_str(&style.dim(&format!("\n      {}", clipped(&safe(line)))));
-            }
+            lines.push_str(&self.last_lines(report));
         }
         if !report.changed.is_empty() {
             let files: Vec<&str> = report.changed.iter().take(5).map(|file| file.path.as_str()).collect();

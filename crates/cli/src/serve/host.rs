@@ -80,6 +80,7 @@ impl Host for Commands {
             let args = MergeArgs {
                 name: held.state.name.clone(),
                 squash: request.squash,
+                no_gates: request.no_gates,
                 into: request.into,
                 message: request.message,
                 json: true,

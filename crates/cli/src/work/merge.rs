@@ -1,8 +1,13 @@
 //! `windlass merge`.
 
+use std::sync::Arc;
+
+use windlass_core::ids::Role;
 use windlass_core::machine::LoopState;
 use windlass_core::stop::Status;
+use windlass_engine::driver::RedGate;
 use windlass_engine::engine::Engine;
+use windlass_engine::work::Merged;
 use windlass_server::MergeReport;
 use windlass_workspace::{MergeOutcome, MergeRequest};
 
@@ -68,7 +73,7 @@ fn conflict(name: &str, into: &str, branch: &str, files: &[String]) -> Failure {
 }
 
 /// Merges a loop's branch; the loop has to be at rest.
-pub async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) -> Result<MergeReport, Failure> {
+pub async fn bring_home(engine: &Arc<Engine>, state: &LoopState, args: &MergeArgs) -> Result<MergeReport, Failure> {
     let name = &args.name;
     match &state.status {
         Status::Running | Status::Waiting { .. } => {
@@ -90,9 +95,11 @@ pub async fn bring_home(engine: &Engine, state: &LoopState, args: &MergeArgs) ->
         warnings.push(format!("{name} is {}, and its work is not verified", state.status.name()));
     }
     warnings.extend(left_out(engine, state).await);
-    let request =
-        MergeRequest { into: args.into.clone(), squash: args.squash, message: message(state, args.message.as_deref()) };
-    let outcome = engine.merge(state, &request).await?;
+    let request = MergeRequest { into: args.into.clone(), squash: args.squash, message: message(state, args) };
+    let outcome = match engine.merge(state, &request, !args.no_gates).await? {
+        Merged::Outcome(outcome) => outcome,
+        Merged::Red { into, gate } => return Err(red(state, &into, &gate)),
+    };
     let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
     Ok(MergeReport { name: name.clone(), branch, outcome, warnings })
 }
@@ -106,10 +113,38 @@ async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
     (count > 0).then(|| format!("{files} in {} not committed, and not merged", workspace.dir.display()))
 }
 
-fn message(state: &LoopState, said: Option<&str>) -> String {
-    let text = said.map_or_else(
-        || format!("Merge the work of {}\n\n{}", state.name, state.spec.goal.trim()),
-        |said| said.trim_end().to_owned(),
-    );
-    format!("{text}\n\nWindlass-Loop: {}\n", state.name)
+fn red(state: &LoopState, into: &str, gate: &RedGate) -> Failure {
+    const SHOWN: usize = 10;
+    let lines: Vec<&str> = gate.output_tail.lines().filter(|line| !line.trim().is_empty()).collect();
+    let causes = lines[lines.len().saturating_sub(SHOWN)..].iter().map(|line| one_line(line, 200)).collect();
+    let (name, branch) = (&state.name, state.workspace.as_ref().and_then(|workspace| workspace.branch.as_deref()));
+    let by_hand = format!("git switch {into} && git merge --no-commit {}", branch.unwrap_or_default());
+    Failure {
+        exit: Exit::Failed,
+        message: format!(
+            "{name}: {} fails on the merge into {into}; nothing was changed",
+            one_line(&gate.command, 120)
+        ),
+        causes,
+        hint: Some(format!("fix it by hand: {by_hand}; or merge without gates: windlass merge {name} --no-gates")),
+    }
+}
+
+/// The goal, what was done for it, and trailers.
+fn message(state: &LoopState, args: &MergeArgs) -> String {
+    let text = match &args.message {
+        Some(said) => said.trim_end().to_owned(),
+        None => {
+            let count = state.iteration;
+            let iterations = if count == 1 { "1 iteration".to_owned() } else { format!("{count} iterations") };
+            let agent = &state.agent(Role::Coder).name;
+            format!("Merge the work of {}\n\n{}\n\n{iterations} by {agent}.", state.name, state.spec.goal.trim())
+        }
+    };
+    let gates = match (state.spec.gates.is_empty(), args.no_gates) {
+        (true, _) => "none",
+        (false, true) => "skipped",
+        (false, false) => "passed",
+    };
+    format!("{text}\n\nWindlass-Loop: {}\nWindlass-Gates: {gates}\n", state.name)
 }

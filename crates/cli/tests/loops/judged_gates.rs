@@ -174,6 +174,94 @@ fn git_works_in_a_gate_and_what_it_writes_there_decides_nothing() {
 }
 
 #[test]
+fn installed_packages_are_found_and_copied() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "node_modules\n.venv\nvendor\n");
+    world.repo().commit("ignore");
+    for dir in ["node_modules/lib", "packages/a b/node_modules/lib", ".venv/lib"] {
+        world.repo().write(format!("{dir}/index.js"), "1");
+    }
+    let agent = world.script(&claims_after("test -f node_modules/lib/index.js && touch fixed"));
+    let gate = "test -f fixed && test -f '.venv/lib/index.js' && test -f 'packages/a b/node_modules/lib/index.js'";
+    run(&world, &agent, &["--gate", gate]).assert_code(0).assert_stdout_has("node_modules");
+    // A set-up installs them itself.
+    let again = world.script(&claims_after("true"));
+    let command = again.command_line();
+    let args = ["run", "more", "--agent-command", &command, "--setup", "true", "--gate", "! test -e node_modules"];
+    call(&world, &args).assert_code(0);
+}
+
+#[test]
+fn node_project_is_judged_with_its_packages() {
+    if std::process::Command::new("npm").arg("--version").output().is_err() {
+        return eprintln!("skipped: npm is not installed");
+    }
+    let world = crate::world();
+    world.repo().write(".gitignore", "node_modules\n");
+    world.repo().write("package.json", "{\"scripts\": {\"test\": \"node test.js\"}}");
+    world.repo().write("test.js", "if (require('lib') + require('./value') !== 3) process.exit(1)\n");
+    world.repo().write("value.js", "module.exports = 1\n");
+    world.repo().commit("a node project");
+    world.repo().write("node_modules/lib/index.js", "module.exports = 1\n");
+    // The agent also changes its own copy of the package, which would make a wrong fix pass.
+    let cheat = "echo 'module.exports = 2' > node_modules/lib/index.js";
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ run = {cheat:?} }}, {{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" \
+         }}]\n[[turn]]\nsteps = [{{ write = {{ path = \"value.js\", content = \"module.exports = 2\" }} }}, {{ say = \"{PROMISE}\" \
+         }}]\n"
+    ));
+    run(&world, &agent, &["--gate", "npm test"]).assert_code(0);
+    assert_eq!(agent.turns().len(), 2, "the first claim is refused");
+    assert_eq!(world.repo().read("node_modules/lib/index.js"), "module.exports = 1\n");
+}
+
+#[test]
+fn merge_that_breaks_a_gate_changes_nothing() {
+    let world = crate::world();
+    world.repo().write("a", "1\n");
+    world.repo().commit("a");
+    let agent = world.script(&claims_after("echo 2 > b"));
+    run(&world, &agent, &["--gate", "! { test -f b && grep -q 9 a; }"]).assert_code(0);
+    world.repo().write("a", "9\n");
+    let moved = world.repo().commit("moved on");
+    call(&world, &["merge", "work"])
+        .assert_code(1)
+        .assert_stderr_has("fails on the merge into main; nothing was changed")
+        .assert_stderr_has("--no-gates");
+    assert_eq!(world.repo().rev("main"), moved);
+    assert!(!world.repo().path().join("b").exists());
+    call(&world, &["merge", "work", "--no-gates"]).assert_code(0);
+    let message = world.repo().git(["log", "-1", "--format=%B", "main"]);
+    assert!(message.contains("do the work") && message.contains("Windlass-Gates: skipped"), "{message}");
+    assert!(message.contains("Windlass-Loop: work"), "{message}");
+}
+
+#[test]
+fn merge_runs_gates_on_the_merged_result() {
+    let world = crate::world();
+    let agent = world.script(&claims_after("echo 2 > b"));
+    run(&world, &agent, &["--gate", "test -f b && { ! test -f c || echo both; }"]).assert_code(0);
+    world.repo().write("c", "1\n");
+    world.repo().commit("moved on");
+    call(&world, &["merge", "work"]).assert_code(0);
+    let message = world.repo().git(["log", "-1", "--format=%B", "main"]);
+    assert!(message.contains("Windlass-Gates: passed"), "{message}");
+    let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
+    let output = world.data_dir().join("transcripts").join(&id).join("merge.gate-1.1/stdout");
+    assert_eq!(std::fs::read_to_string(output).unwrap(), "both\n");
+    assert!(!world.data_dir().join("judge").join(format!("{id}-merge")).exists());
+}
+
+#[test]
+fn failing_baseline_shows_its_last_lines() {
+    let world = crate::world();
+    let agent = world.script(&claims_after("touch fixed"));
+    run(&world, &agent, &["--gate", "test -f fixed || { echo Cannot find module lib; exit 1; }"])
+        .assert_code(0)
+        .assert_stdout_has("      Cannot find module lib");
+}
+
+#[test]
 fn copied_directory_keeps_its_links() {
     let world = crate::world();
     world.repo().write(".gitignore", "node_modules/\n");

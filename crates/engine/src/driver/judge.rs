@@ -24,7 +24,7 @@ impl Place {
         Self { dir: engine.work_dir(state), judge: None }
     }
 
-    fn of(judge: Judge) -> Self {
+    pub(super) fn of(judge: Judge) -> Self {
         Self { dir: judge.tree(), judge: Some(judge) }
     }
 
