@@ -2278,6 +2278,11 @@ export interface components {
             into?: string | null;
             /** @default null */
             message?: string | null;
+            /**
+             * @description Do not run the loop's gates on the merged result.
+             * @default false
+             */
+            no_gates?: boolean;
             /** @default false */
             squash?: boolean;
         };
