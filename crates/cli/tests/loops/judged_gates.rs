@@ -192,6 +192,7 @@ fn installed_packages_are_found_and_copied() {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn node_project_is_judged_with_its_packages() {
     if std::process::Command::new("npm").arg("--version").output().is_err() {
         return eprintln!("skipped: npm is not installed");
