@@ -10,6 +10,8 @@ pub(super) struct Entry {
     pub(super) commit: String,
     pub(super) tree: String,
     pub(super) parents: Vec<String>,
+    /// Author, committer, and whatever else stands above the message.
+    pub(super) header: String,
     pub(super) message: String,
 }
 
@@ -23,15 +25,18 @@ pub(super) async fn history(git: &Git, from: &str, to: &str) -> Result<Vec<Entry
             let text = String::from_utf8_lossy(record).into_owned();
             let mut lines = text.lines();
             let commit = lines.next().unwrap_or_default().to_owned();
-            let (mut tree, mut parents) = (String::new(), Vec::new());
+            let (mut tree, mut parents, mut header) = (String::new(), Vec::new(), String::new());
             for line in lines.by_ref().take_while(|line| !line.is_empty()) {
                 if let Some(id) = line.strip_prefix("tree ") {
                     tree = id.to_owned();
                 } else if let Some(id) = line.strip_prefix("parent ") {
                     parents.push(id.to_owned());
+                } else {
+                    header.push_str(line);
+                    header.push('\n');
                 }
             }
-            Entry { commit, tree, parents, message: lines.collect::<Vec<_>>().join("\n") }
+            Entry { commit, tree, parents, header, message: lines.collect::<Vec<_>>().join("\n") }
         });
     Ok(entries.collect())
 }

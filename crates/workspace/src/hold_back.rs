@@ -1,7 +1,8 @@
 //! Changes with a secret in them stay out of every commit: they are reported, and wait in the workspace.
 //!
 //! Invariant: no commit that a checkpoint leaves on the branch holds a secret that was not there before it, neither in
-//! its files nor in its message. Where nothing is found, no git is started for it, unless the agent made several commits.
+//! its files nor in its message, author, committer or other headers. Where nothing is found, no git is started for it,
+//! unless the agent made several commits.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -61,8 +62,10 @@ pub(super) async fn search(
 ) -> Result<Found, WorkspaceError> {
     let mut found = Found { files: on_disk(git, workspace, request, files).await?, in_commits: Vec::new() };
     for entry in history {
-        if let Some(secret) = request.unwanted.secrets.find(entry.message.as_bytes()).first() {
-            found.in_commits.push(format!("the message of {} ({})", &entry.commit[..12], secret.name));
+        for (part, text) in [("message", &entry.message), ("author, committer or headers", &entry.header)] {
+            if let Some(secret) = request.unwanted.secrets.find(text.as_bytes()).first() {
+                found.in_commits.push(format!("the {part} of {} ({})", &entry.commit[..12], secret.name));
+            }
         }
     }
     if history.iter().any(|entry| Some(entry.tree.as_str()) != tree) {

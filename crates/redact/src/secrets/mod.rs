@@ -4,6 +4,7 @@
 //! as whole texts ([`Rules::text`]). What stands in a secret's place (`[redacted:NAME]`) has no character that a JSON text
 //! would have to escape, so a line of JSON stays one.
 
+mod beginnings;
 mod known;
 mod scan;
 mod shapes;
@@ -15,13 +16,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde::{Deserialize, Serialize};
 
 pub use known::{in_dotenv, in_environment};
 pub use scan::{Place, Scan};
 pub use stream::Redactor;
 
+use beginnings::Beginnings;
 use shapes::SHAPES;
 
 /// A value that is not to be seen, and what to call it.
@@ -69,17 +70,26 @@ impl fmt::Debug for KnownSecret {
 /// What is looked for.
 #[derive(Clone)]
 pub struct Rules {
-    search: AhoCorasick,
-    /// By the number of the pattern: the shapes first.
+    beginnings: Arc<Beginnings>,
     known: Arc<[Form]>,
-    /// The beginnings that a match starts with, to see one that is cut off.
+    /// The beginnings that a match starts with, to see one that is cut off: the shapes' first.
     triggers: Arc<[Vec<u8>]>,
+    /// Their numbers, by their first byte in lower case.
+    starts: Arc<[Vec<Start>]>,
+    longest: usize,
 }
 
 #[derive(Debug)]
 struct Form {
     name: String,
     value: Vec<u8>,
+}
+
+/// A trigger, and its next bytes in lower case, by which most are told apart without looking further.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    next: [u8; 2],
+    number: usize,
 }
 
 /// Of a known value so much is looked for at first; the rest is compared then.
@@ -120,12 +130,21 @@ impl Rules {
         let shapes = SHAPES.iter().map(|shape| shape.trigger.as_bytes().to_vec());
         let values = known.iter().map(|form| form.value[..form.value.len().min(TRIGGER)].to_vec());
         let triggers: Vec<Vec<u8>> = shapes.chain(values).collect();
-        let search = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&triggers)
-            .unwrap_or_else(|error| unreachable!("a few short patterns: {error}"));
-        Self { search, known: known.into(), triggers: triggers.into() }
+        let in_any_case = SHAPES.iter().filter(|shape| shape.in_any_case()).map(|shape| shape.trigger.as_bytes());
+        let beginnings = Beginnings::of(triggers.iter().map(Vec::as_slice), in_any_case);
+        let mut starts = vec![Vec::new(); 256];
+        for (number, trigger) in triggers.iter().enumerate() {
+            let [first, next @ ..] = [0, 1, 2].map(|at| trigger[at].to_ascii_lowercase());
+            starts[usize::from(first)].push(Start { next, number });
+        }
+        let longest = triggers.iter().map(Vec::len).max().unwrap_or(0);
+        Self {
+            beginnings: Arc::new(beginnings),
+            known: known.into(),
+            triggers: triggers.into(),
+            starts: starts.into(),
+            longest,
+        }
     }
 
     /// A text without its secrets.

@@ -1,7 +1,9 @@
 //! Secrets that are known by how they look: keys of providers, tokens, private keys, passwords in addresses.
 //!
-//! Each shape begins with a trigger that is rare in ordinary text; what follows is judged then, never further than
-//! [`FARTHEST`] bytes, so that little has to be kept back of a stream.
+//! The kinds are data (`shapes.txt`). Each shape begins with a trigger that is rare in ordinary text; what follows is
+//! judged then, never further than [`FARTHEST`] bytes, so that little has to be kept back of a stream.
+
+use std::sync::LazyLock;
 
 /// No judgement needs more than this.
 pub(super) const FARTHEST: usize = 2 * 1024;
@@ -9,24 +11,16 @@ pub(super) const FARTHEST: usize = 2 * 1024;
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) name: &'static str,
-    pub(super) trigger: &'static str,
+    pub(super) trigger: String,
     rule: Rule,
 }
 
 /// What has to follow the trigger.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
-    /// So many characters of a kind, or more.
-    Token {
-        kind: Kind,
-        least: usize,
-        mixed: bool,
-    },
-    /// So many and no more.
-    Exactly {
-        kind: Kind,
-        count: usize,
-    },
+    Token(Token),
+    /// The same, behind digits that belong to it.
+    BehindDigits(Token),
     /// An OpenAI key: long and mixed, or only hexadecimal.
     Sk,
     Jwt,
@@ -36,10 +30,31 @@ enum Rule {
     /// A name, something between, perhaps a scheme, and then the secret.
     Assigned {
         scheme: bool,
-        kind: Kind,
-        least: usize,
-        exact: bool,
+        token: Token,
     },
+    /// The rest of a variable's name, something between, and then the secret.
+    Named(Token),
+}
+
+/// So many characters of a kind.
+#[derive(Debug, Clone, Copy)]
+struct Token {
+    kind: Kind,
+    least: usize,
+    most: Option<usize>,
+    needs: Needs,
+    /// The trigger only introduces it.
+    alone: bool,
+}
+
+/// What tells a token from a word or a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    /// Letters and digits.
+    Mix,
+    /// Capitals, other letters, and digits.
+    Cases,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,104 +63,118 @@ pub(super) enum Kind {
     Letters,
     /// `A-Z 0-9`
     Capitals,
+    /// `a-z 0-9`
+    Lower,
+    /// `0-9 a-f`, in either case.
+    Hex,
+    /// Hexadecimal digits and `-`.
+    Uuid,
+    /// Capitals and `-`.
+    Dashed,
     /// Letters, `_` and `-`.
     Words,
     /// Words and `.`, as in a JWT.
     Dotted,
-    /// Letters, `+ / =`.
+    /// Letters, `+ / =`, and `_ -` of the variant for addresses.
     Base64,
     /// What a header's token may be made of.
     Header,
+    /// The same with `%`, as in an address.
+    Encoded,
     /// Letters and `/`.
     Path,
+    /// Words and `/`.
+    WordPath,
+    /// Words, `/` and `@`.
+    Teams,
 }
 
 impl Kind {
     pub(super) fn has(self, byte: u8) -> bool {
+        let letter = byte.is_ascii_alphanumeric();
         match self {
-            Kind::Letters => byte.is_ascii_alphanumeric(),
+            Kind::Letters => letter,
             Kind::Capitals => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
-            Kind::Words => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'),
-            Kind::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
-            Kind::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
-            Kind::Header => byte.is_ascii_alphanumeric() || b"._~+/=-".contains(&byte),
-            Kind::Path => byte.is_ascii_alphanumeric() || byte == b'/',
+            Kind::Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
+            Kind::Hex => byte.is_ascii_hexdigit(),
+            Kind::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+            Kind::Dashed => byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'-',
+            Kind::Words => letter || matches!(byte, b'_' | b'-'),
+            Kind::Dotted => letter || matches!(byte, b'_' | b'-' | b'.'),
+            Kind::Base64 => letter || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-'),
+            Kind::Header => letter || b"._~+/=-".contains(&byte),
+            Kind::Encoded => letter || b"._~+/=-%".contains(&byte),
+            Kind::Path => letter || byte == b'/',
+            Kind::WordPath => letter || matches!(byte, b'_' | b'-' | b'/'),
+            Kind::Teams => letter || matches!(byte, b'_' | b'-' | b'/' | b'@'),
         }
     }
 
     fn run(self, bytes: &[u8]) -> usize {
         bytes.iter().take(FARTHEST).take_while(|&&byte| self.has(byte)).count()
     }
+
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "letters" => Kind::Letters,
+            "capitals" => Kind::Capitals,
+            "lower" => Kind::Lower,
+            "hex" => Kind::Hex,
+            "uuid" => Kind::Uuid,
+            "dashed" => Kind::Dashed,
+            "words" => Kind::Words,
+            "dotted" => Kind::Dotted,
+            "base64" => Kind::Base64,
+            "header" => Kind::Header,
+            "encoded" => Kind::Encoded,
+            "path" => Kind::Path,
+            "wordpath" => Kind::WordPath,
+            "teams" => Kind::Teams,
+            _ => return None,
+        })
+    }
 }
 
-const fn token(name: &'static str, trigger: &'static str, kind: Kind, least: usize) -> Shape {
-    Shape { name, trigger, rule: Rule::Token { kind, least, mixed: false } }
+/// What is looked for, longer triggers before those that they begin with.
+pub(super) static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
+    let lines = include_str!("shapes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut shapes: Vec<Shape> =
+        lines.flat_map(|line| read(line).unwrap_or_else(|| unreachable!("a test reads every line: {line}"))).collect();
+    shapes.sort_by_key(|shape| std::cmp::Reverse(shape.trigger.len()));
+    shapes
+});
+
+/// The shapes of a line of `shapes.txt`, one for each trigger.
+fn read(line: &'static str) -> Option<Vec<Shape>> {
+    let mut words = line.split_whitespace();
+    let (name, rule, kind, length) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let token = || {
+        let (least, most) = match (length.strip_suffix('+'), length.split_once('-')) {
+            (Some(least), _) => (least.parse().ok()?, None),
+            (None, Some((least, most))) => (least.parse().ok()?, Some(most.parse().ok()?)),
+            (None, None) => (length.parse().ok()?, Some(length.parse().ok()?)),
+        };
+        Some(Token { kind: Kind::named(kind)?, least, most, needs: Needs::Nothing, alone: false })
+    };
+    let rule = match rule {
+        "prefix" => Rule::Token(token()?),
+        "mixed" => Rule::Token(Token { needs: Needs::Mix, ..token()? }),
+        "cased" => Rule::Token(Token { needs: Needs::Cases, ..token()? }),
+        "value" => Rule::Token(Token { alone: true, ..token()? }),
+        "value-mixed" => Rule::Token(Token { needs: Needs::Mix, alone: true, ..token()? }),
+        "digits" => Rule::BehindDigits(Token { needs: Needs::Mix, ..token()? }),
+        "named" => Rule::Named(Token { needs: Needs::Mix, alone: true, ..token()? }),
+        "assigned" => Rule::Assigned { scheme: false, token: Token { needs: Needs::Mix, alone: true, ..token()? } },
+        "header" => Rule::Assigned { scheme: true, token: Token { needs: Needs::Mix, alone: true, ..token()? } },
+        "sk" => Rule::Sk,
+        "jwt" => Rule::Jwt,
+        "private-key" => Rule::PrivateKey,
+        "connection" => Rule::Connection,
+        _ => return None,
+    };
+    let shapes: Vec<Shape> = words.map(|trigger| Shape { name, trigger: trigger.replace("\\s", " "), rule }).collect();
+    (!shapes.is_empty()).then_some(shapes)
 }
-
-const fn mixed(name: &'static str, trigger: &'static str, kind: Kind, least: usize) -> Shape {
-    Shape { name, trigger, rule: Rule::Token { kind, least, mixed: true } }
-}
-
-const fn exactly(name: &'static str, trigger: &'static str, kind: Kind, count: usize) -> Shape {
-    Shape { name, trigger, rule: Rule::Exactly { kind, count } }
-}
-
-const fn special(name: &'static str, trigger: &'static str, rule: Rule) -> Shape {
-    Shape { name, trigger, rule }
-}
-
-const HEADER: Rule = Rule::Assigned { scheme: true, kind: Kind::Header, least: 12, exact: false };
-const KEY_HEADER: Rule = Rule::Assigned { scheme: false, kind: Kind::Header, least: 16, exact: false };
-const AWS_SECRET: Rule = Rule::Assigned { scheme: false, kind: Kind::Base64, least: 40, exact: true };
-
-pub(super) const SHAPES: &[Shape] = &[
-    token("anthropic-key", "sk-ant-", Kind::Words, 20),
-    token("openrouter-key", "sk-or-v1-", Kind::Words, 32),
-    special("openai-key", "sk-", Rule::Sk),
-    token("github-token", "ghp_", Kind::Letters, 30),
-    token("github-token", "gho_", Kind::Letters, 30),
-    token("github-token", "ghu_", Kind::Letters, 30),
-    token("github-token", "ghs_", Kind::Letters, 30),
-    token("github-token", "ghr_", Kind::Letters, 30),
-    token("github-token", "github_pat_", Kind::Words, 40),
-    mixed("gitlab-token", "glpat-", Kind::Words, 20),
-    mixed("slack-token", "xoxa-", Kind::Words, 10),
-    mixed("slack-token", "xoxb-", Kind::Words, 10),
-    mixed("slack-token", "xoxe-", Kind::Words, 10),
-    mixed("slack-token", "xoxp-", Kind::Words, 10),
-    mixed("slack-token", "xoxr-", Kind::Words, 10),
-    mixed("slack-token", "xoxs-", Kind::Words, 10),
-    token("slack-webhook", "hooks.slack.com/services/", Kind::Path, 30),
-    exactly("aws-key", "AKIA", Kind::Capitals, 16),
-    exactly("aws-key", "ASIA", Kind::Capitals, 16),
-    special("aws-secret", "aws_secret_access_key", AWS_SECRET),
-    special("aws-secret", "AWS_SECRET_ACCESS_KEY", AWS_SECRET),
-    special("aws-secret", "SecretAccessKey", AWS_SECRET),
-    exactly("google-key", "AIza", Kind::Words, 35),
-    token("google-secret", "GOCSPX-", Kind::Words, 24),
-    mixed("google-token", "ya29.", Kind::Words, 30),
-    token("stripe-key", "sk_live_", Kind::Letters, 16),
-    token("stripe-key", "rk_live_", Kind::Letters, 16),
-    mixed("webhook-secret", "whsec_", Kind::Base64, 24),
-    exactly("npm-token", "npm_", Kind::Letters, 36),
-    token("pypi-token", "pypi-AgEI", Kind::Words, 40),
-    mixed("huggingface-token", "hf_", Kind::Letters, 30),
-    mixed("groq-key", "gsk_", Kind::Letters, 40),
-    mixed("xai-key", "xai-", Kind::Letters, 60),
-    mixed("shopify-token", "shpat_", Kind::Letters, 32),
-    mixed("digitalocean-token", "dop_v1_", Kind::Letters, 60),
-    mixed("sendgrid-key", "SG.", Kind::Dotted, 40),
-    token("age-key", "AGE-SECRET-KEY-1", Kind::Capitals, 50),
-    token("azure-key", "AccountKey=", Kind::Base64, 80),
-    special("jwt", "eyJ", Rule::Jwt),
-    special("private-key", "-----BEGIN ", Rule::PrivateKey),
-    special("password", "://", Rule::Connection),
-    special("authorization", "uthorization", HEADER),
-    special("api-key", "x-api-key", KEY_HEADER),
-    special("api-key", "X-Api-Key", KEY_HEADER),
-    mixed("bearer-token", "Bearer ", Kind::Header, 20),
-    mixed("bearer-token", "bearer ", Kind::Header, 20),
-];
 
 /// What the bytes from a trigger on are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,43 +199,72 @@ pub(super) enum Rest {
 }
 
 impl Shape {
+    /// Whether the bytes begin with the trigger. The names of variables are written in any case.
+    pub(super) fn begins(&self, bytes: &[u8]) -> bool {
+        let Some(found) = bytes.get(..self.trigger.len()) else { return false };
+        let trigger = self.trigger.as_bytes();
+        if self.in_any_case() { found.eq_ignore_ascii_case(trigger) } else { found == trigger }
+    }
+
+    pub(super) fn in_any_case(&self) -> bool {
+        matches!(self.rule, Rule::Named(_))
+    }
+
     /// `bytes` begin with the trigger; `behind` are the two bytes before it. `whole`: nothing more will come.
     pub(super) fn judge(&self, bytes: &[u8], behind: [u8; 2], whole: bool) -> Judged {
         let after = self.trigger.len();
         let rest = bytes.get(after..).unwrap_or_default();
         let view = View { rest, open: !whole };
-        let judged = match self.rule {
-            Rule::Token { .. } | Rule::Exactly { .. } | Rule::Sk | Rule::Jwt if !starts_a_word(behind) => {
-                Judged::Nothing
+        let (judged, alone) = match self.rule {
+            Rule::Token(token) => (view.token(token, self.place(behind, Some(token))), token.alone),
+            Rule::BehindDigits(token) => {
+                let digits = behind.iter().all(u8::is_ascii_digit);
+                (if digits { view.token(token, Beginning::Free) } else { Judged::Nothing }, false)
             }
-            Rule::Token { kind, least, mixed } => view.token(kind, least, mixed),
-            Rule::Exactly { kind, count } => view.exactly(kind, count),
-            Rule::Sk => view.sk(),
-            Rule::Jwt => view.jwt(),
-            Rule::PrivateKey => view.private_key(),
-            Rule::Connection => view.connection(),
-            Rule::Assigned { scheme, kind, least, exact } => view.assigned(scheme, kind, least, exact),
+            Rule::Sk if self.place(behind, None) == Beginning::Inside => (Judged::Nothing, false),
+            Rule::Sk => (view.sk(), false),
+            Rule::Jwt => (view.jwt(), false),
+            Rule::PrivateKey => (view.private_key(), false),
+            Rule::Connection => (view.connection(), true),
+            Rule::Assigned { scheme, token } => (view.assigned(scheme, token), true),
+            Rule::Named(token) => (view.named(self.trigger.as_bytes(), token), true),
         };
         match judged {
             Judged::Nothing | Judged::More => judged,
             // A token goes with its trigger; what was only introduced by one stands alone.
             Judged::Secret { from, to, rest } => {
-                let from = match self.rule {
-                    Rule::Connection | Rule::Assigned { .. } => after + from,
-                    Rule::Token { .. } if self.trigger.ends_with([' ', '=', '/']) => after + from,
-                    Rule::Token { .. } | Rule::Exactly { .. } | Rule::Sk | Rule::Jwt | Rule::PrivateKey => 0,
-                };
-                Judged::Secret { from, to: after + to, rest }
+                Judged::Secret { from: if alone { after + from } else { 0 }, to: after + to, rest }
             }
+        }
+    }
+
+    /// Whether a token may begin here. In the middle of a word it may if its trigger stands out, or its length is fixed.
+    fn place(&self, behind: [u8; 2], token: Option<Token>) -> Beginning {
+        let [before, last] = behind;
+        let escape = before == b'\\' && matches!(last, b'n' | b'r' | b't');
+        let trigger = self.trigger.as_bytes();
+        if escape || !(last.is_ascii_alphanumeric() || matches!(last, b'_' | b'-' | b'+')) {
+            return Beginning::Free;
+        }
+        let marked = trigger.iter().any(|byte| !byte.is_ascii_alphanumeric());
+        let fixed = token.is_some_and(|token| token.most == Some(token.least));
+        let stands_out = trigger.len() >= 4 && (marked || fixed) || trigger.ends_with(b"~");
+        match stands_out || matches!(last, b'_' | b'-') {
+            true => Beginning::Glued,
+            false => Beginning::Inside,
         }
     }
 }
 
-/// In the middle of a word there is no key; after an escaped line end in JSON there may be one.
-fn starts_a_word(behind: [u8; 2]) -> bool {
-    let [before, last] = behind;
-    let escape = before == b'\\' && matches!(last, b'n' | b'r' | b't');
-    escape || !(last.is_ascii_alphanumeric() || matches!(last, b'_' | b'-' | b'+'))
+/// Where a token stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beginning {
+    /// A word begins here; after an escaped line end in JSON too.
+    Free,
+    /// It is glued to something before it, and has to look random.
+    Glued,
+    /// In the middle of a word.
+    Inside,
 }
 
 /// What follows a trigger.
@@ -223,20 +281,23 @@ impl View<'_> {
         self.open && run == self.rest.len() && run < FARTHEST
     }
 
-    fn token(&self, kind: Kind, least: usize, needs_mix: bool) -> Judged {
-        let run = kind.run(self.rest);
-        if run >= least && (!needs_mix || is_mixed(&self.rest[..run])) {
-            return Judged::Secret { from: 0, to: run, rest: Rest::Token(kind) };
+    fn token(&self, token: Token, place: Beginning) -> Judged {
+        if place == Beginning::Inside {
+            return Judged::Nothing;
         }
-        if self.goes_on(run) { Judged::More } else { Judged::Nothing }
-    }
-
-    fn exactly(&self, kind: Kind, count: usize) -> Judged {
-        match kind.run(self.rest) {
-            run if run > count => Judged::Nothing,
-            run if self.goes_on(run) => Judged::More,
-            run if run == count => Judged::Secret { from: 0, to: run, rest: Rest::None },
-            _ => Judged::Nothing,
+        let run = token.kind.run(self.rest);
+        let found = &self.rest[..run];
+        let fits = run >= token.least
+            && token.needs.are_met(found)
+            && (place == Beginning::Free || is_mixed(found) && is_random(found));
+        match token.most {
+            Some(most) if run > most => Judged::Nothing,
+            // How long it is has to be seen first.
+            Some(_) if self.goes_on(run) => Judged::More,
+            Some(_) if fits => Judged::Secret { from: 0, to: run, rest: Rest::None },
+            None if fits => Judged::Secret { from: 0, to: run, rest: Rest::Token(token.kind) },
+            None if self.goes_on(run) => Judged::More,
+            Some(_) | None => Judged::Nothing,
         }
     }
 
@@ -333,8 +394,8 @@ impl View<'_> {
         Judged::Secret { from, to, rest: Rest::None }
     }
 
-    fn assigned(&self, scheme: bool, kind: Kind, least: usize, exact: bool) -> Judged {
-        let gap = self.rest.iter().take(8).take_while(|b| b"\"'\\ :=\t".contains(b)).count();
+    fn assigned(&self, scheme: bool, token: Token) -> Judged {
+        let gap = self.gap(0);
         if self.goes_on(gap) {
             return Judged::More;
         }
@@ -351,18 +412,81 @@ impl View<'_> {
                 from = gap + word + 1;
             }
         }
-        let run = kind.run(&self.rest[from.min(self.rest.len())..]);
-        let token = &self.rest[from.min(self.rest.len())..][..run];
+        let run = token.kind.run(&self.rest[from.min(self.rest.len())..]);
+        let value = &self.rest[from.min(self.rest.len())..][..run];
         if self.goes_on(from + run) {
             return Judged::More;
         }
-        let fits = if exact { run == least } else { run >= least };
+        let fits = run >= token.least && token.most.is_none_or(|most| run <= most);
         // Behind a scheme stands a credential; elsewhere it may be the name of a type.
-        if !fits || !(is_mixed(token) || from > gap && has_cases(token)) {
+        if !fits || !(is_mixed(value) || from > gap && has_cases(value)) {
             return Judged::Nothing;
         }
-        Judged::Secret { from, to: from + run, rest: if exact { Rest::None } else { Rest::Token(kind) } }
+        let rest = if token.most.is_some() { Rest::None } else { Rest::Token(token.kind) };
+        Judged::Secret { from, to: from + run, rest }
     }
+
+    /// Quotes, blanks, and what assigns.
+    fn gap(&self, from: usize) -> usize {
+        self.rest[from..].iter().take(8).take_while(|b| b"\"'\\ :=>\t".contains(b)).count()
+    }
+
+    fn named(&self, trigger: &[u8], token: Token) -> Judged {
+        let name =
+            self.rest.iter().take(40).take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
+        if self.goes_on(name) {
+            return Judged::More;
+        }
+        if !means_a_secret(trigger) && !means_a_secret(&self.rest[..name]) {
+            return Judged::Nothing;
+        }
+        let from = name + self.gap(name);
+        if self.goes_on(from) {
+            return Judged::More;
+        }
+        if !self.rest[name..from].iter().any(|b| matches!(b, b':' | b'=')) {
+            return Judged::Nothing;
+        }
+        let run = token.kind.run(&self.rest[from..]);
+        if self.goes_on(from + run) {
+            return Judged::More;
+        }
+        let value = &self.rest[from..from + run];
+        let fits = run >= token.least && token.most.is_none_or(|most| run <= most);
+        if !fits || !is_mixed(value) || !is_random(value) {
+            return Judged::Nothing;
+        }
+        Judged::Secret { from, to: from + run, rest: Rest::None }
+    }
+}
+
+impl Needs {
+    fn are_met(self, token: &[u8]) -> bool {
+        match self {
+            Needs::Nothing => true,
+            Needs::Mix => is_mixed(token),
+            Needs::Cases => is_mixed(token) && has_cases(token),
+        }
+    }
+}
+
+/// Whether a variable of this name holds a secret.
+fn means_a_secret(name: &[u8]) -> bool {
+    const WORDS: [&str; 8] = ["key", "token", "secret", "pass", "auth", "cred", "api", "pat"];
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// Whether the characters differ as in something random: bits for each of them, by how often each one occurs.
+fn is_random(token: &[u8]) -> bool {
+    const LEAST_BITS: f64 = 2.9;
+    let token = &token[..token.len().min(128)];
+    let mut counts = [0_u32; 256];
+    token.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+    let length = token.len() as f64;
+    let bits: f64 =
+        counts.iter().filter(|count| **count > 0).map(|&count| f64::from(count) / length).map(|p| -p * p.log2()).sum();
+    bits >= LEAST_BITS
 }
 
 /// Letters and digits: words and numbers alone are no keys.

@@ -3,8 +3,8 @@
 //! Invariant: what comes out does not depend on where the stream was cut, and no byte of a secret comes out. What may be
 //! the beginning of one is kept back until it is told; that is never more than a few kilobytes.
 
-use super::shapes::{Judged, Kind, Rest, SHAPES, Shape};
-use super::{Form, Rules, mark};
+use super::shapes::{Judged, Kind, Rest, SHAPES};
+use super::{Form, Rules, Start, mark};
 
 /// A private key is never longer; what claims to be is not swallowed whole.
 pub(super) const LONGEST_KEY: usize = 16 * 1024;
@@ -123,13 +123,12 @@ impl Redactor {
         // A trigger that is cut off at the end may have begun before one that is whole.
         let cut = if whole { bytes.len() } else { bytes.len() - self.rules.cut_off(&bytes[start..]) };
         let mut from = start;
-        while let Some(hit) = self.rules.search.find(&bytes[from..]) {
-            let at = from + hit.start();
+        while let Some(at) = self.rules.beginnings.next(bytes, from) {
             if at > cut {
                 break;
             }
             let around = behind(&bytes[start..], at - start, self.behind);
-            match self.rules.judge(hit.pattern().as_usize(), &bytes[at..], around, whole) {
+            match self.rules.judge(&bytes[at..], around, whole) {
                 Found::Secret { name, begin, end, rest } => {
                     return Next::Secret { name, from: at + begin, to: at + end, rest };
                 }
@@ -214,24 +213,33 @@ enum Found {
 }
 
 impl Rules {
-    /// What stands at a hit of the search. A known value goes before a shape, whatever was hit.
-    fn judge(&self, pattern: usize, bytes: &[u8], behind: [u8; 2], whole: bool) -> Found {
-        match self.judge_known(bytes, whole) {
-            Found::Nothing => {}
-            known @ (Found::Secret { .. } | Found::More) => return known,
-        }
-        let starts = |shape: &&Shape| bytes.starts_with(shape.trigger.as_bytes());
-        let hit = SHAPES.get(pattern);
-        let Some(shape) = hit.or_else(|| SHAPES.iter().filter(starts).max_by_key(|shape| shape.trigger.len())) else {
-            return Found::Nothing;
-        };
-        match shape.judge(bytes, behind, whole) {
-            Judged::Secret { from, to, rest } => {
-                Found::Secret { name: shape.name.to_owned(), begin: from, end: to, rest }
+    /// What stands at a hit of the search. A known value goes before a shape.
+    fn judge(&self, bytes: &[u8], behind: [u8; 2], whole: bool) -> Found {
+        let at = |place: usize| bytes.get(place).map_or(0, u8::to_ascii_lowercase);
+        let starts = &self.starts[usize::from(at(0))];
+        // Known values come after the shapes.
+        if starts.last().is_some_and(|start| start.number >= SHAPES.len()) {
+            match self.judge_known(bytes, whole) {
+                Found::Nothing => {}
+                known @ (Found::Secret { .. } | Found::More) => return known,
             }
-            Judged::More => Found::More,
-            Judged::Nothing => Found::Nothing,
         }
+        // Longer triggers first; where they fail, one that they begin with may fit.
+        let next = [at(1), at(2)];
+        let near = starts.iter().filter(|start| start.next == next);
+        for shape in near.filter_map(|start| SHAPES.get(start.number)) {
+            if !shape.begins(bytes) {
+                continue;
+            }
+            match shape.judge(bytes, behind, whole) {
+                Judged::Secret { from, to, rest } => {
+                    return Found::Secret { name: shape.name.to_owned(), begin: from, end: to, rest };
+                }
+                Judged::More => return Found::More,
+                Judged::Nothing => {}
+            }
+        }
+        Found::Nothing
     }
 
     /// The longest known value that the bytes begin with.
@@ -260,10 +268,14 @@ impl Rules {
 
     /// How many of the last bytes may be the beginning of a trigger.
     fn cut_off(&self, bytes: &[u8]) -> usize {
-        let most = self.triggers.iter().map(Vec::len).max().unwrap_or(0).saturating_sub(1).min(bytes.len());
+        let most = self.longest.saturating_sub(1).min(bytes.len());
         let ends = |length: &usize| {
             let end = &bytes[bytes.len() - length..];
-            self.triggers.iter().any(|trigger| trigger.len() > end.len() && trigger.starts_with(end))
+            let begun = |start: &Start| {
+                let trigger = &self.triggers[start.number];
+                trigger.len() > end.len() && trigger[..end.len()].eq_ignore_ascii_case(end)
+            };
+            self.starts[usize::from(end[0].to_ascii_lowercase())].iter().any(begun)
         };
         (1..=most).rev().find(ends).unwrap_or(0)
     }

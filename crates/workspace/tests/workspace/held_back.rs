@@ -126,6 +126,36 @@ async fn commits_of_the_agents_own_that_held_it_for_a_while_are_made_again_as_on
 }
 
 #[tokio::test]
+async fn commits_with_a_secret_in_names_mails_or_headers_are_made_again() {
+    let mail = format!("committer.email={KEY}@example.com");
+    let author = format!("--author={KEY} <a@example.com>");
+    for (set, author) in [("core.quotepath=on", Some(author.as_str())), (mail.as_str(), None), ("a.b=c", None)] {
+        let fx = Fixture::new();
+        let opened = fx.open("fix", Kind::Clone).await;
+        let ws = &opened.workspace;
+        write(&ws.dir.join("good.txt"), "good\n");
+        fx.git(&ws.dir, &["add", "-A"]);
+        let mut args = vec!["-c", set, "commit", "-qm", "mine"];
+        args.extend(author);
+        fx.git(&ws.dir, &args);
+        if set == "a.b=c" {
+            let whole = fx.git(&ws.dir, &["cat-file", "commit", "HEAD"]);
+            let (head, message) = whole.split_once("\n\n").expect("a message");
+            write(&fx.repo.join("../commit"), format!("{head}\nx-note {KEY}\n\n{message}\n"));
+            let odd = fx.repo.join("../commit").display().to_string();
+            let made = fx.git(&ws.dir, &["hash-object", "-t", "commit", "-w", &odd]);
+            fx.git(&ws.dir, &["reset", "-q", "--soft", &made]);
+        }
+        let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+        assert!(one.created && one.agent_commits.is_empty(), "{set}: {one:?}");
+        assert!(one.notes[0].contains("author, committer or headers"), "{:?}", one.notes);
+        assert!(!one.notes[0].contains(KEY));
+        let log = fx.git(&fx.repo, &["log", "-p", "--format=raw", "windlass/fix"]);
+        assert!(log.contains("good") && !log.contains(KEY), "{log}");
+    }
+}
+
+#[tokio::test]
 async fn what_was_there_before_and_what_is_allowed_goes_in() {
     let fx = Fixture::new();
     write(&fx.repo.join("tests/old.txt"), format!("{KEY}\nline\n"));
