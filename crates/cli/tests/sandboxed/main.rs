@@ -4,6 +4,7 @@
 
 mod agents;
 mod gallery;
+mod judged;
 mod network;
 
 #[path = "../loops/audited_loop.rs"]
