@@ -1,42 +1,31 @@
 //! `agents`: which agents this machine has, in which version, and, if asked, whether they answer.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
 use serde_json::json;
-use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
-use windlass_core::duration::human;
-use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
-use windlass_core::spec::AgentChoice;
-use windlass_engine::call::{self, Answer, Call};
-use windlass_engine::config::{Options, Sandbox, SandboxSupport, asked_container};
-use windlass_engine::environment::for_agent;
-use windlass_server::{AgentReport, KnownGood};
-use windlass_supervise::Launcher;
+use windlass_app::agents::{AnswerText, answer};
+use windlass_app::{AgentReport, AgentsOf, App, CallAgents};
 
 use crate::args::AgentsArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::style::{Style, one_line};
 
-/// The outcome of a call in words, with what to do unless all is well.
-#[derive(Debug)]
-pub struct AnswerText {
-    pub text: String,
-    pub fix: Option<String>,
-}
-
-pub async fn agents(context: &Context, args: &AgentsArgs) -> Result<Exit, Failure> {
-    print(&shown(&look(context, args.calls()).await?, args));
+pub async fn agents(app: &App, args: &AgentsArgs) -> Result<Exit, Failure> {
+    let reports = match args.calls() {
+        Some(limit) => {
+            let timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            app.run(CallAgents { project: None, timeout_ms }).await?
+        }
+        None => app.run(AgentsOf::default()).await?,
+    };
+    print(&shown(&reports, args));
     Ok(Exit::Completed)
 }
 
 /// The agents of a machine, in words or as JSON.
-pub fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
+fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
     if args.json {
         return format!("{}\n", json!(reports));
     }
@@ -74,199 +63,4 @@ fn write_answer(text: &mut String, agent: &AgentReport, answer: &AnswerText, sty
     if let Some(fix) = &answer.fix {
         let _ = writeln!(text, "      {}", style.dim(&format!("fix: {fix}")));
     }
-}
-
-pub fn answers(agent: &AgentReport) -> bool {
-    agent.call.as_ref().is_some_and(|call| call.answer == Answer::Ok)
-}
-
-/// What became of the call, if there was one.
-pub fn answer(agent: &AgentReport) -> Option<AnswerText> {
-    let call = agent.call.as_ref()?;
-    let login = agent.login.as_ref().map_or("log it in".to_owned(), |login| format!("log in with `{login}`"));
-    let (text, fix) = match &call.answer {
-        Answer::Ok => (format!("answers ({})", human(call.took_ms)), None),
-        Answer::NotLoggedIn { message } => (format!("is not logged in: {}", one_line(message, 200)), Some(login)),
-        Answer::RateLimited { until, message } => {
-            let until = until.map_or(String::new(), |until| format!(" until {until}"));
-            let text = format!("is logged in, but limited{until}: {}", one_line(message, 200));
-            (text, Some("wait: a loop waits by itself".to_owned()))
-        }
-        Answer::ModelNotFound { message } => {
-            let fix = format!("name a model it has: `model` in [agents.{}], or --model", agent.name);
-            (format!("does not know the model: {}", one_line(message, 200)), Some(fix))
-        }
-        Answer::TimedOut { after_ms } => {
-            let fix = format!("give it longer with --call-timeout, or see what `{}` does by itself", agent.program);
-            (format!("did not answer within {}", human(*after_ms)), Some(fix))
-        }
-        Answer::NotStarted { message } => {
-            let fix = format!("correct `command` in [agents.{}]", agent.name);
-            (format!("cannot be started: {}", one_line(message, 200)), Some(fix))
-        }
-        Answer::Failed { message } => {
-            let fix = format!("see what `{}` says by itself; {login} if that is it", agent.program);
-            (format!("failed: {}", one_line(message, 200)), Some(fix))
-        }
-    };
-    Some(AnswerText { text, fix })
-}
-
-/// Every agent that has a profile; each installed one is called if a time for that is given.
-pub async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<AgentReport>, Failure> {
-    let project = context.project_if_any().await;
-    let settings = context.settings(project.as_deref(), Options::default())?;
-    let named = settings.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
-    let sandbox = match call_for.map(|_| context.sandbox(&settings)) {
-        Some(SandboxSupport::Works { .. }) => SandboxSpec { level: SandboxLevel::ReadOnly, ..SandboxSpec::default() },
-        Some(SandboxSupport::Docker(docker)) => {
-            let asked = asked_container(&settings, Path::new(&docker.socket));
-            SandboxSpec { docker: Some(docker), ..asked }
-        }
-        Some(SandboxSupport::Missing { reason, fix })
-            if !matches!(settings.sandbox.value, None | Some(Sandbox::Auto)) =>
-        {
-            return Err(Failure::usage(reason, fix));
-        }
-        Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxSpec::default(),
-    };
-    let mut reports = Vec::new();
-    let mut calls = tokio::task::JoinSet::new();
-    for (name, agent) in &settings.agents {
-        let report = report(context, project.as_deref(), name, &agent.profile).await;
-        if let Some(timeout) = call_for
-            && report.installed
-            && !report.built_in
-        {
-            let mut profile = agent.profile.clone();
-            if let Some(program) = profile.command.first_mut()
-                && let Some(path) = &report.path
-            {
-                // As found: a path that is relative to the project means nothing where the call runs.
-                *program = path.to_string_lossy().into_owned();
-            }
-            let call = Call {
-                // As in a loop, so that what is missing there is missing here.
-                env: for_agent(&context.env.texts(), named, &profile),
-                agent: AgentChoice { name: name.clone(), profile },
-                launcher: Launcher::current()?,
-                own_program: std::env::current_exe()?,
-                timeout,
-                data: context.data(),
-                sandbox: sandbox.clone(),
-            };
-            let index = reports.len();
-            calls.spawn(async move { (index, call::ask(&call).await) });
-        }
-        reports.push(report);
-    }
-    while let Some(called) = calls.join_next().await {
-        if let Ok((index, called)) = called {
-            reports[index].call = Some(called);
-        }
-    }
-    Ok(reports)
-}
-
-async fn report(
-    context: &Context,
-    project: Option<&Path>,
-    name: &str,
-    profile: &windlass_core::profile::AgentProfile,
-) -> AgentReport {
-    let known = KnownAgent::of(profile.adapter());
-    let program = profile.command.first().cloned().unwrap_or_default();
-    let mut report = AgentReport {
-        name: name.to_owned(),
-        display_name: profile.display_name.clone().unwrap_or_else(|| name.to_owned()),
-        program: program.clone(),
-        installed: false,
-        built_in: false,
-        path: None,
-        version: None,
-        known_good: known
-            .map(|known| KnownGood { from: known.known_good.0.to_owned(), below: known.known_good.1.to_owned() }),
-        login: known.map(|known| known.login.to_owned()),
-        problem: None,
-        call: None,
-    };
-    if program == "{self}" {
-        report.installed = true;
-        report.built_in = true;
-        report.program = "built in".to_owned();
-        report.version = Some(env!("CARGO_PKG_VERSION").to_owned());
-        return report;
-    }
-    match find_program(context, project, &program) {
-        Some(path) => {
-            report.installed = true;
-            report.version = version_of(&path).await;
-            report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
-            report.path = Some(path);
-        }
-        None if program.is_empty() => report.problem = Some("its profile has no command".into()),
-        None => {
-            let get = known.map_or(String::new(), |known| format!("; npm install -g {}", known.npm_package));
-            report.problem = Some(format!("{program} is not on the PATH{get}"));
-        }
-    }
-    report
-}
-
-/// A version that Windlass was not tried with, said so.
-fn untried(known: &KnownAgent, version: Option<&str>) -> Option<String> {
-    let (from, below) = known.known_good;
-    let side = match known.fit(version?)? {
-        VersionFit::Tried => return None,
-        VersionFit::Older => "older",
-        VersionFit::Newer => "newer",
-    };
-    Some(format!("{side} than what Windlass was tried with: {from} up to, not including, {below}"))
-}
-
-/// What to try with an agent that failed for good.
-pub async fn after_failure(context: &Context, agent: &AgentChoice) -> Vec<String> {
-    let untried_version = async {
-        let known = KnownAgent::of(agent.profile.adapter())?;
-        let path = find_program(context, None, agent.profile.command.first()?)?;
-        let version = version_of(&path).await?;
-        Some(format!("its version {version} is {}", untried(known, Some(&version))?))
-    };
-    let mut hints: Vec<String> = untried_version.await.into_iter().collect();
-    if KnownAgent::of(agent.profile.adapter()).is_some() {
-        hints.push("`windlass agents --call` shows whether it answers at all".to_owned());
-    }
-    hints
-}
-
-/// The first known agent that is installed, which is what `run` takes when none is named.
-pub fn first_installed(context: &Context) -> Option<String> {
-    let found = KNOWN_AGENTS.iter().find(|known| find_program(context, None, known.name).is_some());
-    found.map(|known| known.name.to_owned())
-}
-
-fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let runs = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        let path = project.unwrap_or(&context.cwd).join(program);
-        return Some(path).filter(runs);
-    }
-    let path = context.env.texts().get("PATH").cloned().unwrap_or_default();
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(runs)
-}
-
-/// What `--version` says, if it says it soon.
-async fn version_of(program: &Path) -> Option<String> {
-    let asking = tokio::process::Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(Duration::from_secs(10), asking).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| one_line(text.trim(), 60)).filter(|text| !text.is_empty())
 }

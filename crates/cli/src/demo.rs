@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
+use windlass_app::Local;
 
 use crate::args::{self, Command, DemoArgs};
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{self, print};
@@ -16,7 +16,8 @@ const CALCULATOR: &str = "#!/bin/sh\n# Adds its two arguments.\necho $(( $1 - $2
 const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 3' '20 22 42' '0 0 0'; do\n  set -- $case\n  sum=$(sh ./add.sh \"$1\" \"$2\")\n  if [ \"$sum\" != \"$3\" ]; then\n    echo \"FAIL: $1 + $2 is $3, but add.sh says $sum\"\n    exit 1\n  fi\ndone\necho 'ok: all sums are right'\n";
 const GOAL: &str = "Make the test pass: sh ./test.sh must exit with 0. Fix add.sh, leave the test alone.";
 
-pub async fn demo(context: &Context, demo: &DemoArgs) -> Result<Exit, Failure> {
+pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
+    let context = &local.context;
     let place = context.data().root().join("demo").join(uuid::Uuid::now_v7().simple().to_string());
     // A project is called by its directory.
     let dir = place.join("calculator");
@@ -40,8 +41,7 @@ pub async fn demo(context: &Context, demo: &DemoArgs) -> Result<Exit, Failure> {
     let Command::Run(run_args) = parsed.command else {
         return Err(Failure::usage("the demo is no run", "this is a bug"));
     };
-    let there = Context::new(Some(&dir))?;
-    let exit = run::run(&there, &run_args).await?;
+    let exit = run::run(&crate::locally(Some(&dir))?, None, &run_args).await?;
     if !demo.json {
         print(&format!(
             "\nThis was real git and a real gate; nothing was spent. Remove it with: rm -r {}\n",

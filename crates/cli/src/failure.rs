@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use windlass_engine::config::{ConfigError, UsageError};
-use windlass_engine::driver::DriveError;
+use windlass_app::{Kind, Problem};
 use windlass_engine::engine::EngineError;
 use windlass_store::StoreError;
 use windlass_workspace::WorkspaceError;
@@ -51,126 +50,32 @@ impl Failure {
     }
 }
 
-impl From<UsageError> for Failure {
-    fn from(error: UsageError) -> Self {
-        Failure::of(Exit::Usage, &error, Some(error.hint()))
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Failure::of(Exit::Usage, &error, error.hint())
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let exit = match &error {
-            StoreError::NameTaken { .. } => Exit::Usage,
-            StoreError::IdTaken { .. }
-            | StoreError::UnknownLoop { .. }
-            | StoreError::Conflict { .. }
-            | StoreError::LeaseLost { .. }
-            | StoreError::Held(_)
-            | StoreError::NotPending { .. }
-            | StoreError::NotTaken { .. }
-            | StoreError::TimeOutOfRange { .. }
-            | StoreError::NotFound { .. }
-            | StoreError::Corrupt { .. }
-            | StoreError::Foreign { .. }
-            | StoreError::NewerDatabase { .. }
-            | StoreError::OlderDatabase { .. }
-            | StoreError::ReadOnly { .. }
-            | StoreError::Forbidden { .. }
-            | StoreError::DiskFull { .. }
-            | StoreError::Busy { .. }
-            | StoreError::Io { .. }
-            | StoreError::Sqlite { .. }
-            | StoreError::Stopped => Exit::Failed,
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let exit = match problem.code {
+            Kind::Failed | Kind::TooMany => Exit::Failed,
+            Kind::Invalid
+            | Kind::NotFound
+            | Kind::Unauthorized
+            | Kind::Forbidden
+            | Kind::Misdirected
+            | Kind::Refused
+            | Kind::TrustNeeded
+            | Kind::TooLarge => Exit::Usage,
         };
-        Failure::of(exit, &error, error.hint())
+        Self { exit, message: problem.message, causes: problem.causes, hint: problem.hint }
     }
 }
 
-impl From<WorkspaceError> for Failure {
-    fn from(error: WorkspaceError) -> Self {
-        let hint = error.hint();
-        let exit = if error.is_wrong_use() { Exit::Usage } else { Exit::Failed };
-        Failure::of(exit, &error, hint)
-    }
-}
-
-impl From<DriveError> for Failure {
-    fn from(error: DriveError) -> Self {
-        match error {
-            DriveError::Store(error) => error.into(),
-            DriveError::Workspace(error) => Failure { exit: Exit::Failed, ..error.into() },
-            error @ (DriveError::Journal(_)
-            | DriveError::Launch(_)
-            | DriveError::Supervise(_)
-            | DriveError::Sandbox(_)
-            | DriveError::DiskFull { .. }
-            | DriveError::Transcript { .. }
-            | DriveError::Lost(_)) => {
-                let full = matches!(error, DriveError::DiskFull { .. });
-                let hint = if full {
-                    "free some space, then `windlass resume` the loop: nothing is lost"
-                } else {
-                    "the loop is kept as it is: `windlass resume` goes on with it"
-                };
-                Failure::of(Exit::Failed, &error, Some(hint.to_owned()))
+/// Errors of what drives and follows loops, which is not a request.
+macro_rules! through_problem {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Problem::from(error).into()
             }
         }
-    }
+    )*};
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Store(error) => error.into(),
-            EngineError::Workspace(error) => error.into(),
-            EngineError::Drive(error) => error.into(),
-            EngineError::Driven { .. } => {
-                let hint = "follow it with `windlass logs -f`, or end it with `windlass stop`";
-                Failure::of(Exit::Usage, &error, Some(hint.to_owned()))
-            }
-            EngineError::Refused(ref refusal) => {
-                let hint = refusal_hint(refusal);
-                Failure::of(Exit::Usage, &error, hint.map(str::to_owned))
-            }
-            error @ (EngineError::Journal(_)
-            | EngineError::Socket(_)
-            | EngineError::Data(_)
-            | EngineError::NoAnswer
-            | EngineError::Unanswered { .. }
-            | EngineError::TurnOver { .. }
-            | EngineError::Identity) => Failure::of(Exit::Failed, &error, None),
-        }
-    }
-}
-
-fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static str> {
-    use windlass_core::machine::Refusal;
-    match refusal {
-        Refusal::LimitStands { .. } => Some("raise it, for example: windlass resume NAME --max-iterations +5"),
-        Refusal::Completed => Some("start a new loop with `windlass run`"),
-        Refusal::Ended { .. } | Refusal::NotUnderWay => Some("`windlass resume` opens it again"),
-        Refusal::UnderWay => Some("follow it with `windlass logs -f`"),
-        Refusal::NoSuchLimit { .. } => Some("`windlass status` shows the limits that the loop has"),
-        Refusal::AwaitsRuling => Some("`windlass approve NAME`, or `windlass reject NAME --reason \"…\"`"),
-        Refusal::NothingToRule => Some("`windlass status` shows what it does; `windlass steer` sends it a message"),
-        Refusal::NotReviewed => Some("the recipes audited and milestone have a reviewer"),
-        Refusal::Stale
-        | Refusal::AlreadyAsked
-        | Refusal::NotYourRole { .. }
-        | Refusal::Finding(_)
-        | Refusal::NoSession
-        | Refusal::Plan(_) => None,
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Failure::of(Exit::Failed, &error, None)
-    }
-}
+through_problem!(EngineError, StoreError, WorkspaceError, std::io::Error);

@@ -1,18 +1,15 @@
 //! Following a loop: its feed on standard output, in words or as JSON, with a status line on a terminal.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::time::Duration;
 
+use windlass_app::{Problem, RemoteFeed};
 use windlass_core::duration::human;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::{FeedBody, FeedItem, FeedReader, News};
-use windlass_engine::journal;
-use windlass_server::Feed;
 
-use crate::failure::Failure;
 use crate::render::Renderer;
 use crate::style::Style;
 
@@ -37,11 +34,11 @@ pub struct Follower {
 #[derive(Debug)]
 enum Source {
     Here(Box<FeedReader>),
-    There(Box<Feed>),
+    There(Box<dyn RemoteFeed>),
 }
 
 impl Source {
-    async fn next(&mut self) -> Result<Option<FeedItem>, Failure> {
+    async fn next(&mut self) -> Result<Option<FeedItem>, Problem> {
         match self {
             Source::Here(reader) => Ok(reader.next().await?),
             Source::There(feed) => Ok(feed.ready()),
@@ -57,7 +54,7 @@ pub struct Only {
 }
 
 impl Follower {
-    pub async fn open(engine: &Engine, id: &LoopId, after: u64, json: bool, live: bool) -> Result<Self, Failure> {
+    pub async fn open(engine: &Engine, id: &LoopId, after: u64, json: bool, live: bool) -> Result<Self, Problem> {
         let reader = FeedReader::open(engine, id, after).await?;
         let reader = if json || !live { reader } else { reader.at_most_behind(MOST_BEHIND) };
         Ok(Self {
@@ -73,9 +70,9 @@ impl Follower {
     }
 
     /// The feed of a loop on another machine.
-    pub fn remote(feed: Feed, json: bool, live: bool) -> Self {
+    pub fn remote(feed: Box<dyn RemoteFeed>, json: bool, live: bool) -> Self {
         Self {
-            source: Source::There(Box::new(feed)),
+            source: Source::There(feed),
             renderer: (!json).then(|| Renderer::new(Style::for_stdout())),
             status: StatusLine::new(!json && live),
             only: Only::default(),
@@ -90,7 +87,7 @@ impl Follower {
     }
 
     /// Prints all there is for now.
-    pub async fn catch_up(&mut self) -> Result<(), Failure> {
+    async fn catch_up(&mut self) -> Result<(), Problem> {
         let mut pending = String::new();
         loop {
             let Some(item) = self.source.next().await? else { break };
@@ -117,7 +114,7 @@ impl Follower {
     }
 
     /// Prints as things happen, until nobody drives the loop any more. What comes from a server brings its own news.
-    pub async fn follow(&mut self, news: &mut News) -> Result<(), Failure> {
+    pub async fn follow(&mut self, news: &mut News) -> Result<(), Problem> {
         let mut second = tokio::time::interval(Duration::from_secs(1));
         second.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -247,9 +244,4 @@ impl StatusLine {
             let _ = write!(out, "\r\x1b[2K").and_then(|()| out.flush());
         }
     }
-}
-
-/// The state of a loop as it is now.
-pub async fn state(engine: &Arc<Engine>, id: &LoopId) -> Result<LoopState, Failure> {
-    Ok(journal::load(engine.store.as_ref(), id).await.map_err(windlass_engine::engine::EngineError::from)?)
 }

@@ -4,7 +4,7 @@
 
 mod agent_report;
 pub mod args;
-mod context;
+mod background;
 mod control;
 mod demo;
 mod escape;
@@ -12,7 +12,6 @@ mod exit;
 mod failure;
 mod follow;
 mod list;
-mod loops;
 mod machine_report;
 mod mcp;
 mod milestone;
@@ -24,16 +23,18 @@ mod serve;
 mod show;
 mod status;
 mod style;
-mod suggest;
 mod trust;
 mod work;
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use args::{Cli, Command, ConfigCommand, Refusal};
-use context::Context;
 use exit::Exit;
 use failure::Failure;
+use remote::Connected;
+use windlass_app::{App, Context, Local};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -99,39 +100,61 @@ fn listen() {
     }
 }
 
-async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
-    let context = Context::new(cli.dir.as_deref())?;
-    if let Some(server) = &cli.server {
-        return remote::perform(&context, server, &cli.command).await;
+/// This machine, as the place where requests run.
+fn locally(dir: Option<&Path>) -> Result<App, Failure> {
+    let context =
+        Context::new(dir)?.with_tools(Arc::new(mcp::ToolsOfTurns)).with_warnings(|text| eprintln!("warning: {text}"));
+    Ok(App::Here(Box::new(Local::new(context.clone(), Arc::new(background::Detached(context))))))
+}
+
+/// This machine, for what is about its own files, processes or terminal.
+fn here<'a>(app: &'a App, what: &str) -> Result<&'a Local, Failure> {
+    match app {
+        App::Here(local) => Ok(local),
+        App::There(_) => Err(Failure::usage(
+            format!("`{what}` works on its own machine only"),
+            "run it there, or leave out --server",
+        )),
     }
+}
+
+async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    let dir = cli.dir.as_deref();
+    let app = &match &cli.server {
+        Some(server) => match remote::connect(&Context::new(None)?, server, &cli.command).await? {
+            Connected::App(app) => app,
+            Connected::Done(exit) => return Ok(exit),
+        },
+        None => locally(dir)?,
+    };
     match &cli.command {
-        Command::Run(args) => run::run(&context, args).await,
-        Command::Demo(args) => demo::demo(&context, args).await,
-        Command::List(args) => list::list(&context, args).await,
-        Command::Status(args) => show::status(&context, args).await,
-        Command::Logs(args) => show::logs(&context, args).await,
-        Command::Stop(args) => control::stop(&context, args).await,
-        Command::Pause(args) => control::pause(&context, args).await,
-        Command::Resume(args) => run::resume(&context, args).await,
-        Command::Restart(args) => run::restart(&context, args).await,
-        Command::Steer(args) => control::steer(&context, args).await,
-        Command::Approve(args) => review::approve(&context, args).await,
-        Command::Reject(args) => review::reject(&context, args).await,
-        Command::Findings(args) => review::findings(&context, args).await,
-        Command::Takeover(args) => review::takeover(&context, args).await,
-        Command::Milestone(args) => milestone::milestone(&context, args).await,
-        Command::Diff(args) => work::diff(&context, args).await,
-        Command::Rollback(args) => work::rollback(&context, args).await,
-        Command::Merge(args) => work::merge(&context, args).await,
-        Command::Clean(args) => work::clean(&context, args).await,
-        Command::Agents(args) => agent_report::agents(&context, args).await,
-        Command::Doctor(args) => machine_report::doctor(&context, args).await,
-        Command::Trust(args) => trust::trust(&context, args).await,
-        Command::Serve(args) => serve::serve(context, args).await,
-        Command::Mcp(_) => mcp::serve(context).await,
+        Command::Run(args) => run::run(app, dir, args).await,
+        Command::Demo(args) => demo::demo(here(app, "demo")?, args).await,
+        Command::List(args) => list::list(app, args).await,
+        Command::Status(args) => show::status(app, args).await,
+        Command::Logs(args) => show::logs(app, args).await,
+        Command::Stop(args) => control::stop(app, args).await,
+        Command::Pause(args) => control::pause(app, args).await,
+        Command::Resume(args) => run::resume(app, args).await,
+        Command::Restart(args) => run::restart(app, args).await,
+        Command::Steer(args) => control::steer(app, args).await,
+        Command::Approve(args) => review::approve(app, args).await,
+        Command::Reject(args) => review::reject(app, args).await,
+        Command::Findings(args) => review::findings(app, args).await,
+        Command::Takeover(args) => review::takeover(app, args).await,
+        Command::Milestone(args) => milestone::milestone(app, dir, args).await,
+        Command::Diff(args) => work::diff(app, args).await,
+        Command::Rollback(args) => work::rollback(app, args).await,
+        Command::Merge(args) => work::merge(app, args).await,
+        Command::Clean(args) => work::clean(app, args).await,
+        Command::Agents(args) => agent_report::agents(app, args).await,
+        Command::Doctor(args) => machine_report::doctor(app, args).await,
+        Command::Trust(args) => trust::trust(app, dir, args).await,
+        Command::Serve(args) => serve::serve(&here(app, "serve")?.context, args).await,
+        Command::Mcp(_) => mcp::serve(locally(dir)?).await,
         Command::Config(args) => match &args.command {
-            ConfigCommand::Show(report) => machine_report::config_show(&context, report).await,
-            ConfigCommand::Path(report) => machine_report::config_path(&context, report).await,
+            ConfigCommand::Show(report) => machine_report::config_show(app, dir, report).await,
+            ConfigCommand::Path(report) => machine_report::config_path(here(app, "config path")?, report).await,
             ConfigCommand::Schema(args) => {
                 machine_report::config_schema(args);
                 Ok(Exit::Completed)
@@ -144,7 +167,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
             Ok(Exit::Completed)
         }
         Command::EscapeAttempts(args) => escape::make_attempts(&args.bait),
-        Command::Drive(args) => run::drive(&context, &args.id).await,
+        Command::Drive(args) => run::drive(here(app, "drive")?, &args.id).await,
         Command::DemoAgent => Ok(Exit::Completed),
     }
 }

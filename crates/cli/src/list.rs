@@ -3,45 +3,47 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use windlass_app::{App, ListLoops, Local};
 use windlass_core::duration::human;
 use windlass_engine::view::LoopView;
-use windlass_store::{ListFilter, Listed};
 
 use crate::args::ListArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::loops;
 use crate::run::print;
 use crate::status::{clock_time, left};
 use crate::style::{Style, one_line};
 
 /// Rows that a person looks at; `--json` has all.
-pub const SHOWN: usize = 50;
+const SHOWN: usize = 50;
 
-pub async fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
-    let project = if args.all { None } else { Some(project(context).await?) };
-    let Some(engine) = context.reader().await? else {
-        print(if args.json { "[]\n" } else { "no loops yet: start one with `windlass run`\n" });
-        return Ok(Exit::Completed);
+pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
+    let project = match app {
+        App::Here(local) if !args.all => Some(project(local).await?),
+        App::Here(_) | App::There(_) => None,
     };
-    let limit = (!args.json).then_some(SHOWN + 1);
-    let filter = ListFilter { project, limit, summaries: true, ..ListFilter::default() };
-    let mut rows = Vec::new();
-    for listed in engine.store.list(filter).await? {
-        rows.push(if listed.entry.open { loops::settled(&engine, listed).await? } else { listed });
-    }
-    if args.json {
-        print(&json(&rows));
+    let mut request = ListLoops { project, limit: Some(SHOWN + 1), history: args.json, ..ListLoops::default() };
+    if !args.json {
+        let rows: Vec<LoopView> = app.run(request).await?.loops.into_iter().map(|row| row.view).collect();
+        print(&table(&rows));
         return Ok(Exit::Completed);
     }
-    let views: Vec<LoopView> = rows.iter().filter_map(|row| serde_json::from_str(&summary_json(row)).ok()).collect();
-    print(&table(&views));
+    request.limit = Some(1000);
+    let mut rows = Vec::new();
+    loop {
+        let page = app.run(request.clone()).await?;
+        rows.extend(page.loops.into_iter().map(|row| row.view));
+        request.after = page.next;
+        if request.after.is_none() {
+            break;
+        }
+    }
+    print(&json(&rows));
     Ok(Exit::Completed)
 }
 
 /// The loops for a person, the newest first.
-pub fn table(rows: &[LoopView]) -> String {
+fn table(rows: &[LoopView]) -> String {
     if rows.is_empty() {
         return "no loops yet: start one with `windlass run`\n".to_owned();
     }
@@ -71,37 +73,18 @@ fn waits(row: &LoopView, now: Timestamp) -> String {
     until.map_or(String::new(), |until| format!("until {}, {} left: ", clock_time(until, now), left(until, now)))
 }
 
-async fn project(context: &Context) -> Result<String, Failure> {
-    match context.project().await {
+async fn project(local: &Local) -> Result<String, Failure> {
+    match local.context.project().await {
         Ok(root) => Ok(root.to_string_lossy().into_owned()),
-        Err(failure) => {
-            Err(Failure { hint: Some("`windlass list --all` shows the loops of every project".to_owned()), ..failure })
-        }
+        Err(problem) => Err(problem.hint("`windlass list --all` shows the loops of every project").into()),
     }
 }
 
-/// The summaries as they are stored: only a loop that was cut off is not as its own words say.
-fn json(rows: &[Listed]) -> String {
-    let mut text = String::from("[");
-    for (index, row) in rows.iter().enumerate() {
-        text.push_str(if index == 0 { "\n" } else { ",\n" });
-        text.push_str(&summary_json(row));
+/// One loop a line.
+fn json(rows: &[LoopView]) -> String {
+    if rows.is_empty() {
+        return "[]\n".to_owned();
     }
-    text.push_str("\n]\n");
-    text
-}
-
-/// One loop's `status --json`.
-pub fn summary_json(row: &Listed) -> String {
-    let word = loops::word(row);
-    if word == row.entry.status {
-        return row.entry.summary.clone();
-    }
-    match serde_json::from_str::<serde_json::Value>(&row.entry.summary) {
-        Ok(mut view) => {
-            view["status"] = word.into();
-            view.to_string()
-        }
-        Err(_) => row.entry.summary.clone(),
-    }
+    let rows: Vec<String> = rows.iter().map(|row| serde_json::json!(row).to_string()).collect();
+    format!("[\n{}\n]\n", rows.join(",\n"))
 }

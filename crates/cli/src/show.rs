@@ -3,51 +3,48 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use windlass_core::ids::Role;
+use windlass_app::{App, ListLoops, ShowLoop, Until};
+use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Event, LoopState};
 use windlass_engine::engine::Engine;
 use windlass_engine::feed::News;
 use windlass_engine::journal;
-use windlass_store::{ListFilter, Listed};
+use windlass_engine::view::LoopView;
 
 use crate::args::{LogsArgs, StatusArgs};
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::follow::{self, Follower, Only};
-use crate::list::summary_json;
+use crate::follow::{Follower, Only};
+use crate::here;
 use crate::run::print;
+use crate::status;
 use crate::style::{Style, one_line, short};
-use crate::{loops, status};
 
-pub async fn status(context: &Context, args: &StatusArgs) -> Result<Exit, Failure> {
-    let engine = context.reader().await?.ok_or_else(nothing_yet)?;
-    let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
-    let listed = match &args.name {
-        Some(name) => loops::find(&engine, project.as_deref(), name).await?,
-        None => latest(&engine, project).await?,
+pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
+    let view = match &args.name {
+        Some(name) => app.find(name).await?,
+        None => latest(app).await?,
     };
-    let listed = loops::settled(&engine, listed).await?;
-    let word = loops::word(&listed).to_owned();
     if args.json {
-        print(&format!("{}\n", summary_json(&listed)));
+        print(&format!("{}\n", serde_json::json!(view)));
     } else {
-        let state = follow::state(&engine, &loops::id(&listed)).await?;
-        print(&in_full(&state, &word));
+        print(&in_full(&app.state(&view.id).await?.0, &view.status));
     }
-    Ok(if args.exit_code { Exit::of_status(&word) } else { Exit::Completed })
+    Ok(if args.exit_code { Exit::of_status(&view.status) } else { Exit::Completed })
 }
 
-fn nothing_yet() -> Failure {
-    Failure::usage("there are no loops yet", "start one with `windlass run`, or watch `windlass demo`")
+async fn latest(app: &App) -> Result<LoopView, Failure> {
+    let project = match app {
+        App::Here(local) => local.context.project_if_any().await.map(|root| root.to_string_lossy().into_owned()),
+        App::There(_) => None,
+    };
+    let request = ListLoops { project, limit: Some(1), history: true, ..ListLoops::default() };
+    let first = app.run(request).await?.loops.into_iter().next();
+    let none = || Failure::usage("there are no loops yet", "start one with `windlass run`, or watch `windlass demo`");
+    Ok(first.ok_or_else(none)?.view)
 }
 
-async fn latest(engine: &Engine, project: Option<String>) -> Result<Listed, Failure> {
-    let filter = ListFilter { project, limit: Some(1), summaries: true, ..ListFilter::default() };
-    engine.store.list(filter).await?.into_iter().next().ok_or_else(nothing_yet)
-}
-
-pub fn in_full(state: &LoopState, word: &str) -> String {
+fn in_full(state: &LoopState, word: &str) -> String {
     let style = Style::for_stdout();
     let mut text = status::plan(state, &[], style);
     let mut row = |label: &str, value: String| {
@@ -75,31 +72,34 @@ pub fn in_full(state: &LoopState, word: &str) -> String {
     text
 }
 
-pub async fn logs(context: &Context, args: &LogsArgs) -> Result<Exit, Failure> {
-    let engine = context.reader().await?.ok_or_else(nothing_yet)?;
-    let project = context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
-    let listed = loops::find(&engine, project.as_deref(), &args.name).await?;
-    let id = loops::id(&listed);
+pub async fn logs(app: &App, args: &LogsArgs) -> Result<Exit, Failure> {
+    let id = LoopId(app.find(&args.name).await?.id);
     if args.raw {
-        raw(&engine, &listed, args.iteration, args.role).await?;
+        raw(&*here(app, "--raw")?.readable().await?, &id, args.iteration, args.role).await?;
         return Ok(Exit::Completed);
     }
     let only = Only { iteration: args.iteration, role: args.role };
-    let mut follower = Follower::open(&engine, &id, 0, args.json, args.follow).await?.only(only);
+    let (mut follower, mut news) = match app {
+        App::Here(local) => {
+            let engine = local.readable().await?;
+            let follower = Follower::open(&engine, &id, 0, args.json, args.follow).await?;
+            (follower, if args.follow { News::of(&engine, &id).await? } else { News::None })
+        }
+        App::There(server) => {
+            let until = if args.follow { Until::Rest } else { Until::Now };
+            (Follower::remote(server.feed(&id, 0, until), args.json, args.follow), News::None)
+        }
+    };
+    follower = follower.only(only);
+    follower.follow(&mut news).await?;
     if !args.follow {
-        follower.catch_up().await?;
         return Ok(Exit::Completed);
     }
-    let mut news = News::of(&engine, &id).await?;
-    follower.follow(&mut news).await?;
-    let listed = engine.store.get(&id.0).await?.unwrap_or(listed);
-    let listed = loops::settled(&engine, listed).await?;
-    Ok(Exit::of_status(loops::word(&listed)))
+    Ok(Exit::of_status(&app.run(ShowLoop { id: id.0 }).await?.status))
 }
 
 /// The bytes that the agents wrote, turn after turn.
-async fn raw(engine: &Engine, listed: &Listed, iteration: Option<u32>, role: Option<Role>) -> Result<(), Failure> {
-    let id = loops::id(listed);
+async fn raw(engine: &Engine, id: &LoopId, iteration: Option<u32>, role: Option<Role>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let mut after = 0;
     loop {
@@ -107,14 +107,14 @@ async fn raw(engine: &Engine, listed: &Listed, iteration: Option<u32>, role: Opt
         let Some(last) = events.last() else { return Ok(()) };
         after = last.seq;
         for stored in &events {
-            let event = journal::decode(&id, stored).map_err(windlass_engine::engine::EngineError::from)?;
+            let event = journal::decode(id, stored).map_err(windlass_engine::engine::EngineError::from)?;
             let Event::TurnStarted { turn, .. } = event else { continue };
             let wanted = iteration.is_none_or(|wanted| wanted == turn.iteration)
                 && role.is_none_or(|wanted| wanted == turn.role);
             if !wanted {
                 continue;
             }
-            match std::fs::File::open(engine.data.turn(&id, turn).stdout()) {
+            match std::fs::File::open(engine.data.turn(id, turn).stdout()) {
                 Ok(mut file) => {
                     if std::io::copy(&mut file, &mut out).and_then(|_| out.flush()).is_err() {
                         return Ok(());

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use windlass_agents::KNOWN_AGENTS;
+use windlass_app::plan_rows;
+pub use windlass_app::words::count;
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{AcceptedFeature, Aim, LoopState, Phase};
 use windlass_core::milestone::Milestone;
-use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
-use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
+use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::{End, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
@@ -86,107 +87,6 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
         let _ = writeln!(text, "  {} {note}", style.warn("note   "));
     }
     text
-}
-
-/// The same, line by line: what it is about, and the words.
-pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
-    let spec = &state.spec;
-    let mut rows: Vec<(&'static str, String)> = vec![("goal", one_line(&spec.goal, 100))];
-    let command = spec.agent.profile.command.join(" ");
-    rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
-    for stand_in in &spec.fallbacks {
-        rows.push(("then", stand_in.label()));
-    }
-    if let Some(review) = &spec.review {
-        let command = review.reviewer.profile.command.join(" ");
-        rows.push(("review", format!("{} ({})", review.reviewer.display_name(), one_line(&command, 80))));
-    }
-    if let Some(workspace) = &state.workspace {
-        let branch = workspace.branch.as_deref().unwrap_or("the branch that is checked out");
-        let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
-        let place = match spec.workspace.kind {
-            WorkspaceKind::InPlace | WorkspaceKind::External => format!("in your checkout {}", workspace.dir),
-            WorkspaceKind::Clone => workspace.dir.clone(),
-        };
-        rows.push(("where", place));
-        rows.push(("branch", format!("{branch}, from {base}")));
-    }
-    if !spec.workspace.copy.is_empty() {
-        rows.push(("copies", format!("{} from your checkout", one_line(&spec.workspace.copy.join(", "), 200))));
-    }
-    rows.push(("sandbox", sandbox(&spec.sandbox)));
-    rows.push(("limits", limits(state)));
-    let machine = spec.resources.words();
-    if !machine.is_empty() {
-        rows.push(("machine", machine.join(", ")));
-    }
-    if spec.gates.is_empty() {
-        let why = match &spec.review {
-            None => "none: a claim to be done cannot be verified",
-            Some(_) => "none: only the reviewer judges",
-        };
-        rows.push(("gates", why.to_owned()));
-    }
-    for gate in &spec.gates {
-        rows.push(("gate", format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
-    }
-    if !spec.gates.is_empty() {
-        rows.push(("verify", verify(spec)));
-    }
-    let done = match &spec.done {
-        Done::Promise { .. } => match spec.done.promise() {
-            Some(promise) => format!("the agent says {promise}"),
-            None => "no promise is asked for: only a limit ends the loop".to_owned(),
-        },
-        Done::Gates => "the turn has ended".to_owned(),
-        Done::Count { iterations } => format!("{iterations} iterations are done"),
-        Done::Duration { ms } => format!("{} have passed", human(*ms)),
-        Done::Review => match &spec.review {
-            Some(review) if review.human_review => "the reviewer agrees, and then you".to_owned(),
-            Some(_) | None => "the reviewer agrees".to_owned(),
-        },
-    };
-    let and = if spec.gates.is_empty() { "" } else { ", and every gate passes on that commit" };
-    rows.push(("done", format!("{done}{and}")));
-    if spec.commit == CommitPolicy::Off {
-        rows.push(("commits", "off: nothing is committed".to_owned()));
-    }
-    rows
-}
-
-/// What agents and gates are kept away from, in words.
-pub fn sandbox(spec: &SandboxSpec) -> String {
-    if spec.is_off() {
-        return "off: the agent and the gates run with your rights".to_owned();
-    }
-    let image = spec.docker.as_ref().map(|docker| docker.image.as_str());
-    let backend = image.or(spec.backend.as_deref()).unwrap_or("unknown");
-    let network = match spec.network {
-        NetworkAccess::Allow => "network allowed".to_owned(),
-        NetworkAccess::Deny => "no network".to_owned(),
-        NetworkAccess::List => format!("network: {}", spec.hosts.join(" ")),
-    };
-    format!("{} ({backend}), {network}", spec.level.name())
-}
-
-pub fn limits(state: &LoopState) -> String {
-    let limits = &state.spec.limits;
-    let mut parts = Vec::new();
-    if let Some(max) = limits.max_iterations {
-        parts.push(if max == 1 { "1 iteration".to_owned() } else { format!("{max} iterations") });
-    }
-    if let Some(ms) = limits.duration_ms {
-        parts.push(format!("{} in all", human(ms)));
-    }
-    if let Some(usd) = limits.budget_usd {
-        parts.push(format!("${usd:.2}"));
-    }
-    if let Some(tokens) = limits.max_tokens {
-        parts.push(format!("{tokens} tokens"));
-    }
-    parts.push(format!("{} a turn", human(state.spec.time.turn_timeout_ms)));
-    parts.push(format!("{} without output", human(state.spec.time.stall_timeout_ms)));
-    parts.join(", ")
 }
 
 /// Money in words: what it is worth, and whether that is what was paid.
@@ -297,23 +197,6 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     text
 }
 
-/// Where gates run, and what they start from.
-fn verify(spec: &LoopSpec) -> String {
-    let in_place = match spec.workspace.kind {
-        WorkspaceKind::InPlace | WorkspaceKind::External => true,
-        WorkspaceKind::Clone => spec.commit == CommitPolicy::Off,
-    };
-    if in_place {
-        return "in place: gates run where the agent works".to_owned();
-    }
-    let level = match spec.workspace.verify {
-        Verify::Clean => "gates start from the commit and what the set-up made",
-        Verify::Warm => "gates also find what earlier gates left in build directories",
-        Verify::Cold => "a claim is judged from nothing but the commit, with the set-up run again",
-    };
-    format!("{}: {level}", spec.workspace.verify.name())
-}
-
 /// The command that logs the agent in.
 fn log_in(state: &LoopState) -> String {
     let agent = state.agent(state.last_turn.as_ref().map_or(Role::Coder, |last| last.key.role));
@@ -385,10 +268,6 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
         }
         _ => row("look", format!("git diff {}..{}", short(base), short(head))),
     }
-}
-
-pub fn count(number: u32, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use std::io::IsTerminal;
 
+use windlass_app::words::harmless;
+pub use windlass_app::words::{one_line, safe, short};
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     colour: bool,
@@ -57,11 +60,6 @@ impl Style {
     }
 }
 
-/// Text that came from elsewhere, made safe for a terminal: no escapes, no control characters but tab and new line.
-pub fn safe(text: &str) -> String {
-    windlass_agents::plain_text(text).chars().filter(|&c| harmless(c)).collect()
-}
-
 /// Git's words about files that came from elsewhere, made safe for a terminal: its colours stay, everything else that a
 /// terminal would obey is shown, since a reader of changes has to see it.
 pub fn safe_patch(patch: &[u8]) -> String {
@@ -92,25 +90,6 @@ pub fn safe_patch(patch: &[u8]) -> String {
         rest = &from[length..];
     }
     shown + rest
-}
-
-/// Neither a control character nor one that turns the direction of the text after it.
-fn harmless(c: char) -> bool {
-    matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
-}
-
-/// The first line, of at most so many characters.
-pub fn one_line(text: &str, most: usize) -> String {
-    let line = safe(text.lines().next().unwrap_or_default());
-    if line.chars().count() <= most {
-        return line;
-    }
-    let cut: String = line.chars().take(most.saturating_sub(1)).collect();
-    format!("{cut}…")
-}
-
-pub fn short(commit: &str) -> &str {
-    commit.get(..10).unwrap_or(commit)
 }
 
 #[cfg(test)]

@@ -5,95 +5,67 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 
 use serde_json::json;
-use windlass_core::spec::LoopSpec;
-use windlass_engine::config::{Options, Settings};
-use windlass_engine::trust::{self, Consent, Demand, Demands, TrustError};
-use windlass_server::TrustReport;
+use windlass_app::{Agree, App, Context, Problem, RevokeTrust, TrustOf, refuse_agents};
+use windlass_engine::trust::{Demand, Seen};
 
 use crate::args::TrustArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::run::print;
+use crate::run::{print, project};
 use crate::style::{Style, one_line, short};
 
-pub async fn trust(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> {
-    let project = context.project().await?;
-    let data = context.data();
-    refuse_agents(context)?;
+pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Exit, Failure> {
+    let project = project(app, dir)?;
+    let base = Some(args.base.clone());
+    refuse_agents(&Context::new(None)?)?;
     if args.revoke {
-        let was = trust::revoke(&data, &project)?;
+        let was = app.run(RevokeTrust { project: project.clone(), base }).await?.revoked;
         print(&match args.json {
             true => format!("{}\n", json!({ "revoked": was })),
-            false if was => format!("nothing of {} is trusted any more\n", project.display()),
-            false => format!("nothing of {} was trusted\n", project.display()),
+            false if was => format!("nothing of {project} is trusted any more\n"),
+            false => format!("nothing of {project} was trusted\n"),
         });
         return Ok(Exit::Completed);
     }
-    let mut demands = demands(context, &project, &args.base).await?;
-    let open = demands.granted().is_none();
+    let mut report = app.run(TrustOf { project: project.clone(), base: base.clone() }).await?;
     if !args.json {
-        print(&shown(&demands, Style::for_stdout()));
+        print(&shown(&report.files, Style::for_stdout()));
     }
-    if open && !args.show && (args.yes || (!args.json && asked()?)) {
-        demands.agree(&data)?;
+    if !report.trusted && !args.show && (args.yes || (!args.json && asked()?)) {
+        report = app.run(Agree { project, base, files: seen(&report.files) }).await?;
         if !args.json {
             print("trusted until one of these files changes\n");
         }
     }
     if args.json {
-        print(&format!("{}\n", json!(report(&demands))));
+        print(&format!("{}\n", json!(report)));
     }
-    Ok(if demands.granted().is_some() { Exit::Completed } else { Exit::NeedsPerson })
+    Ok(if report.trusted { Exit::Completed } else { Exit::NeedsPerson })
 }
 
-/// All that this repository's own files would run, in a revision and as they lie there.
-pub async fn demands(context: &Context, project: &Path, base: &str) -> Result<Demands, Failure> {
-    let settings = context.settings(Some(project), Options::default())?;
-    Ok(trust::of_repository(&context.data(), &context.workspaces()?, project, &settings, base).await?)
+fn seen(files: &[Demand]) -> Vec<Seen> {
+    files.iter().map(|demand| Seen { file: demand.file.clone(), sha256: demand.sha256.clone() }).collect()
 }
 
-pub fn report(demands: &Demands) -> TrustReport {
-    TrustReport { project: demands.project.clone(), trusted: demands.granted().is_some(), files: demands.list.clone() }
-}
-
-/// An agent cannot agree to what it wrote itself.
-fn refuse_agents(context: &Context) -> Result<(), Failure> {
-    let env = context.env.texts();
-    if env.contains_key("WINDLASS_TURN") || env.contains_key("WINDLASS_LOOP") {
-        return Err(Failure::usage("an agent of a loop cannot agree for its person", "ask the person to run it"));
-    }
-    Ok(())
-}
-
-/// The consent that a loop needs: given before, by the flag, or now by who sits at the terminal.
-pub async fn consent(
-    context: &Context,
-    project: &Path,
-    settings: &Settings,
-    spec: &LoopSpec,
-    agreed: bool,
-) -> Result<Consent, Failure> {
-    let data = context.data();
-    let mut demands = trust::of_loop(&data, &context.workspaces()?, project, settings, spec).await?;
-    if let Some(consent) = demands.granted() {
-        return Ok(consent);
-    }
+/// Somebody's word for what a new loop would run of the repository's own files: by the flag, or at the terminal.
+pub fn word(app: &App, needed: Problem, agreed: bool, base: Option<&str>) -> Result<Vec<Seen>, Failure> {
+    let Some(demands) = needed.details.as_deref() else { return Err(needed.into()) };
     if agreed {
-        refuse_agents(context)?;
-        return Ok(demands.agree(&data)?);
+        refuse_agents(&Context::new(None)?)?;
+        return Ok(seen(demands));
     }
-    if !context.unattended && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        eprint!("{}", shown(&demands, Style::plain()));
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        eprint!("{}", shown(demands, Style::plain()));
         if asked()? {
-            return Ok(demands.agree(&data)?);
+            return Ok(seen(demands));
         }
     }
-    let list = listed(demands.open(), Style::plain());
-    let base = spec.workspace.base.as_ref().map_or(String::new(), |base| format!(" --base {base}"));
+    let list = listed(demands.iter().filter(|demand| !demand.trusted), Style::plain());
+    let base = base.map_or(String::new(), |base| format!(" --base {base}"));
+    let there = if matches!(app, App::There(_)) { " there" } else { "" };
     Err(Failure::usage(
         format!("nobody agreed yet to what this repository's own files would run:\n{}", list.trim_end()),
-        format!("read them, then run `windlass trust{base}`, or give --trust"),
+        format!("read them, then run `windlass trust{base}`{there}, or give --trust"),
     ))
 }
 
@@ -109,11 +81,11 @@ fn asked() -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn shown(demands: &Demands, style: Style) -> String {
+fn shown(demands: &[Demand], style: Style) -> String {
     if demands.is_empty() {
         return "this repository's own files run nothing by themselves\n".to_owned();
     }
-    format!("this repository's own files would run:\n{}", listed(demands.list.iter(), style))
+    format!("this repository's own files would run:\n{}", listed(demands.iter(), style))
 }
 
 fn listed<'a>(demands: impl Iterator<Item = &'a Demand>, style: Style) -> String {
@@ -135,13 +107,4 @@ fn listed<'a>(demands: impl Iterator<Item = &'a Demand>, style: Style) -> String
         }
     }
     text
-}
-
-impl From<TrustError> for Failure {
-    fn from(error: TrustError) -> Self {
-        match error {
-            TrustError::Workspace(error) => error.into(),
-            error @ TrustError::File(_) => Failure::of(Exit::Failed, &error, None),
-        }
-    }
 }

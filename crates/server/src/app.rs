@@ -8,14 +8,11 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::engine::Engine;
-use windlass_store::Listed;
 
 use crate::board::Board;
 use crate::guard::Guard;
-use crate::host::Host;
-use crate::problem::Problem;
-use crate::reports::SandboxReport;
 use crate::wakes::Wakes;
+use windlass_app::{Local, Problem, SandboxReport};
 
 /// What the server knows of itself.
 #[derive(Debug, Clone)]
@@ -34,7 +31,8 @@ pub(crate) struct App(Arc<Parts>);
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub engine: Arc<Engine>,
-    pub host: Arc<dyn Host>,
+    pub local: Local,
+    pub driving: Arc<AtomicUsize>,
     pub guard: Guard,
     pub wakes: Wakes,
     pub board: Board,
@@ -55,7 +53,8 @@ impl App {
     /// `changes` tells that some process wrote to the database.
     pub fn new(
         engine: Arc<Engine>,
-        host: Arc<dyn Host>,
+        local: Local,
+        driving: Arc<AtomicUsize>,
         guard: Guard,
         facts: Facts,
         changes: watch::Receiver<u64>,
@@ -63,22 +62,21 @@ impl App {
     ) -> Self {
         let wakes = Wakes::new(Arc::clone(&engine), changes.clone());
         let board = Board::new(Arc::clone(&engine), changes, shutdown.clone());
-        Self(Arc::new(Parts { engine, host, guard, wakes, board, facts, shutdown, subscribers: AtomicUsize::new(0) }))
-    }
-
-    /// A loop by its id.
-    pub(crate) async fn find(&self, id: &str) -> Result<Listed, Problem> {
-        let listed = self.engine.store.get(id).await?.ok_or_else(|| Problem::no_loop(id))?;
-        // A driver's last act is to write the end and to leave.
-        let gone = listed.holder.as_ref().is_some_and(|holder| !windlass_engine::engine::is_alive(holder));
-        if gone {
-            return self.engine.store.get(id).await?.ok_or_else(|| Problem::no_loop(id));
-        }
-        Ok(listed)
+        Self(Arc::new(Parts {
+            engine,
+            local,
+            driving,
+            guard,
+            wakes,
+            board,
+            facts,
+            shutdown,
+            subscribers: AtomicUsize::new(0),
+        }))
     }
 
     pub(crate) async fn loop_id(&self, id: &str) -> Result<LoopId, Problem> {
-        Ok(LoopId(self.find(id).await?.entry.id))
+        Ok(LoopId(self.local.found(id).await?.entry.id))
     }
 
     /// One more who reads a stream, until the answer is dropped.

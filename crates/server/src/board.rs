@@ -18,10 +18,10 @@ use windlass_store::{ListFilter, Listed};
 
 use crate::app::{App, Subscribed};
 use crate::extract::Query;
-use crate::loops::summary;
-use crate::problem::Problem;
-use crate::requests::FeedQuery;
+use crate::refused::Refused;
 use crate::sse::{HEARTBEAT, stream};
+use windlass_app::FeedQuery;
+use windlass_app::summary;
 
 /// The catalogue is looked at so often at most.
 const CALM: Duration = Duration::from_millis(100);
@@ -145,7 +145,7 @@ pub(crate) async fn events(
     State(app): State<App>,
     Query(query): Query<FeedQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refused> {
     let said = headers.get("last-event-id").and_then(|value| value.to_str().ok()).or(query.after.as_deref());
     // `after=now`: the list was just fetched, only what changes from here on is wanted.
     let after = match said {
@@ -190,7 +190,7 @@ impl Watching {
             let mut text = String::new();
             for (at, id) in self.app.board.changed_since(self.after).into_iter().take(AT_ONCE) {
                 self.after = at;
-                let Ok(listed) = self.app.find(&id).await else { continue };
+                let Ok(listed) = self.app.local.found(&id).await else { continue };
                 let Ok(summary) = summary(&self.app.engine, &listed) else { continue };
                 let json = serde_json::to_string(&summary).unwrap_or_default();
                 let _ = write!(text, "id: {}-{at}\ndata: {json}\n\n", self.app.board.boot);

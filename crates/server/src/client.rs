@@ -7,13 +7,10 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use windlass_core::ids::LoopId;
 use windlass_engine::http;
-use windlass_engine::view::LoopView;
 
 use crate::feed_client::Feed;
-use crate::problem::{ErrorBody, Problem};
-use crate::requests::Until;
-use crate::timeline::Mark;
-use crate::views::LoopList;
+use windlass_app::Until;
+use windlass_app::{ErrorBody, Problem};
 
 /// An answer is no longer than that.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -75,39 +72,23 @@ impl Client {
         self.url.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Loops whose name, goal or project has these words in it, newest first.
-    pub async fn loops(&self, words: &str, limit: usize) -> Result<LoopList, ClientError> {
-        let query = [("q", words), ("limit", &limit.to_string())];
-        self.read(self.request(Method::GET, "/api/loops", &query)).await
-    }
-
-    pub async fn show(&self, id: &LoopId) -> Result<LoopView, ClientError> {
-        self.read(self.request(Method::GET, &format!("/api/loops/{id}"), &[])).await
-    }
-
-    /// Everything that was decided about a loop.
-    pub async fn journal(&self, id: &LoopId) -> Result<Vec<Mark>, ClientError> {
-        self.read(self.request(Method::GET, &format!("/api/loops/{id}/journal"), &[])).await
-    }
-
-    /// `stop`, `pause`, `merge`, … with what it takes.
-    pub async fn tell<T: DeserializeOwned>(
-        &self,
-        id: &LoopId,
-        what: &str,
-        body: &impl Serialize,
-    ) -> Result<T, ClientError> {
-        self.post(&format!("/api/loops/{id}/{what}"), body).await
-    }
-
     /// What a route answers.
-    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, ClientError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, ClientError> {
         self.read(self.request(Method::GET, path, query)).await
     }
 
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ClientError> {
+        self.send_json(Method::POST, path, body).await
+    }
+
+    pub(crate) async fn send_json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
         let body = serde_json::to_vec(body).unwrap_or_default();
-        let request = self.request(Method::POST, path, &[]);
+        let request = self.request(method, path, &[]);
         self.read(request.header(CONTENT_TYPE, "application/json").body(body)).await
     }
 

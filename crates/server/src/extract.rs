@@ -7,16 +7,18 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 
-use crate::problem::{Kind, Problem};
+use windlass_app::{Kind, Problem};
+
+use crate::refused::Refused;
 
 /// A JSON body. No body at all stands for an empty object.
 #[derive(Debug)]
 pub(crate) struct Body<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
-    type Rejection = Problem;
+    type Rejection = Refused;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refused> {
         let empty = request.headers().get(header::CONTENT_LENGTH).is_none_or(|length| length == "0")
             && !request.headers().contains_key(header::TRANSFER_ENCODING);
         if empty && let Ok(value) = serde_json::from_str("{}") {
@@ -24,7 +26,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         }
         match Json::<T>::from_request(request, state).await {
             Ok(Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(misread(&rejection)),
+            Err(rejection) => Err(misread(&rejection).into()),
         }
     }
 }
@@ -42,12 +44,12 @@ fn misread(rejection: &JsonRejection) -> Problem {
 pub(crate) struct Path<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = Problem;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(rejection) => Err(Problem::new(Kind::Invalid, rejection.body_text())),
+            Err(rejection) => Err(Problem::new(Kind::Invalid, rejection.body_text()).into()),
         }
     }
 }
@@ -57,12 +59,12 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 pub(crate) struct Query<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Problem;
+    type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         match axum::extract::Query::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(value)) => Ok(Self(value)),
-            Err(rejection) => Err(Problem::new(Kind::Invalid, rejection.body_text())),
+            Err(rejection) => Err(Problem::new(Kind::Invalid, rejection.body_text()).into()),
         }
     }
 }

@@ -8,7 +8,7 @@ use windlass_core::ids::LoopId;
 use windlass_engine::feed::FeedItem;
 
 use crate::client::{Client, ClientError};
-use crate::requests::Until;
+use windlass_app::Until;
 
 /// How long the server may be away: a restart takes less.
 const TRIES: u32 = 30;

@@ -15,8 +15,10 @@ use jiff::Timestamp;
 
 use crate::app::App;
 use crate::login::{Caller, Logins, Register, Tickets};
-use crate::problem::{Kind, Problem};
+use windlass_app::{Kind, Problem};
+
 use crate::rate::Rate;
+use crate::refused::Refused;
 use crate::secret::Secret;
 
 #[derive(Debug)]
@@ -207,7 +209,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
                 if let Caller::Session(id) = caller { while_it_lives(&app, id, response) } else { response }
             }
         },
-        Err(problem) => problem.into_response(),
+        Err(problem) => Refused(problem).into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -16,12 +17,12 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use windlass_app::Local;
 use windlass_engine::engine::Engine;
 
 use crate::api;
 use crate::app::{App, Facts};
 use crate::guard::Guard;
-use crate::host::Host;
 use crate::login::Logins;
 use crate::room::{Greeted, Room};
 use crate::secret::Secret;
@@ -160,14 +161,14 @@ impl Listener {
     pub async fn serve(
         self,
         engine: Arc<Engine>,
-        host: Arc<dyn Host>,
+        (local, driving): (Local, Arc<AtomicUsize>),
         (secret, logins): (Secret, Logins),
         facts: Facts,
         changes: watch::Receiver<u64>,
         mut shutdown: watch::Receiver<bool>,
     ) {
         let guard = Guard::new(secret, logins, self.hosts(), self.localhost(), self.tls.is_some());
-        let app = App::new(engine, host, guard, facts, changes, shutdown.clone());
+        let app = App::new(engine, local, driving, guard, facts, changes, shutdown.clone());
         let service = TowerToHyperService::new(api::router(app));
         let mut room = Room::new(self.options.max_connections);
         let mut connections = JoinSet::new();

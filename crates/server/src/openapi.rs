@@ -3,11 +3,12 @@
 //! OpenAPI 3.1 takes JSON Schema as it is, which is what `schemars` makes of the types; they carry it already for the
 //! tools that agents call.
 
+use axum::http::{Method, StatusCode};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::problem::ErrorBody;
+use windlass_app::ErrorBody;
 
 type Described = fn(&mut SchemaGenerator) -> Value;
 
@@ -45,6 +46,34 @@ impl Route {
         Self::new("put", path, summary)
     }
 
+    /// A request with its report, unless they are described already.
+    pub(crate) fn asks<R: windlass_app::Request>(mut self) -> Self {
+        if self.method == "get" {
+            self.query = self.query.or(Some(described::<R>));
+        } else {
+            self.body = self.body.or(Some(described::<R>));
+        }
+        self.answers::<R::Report>()
+    }
+
+    /// It makes something.
+    pub(crate) fn created(mut self) -> Self {
+        self.status = "201";
+        self
+    }
+
+    pub(crate) fn method(&self) -> Method {
+        match self.method {
+            "get" => Method::GET,
+            "put" => Method::PUT,
+            _ => Method::POST,
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        if self.status == "201" { StatusCode::CREATED } else { StatusCode::OK }
+    }
+
     pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(described::<T>);
         self
@@ -58,11 +87,6 @@ impl Route {
     pub(crate) fn answers<T: JsonSchema>(mut self) -> Self {
         self.answer = Some(described::<T>);
         self
-    }
-
-    pub(crate) fn creates<T: JsonSchema>(mut self) -> Self {
-        self.status = "201";
-        self.answers::<T>()
     }
 
     /// Server-sent events, each with such an object.
@@ -181,13 +205,21 @@ fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGen
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
-    if let Some(body) = route.body {
-        operation["requestBody"] = json!({ "content": { "application/json": { "schema": body(takes) } } });
+    if let Some(body) = route.body.map(|body| body(takes)).filter(|body| has_fields(body, takes)) {
+        operation["requestBody"] = json!({ "content": { "application/json": { "schema": body } } });
     }
     if route.path == "/api/health" {
         operation["security"] = json!([]);
     }
     operation
+}
+
+/// Whether there is anything to say in a body: a request that only names a loop has all in its path.
+fn has_fields(schema: &Value, takes: &mut SchemaGenerator) -> bool {
+    let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+    let schema = takes.definitions().get(name).unwrap_or(schema);
+    let fields = schema["properties"].as_object().is_some_and(|fields| !fields.is_empty());
+    fields || schema.get("additionalProperties").is_none_or(|more| *more != json!(false))
 }
 
 /// `POST /api/loops/{id}/stop` is `post_loops_id_stop`.

@@ -5,7 +5,8 @@
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::problem::{Kind, Problem};
+use crate::refused::Refused;
+use windlass_app::{Kind, Problem};
 
 #[path = "../dashboard/files.rs"]
 mod files;
@@ -16,9 +17,10 @@ const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 pub(crate) async fn page(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") || path == "api" {
-        return Problem::new(Kind::NotFound, "there is no such route")
-            .hint("GET /api/openapi.json lists them")
-            .into_response();
+        return Refused(
+            Problem::new(Kind::NotFound, "there is no such route").hint("GET /api/openapi.json lists them"),
+        )
+        .into_response();
     }
     if let Some(bytes) = file(path) {
         let mut response = bytes.into_response();
@@ -31,7 +33,11 @@ pub(crate) async fn page(uri: Uri) -> Response {
         return response;
     }
     let last = path.rsplit('/').next().unwrap_or_default();
-    if last.contains('.') { Problem::new(Kind::NotFound, "there is no such file").into_response() } else { index() }
+    if last.contains('.') {
+        Refused(Problem::new(Kind::NotFound, "there is no such file")).into_response()
+    } else {
+        index()
+    }
 }
 
 fn index() -> Response {

@@ -19,10 +19,11 @@ use windlass_engine::feed::{self, Cursor, FeedReader};
 
 use crate::app::{App, Subscribed};
 use crate::extract::{Path, Query};
-use crate::problem::{Kind, Problem};
-use crate::requests::{FeedQuery, PageQuery, Until};
+use crate::refused::Refused;
 use crate::tape::Rider;
-use crate::views::{FeedEntry, FeedPage};
+use windlass_app::{FeedEntry, FeedPage};
+use windlass_app::{FeedQuery, PageQuery, Until};
+use windlass_app::{Kind, Problem};
 
 /// A comment is sent so often where nothing else is, so that a dead connection is found.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -32,7 +33,7 @@ pub(crate) async fn events(
     Path(id): Path<String>,
     Query(query): Query<FeedQuery>,
     headers: HeaderMap,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refused> {
     let id = app.loop_id(&id).await?;
     // Before the first reading, so that nothing falls between the two.
     let (wake, tape) = app.wakes.of(&id);
@@ -135,7 +136,7 @@ async fn is_over(app: &App, id: &LoopId, until: Option<Until>) -> bool {
         None => false,
         Some(Until::Now) => true,
         Some(Until::Rest) => {
-            let found = app.find(&id.0).await;
+            let found = app.local.found(&id.0).await;
             found.is_ok_and(|listed| !listed.holder.as_ref().is_some_and(is_alive))
         }
     }
@@ -148,7 +149,7 @@ pub(crate) async fn page(
     State(app): State<App>,
     Path(id): Path<String>,
     Query(query): Query<PageQuery>,
-) -> Result<Json<FeedPage>, Problem> {
+) -> Result<Json<FeedPage>, Refused> {
     let id = app.loop_id(&id).await?;
     let bytes = query.limit.unwrap_or(64).clamp(1, MOST_KIB) * 1024;
     let before = match &query.before {
@@ -160,7 +161,7 @@ pub(crate) async fn page(
     Ok(Json(FeedPage { items, before: page.before.map(|at| at.to_string()) }))
 }
 
-async fn end(app: &App, id: &LoopId) -> Result<Cursor, Problem> {
+async fn end(app: &App, id: &LoopId) -> Result<Cursor, Refused> {
     Ok(feed::end(&app.engine, id).await?)
 }
 

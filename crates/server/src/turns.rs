@@ -5,132 +5,17 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::Serialize;
-use windlass_core::agent::TurnOutcome;
-use windlass_core::ids::{LoopId, Role, TurnKey};
-use windlass_core::machine::Event;
-use windlass_core::spec::LoopSpec;
-use windlass_core::usage::Usage;
+use windlass_core::ids::TurnKey;
 use windlass_engine::data::TurnFiles;
-use windlass_engine::journal;
 
 use crate::app::App;
 use crate::extract::{Path, Query};
-use crate::problem::{Kind, Problem};
-use crate::requests::RawQuery;
-
-/// A turn as it went.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct TurnView {
-    /// `iteration.role.attempt`, as the routes below take it.
-    pub turn: String,
-    pub iteration: u32,
-    pub role: Role,
-    pub attempt: u32,
-    pub agent: String,
-    pub model: Option<String>,
-    pub started_at: Timestamp,
-    pub ended_at: Option<Timestamp>,
-    /// It went on after a crash.
-    pub recovery: bool,
-    pub outcome: Option<TurnOutcome>,
-    pub claim: bool,
-    pub usage: Option<Usage>,
-    pub last_words: Option<String>,
-    pub duration_ms: Option<u64>,
-    pub prompt_bytes: Option<u64>,
-    pub stdout_bytes: Option<u64>,
-    pub stderr_bytes: Option<u64>,
-}
-
-impl TurnView {
-    pub(crate) fn started(turn: TurnKey, agent: usize, recovery: bool, at: Timestamp, spec: Option<&LoopSpec>) -> Self {
-        let choice = spec.map(|spec| spec.agent_of(turn.role, agent));
-        Self {
-            turn: turn.to_string(),
-            iteration: turn.iteration,
-            role: turn.role,
-            attempt: turn.attempt,
-            agent: choice.map(|choice| choice.name.clone()).unwrap_or_default(),
-            model: choice.and_then(|choice| choice.profile.model.clone()),
-            started_at: at,
-            ended_at: None,
-            recovery,
-            outcome: None,
-            claim: false,
-            usage: None,
-            last_words: None,
-            duration_ms: None,
-            prompt_bytes: None,
-            stdout_bytes: None,
-            stderr_bytes: None,
-        }
-    }
-
-    pub(crate) fn ended(&mut self, report: windlass_core::agent::TurnReport, at: Timestamp) {
-        self.ended_at = Some(at);
-        self.claim = report.claim;
-        self.usage = Some(windlass_core::usage::total(&report.usage));
-        self.last_words = Some(report.last_words);
-        self.duration_ms = Some(report.duration_ms);
-        self.outcome = Some(report.outcome);
-    }
-
-    fn measure(&mut self, files: &TurnFiles) {
-        let length = |path: std::path::PathBuf| std::fs::metadata(path).ok().map(|meta| meta.len());
-        self.prompt_bytes = length(files.prompt());
-        self.stdout_bytes = length(files.stdout());
-        self.stderr_bytes = length(files.stderr());
-    }
-}
-
-/// The events of a loop, one by one.
-pub(crate) async fn each_event(
-    app: &App,
-    id: &LoopId,
-    mut see: impl FnMut(u64, Timestamp, Event),
-) -> Result<(), Problem> {
-    let mut after = 0;
-    loop {
-        let page = app.engine.store.read(&id.0, after, 500).await?;
-        let Some(last) = page.last() else { return Ok(()) };
-        after = last.seq;
-        for stored in &page {
-            see(stored.seq, stored.at, journal::decode(id, stored)?);
-        }
-    }
-}
-
-pub(crate) async fn list(State(app): State<App>, Path(id): Path<String>) -> Result<Json<Vec<TurnView>>, Problem> {
-    let id = app.loop_id(&id).await?;
-    let mut turns: Vec<TurnView> = Vec::new();
-    let mut spec: Option<Box<LoopSpec>> = None;
-    each_event(&app, &id, |_, at, event| {
-        if let Event::LoopCreated { spec: made, .. } = event {
-            spec = Some(made);
-        } else if let Event::TurnStarted { turn, agent, recovery, .. } = event {
-            turns.push(TurnView::started(turn, agent, recovery, at, spec.as_deref()));
-        } else if let Event::TurnEnded { turn, report } = event {
-            let key = turn.to_string();
-            if let Some(view) = turns.iter_mut().rev().find(|view| view.turn == key) {
-                view.ended(report, at);
-            }
-        }
-    })
-    .await?;
-    for view in &mut turns {
-        if let Ok(key) = view.turn.parse() {
-            view.measure(&app.engine.data.turn(&id, key));
-        }
-    }
-    Ok(Json(turns))
-}
+use crate::refused::Refused;
+use windlass_app::RawQuery;
+use windlass_app::{Kind, Problem};
 
 async fn files(app: &App, id: &str, turn: &str) -> Result<TurnFiles, Problem> {
     let id = app.loop_id(id).await?;
@@ -143,7 +28,7 @@ async fn files(app: &App, id: &str, turn: &str) -> Result<TurnFiles, Problem> {
 pub(crate) async fn prompt(
     State(app): State<App>,
     Path((id, turn)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refused> {
     let files = files(&app, &id, &turn).await?;
     let text = tokio::task::spawn_blocking(move || std::fs::read(files.prompt())).await.map_err(lost)?;
     let text = text.map_err(|_| Problem::new(Kind::NotFound, "the prompt of this turn is not there"))?;
@@ -159,18 +44,18 @@ pub(crate) async fn stdout(
     State(app): State<App>,
     Path((id, turn)): Path<(String, String)>,
     Query(query): Query<RawQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refused> {
     let path = files(&app, &id, &turn).await?.stdout();
-    raw(path, query, "stdout").await
+    Ok(raw(path, query, "stdout").await?)
 }
 
 pub(crate) async fn stderr(
     State(app): State<App>,
     Path((id, turn)): Path<(String, String)>,
     Query(query): Query<RawQuery>,
-) -> Result<Response, Problem> {
+) -> Result<Response, Refused> {
     let path = files(&app, &id, &turn).await?.stderr();
-    raw(path, query, "stderr").await
+    Ok(raw(path, query, "stderr").await?)
 }
 
 async fn raw(path: std::path::PathBuf, query: RawQuery, name: &'static str) -> Result<Response, Problem> {

@@ -38,7 +38,19 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "windlass-workspace",
         ],
     ),
-    ("windlass-server", &["windlass-core", "windlass-store", "windlass-workspace", "windlass-engine"]),
+    (
+        "windlass-app",
+        &[
+            "windlass-redact",
+            "windlass-core",
+            "windlass-agents",
+            "windlass-supervise",
+            "windlass-store",
+            "windlass-workspace",
+            "windlass-engine",
+        ],
+    ),
+    ("windlass-server", &["windlass-core", "windlass-store", "windlass-workspace", "windlass-engine", "windlass-app"]),
     (
         "windlass",
         &[
@@ -50,6 +62,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "windlass-store",
             "windlass-workspace",
             "windlass-engine",
+            "windlass-app",
             "windlass-server",
         ],
     ),
@@ -63,6 +76,7 @@ const CORE_MAY_USE: [&str; 9] =
 
 /// Dependencies that belong to some crates only.
 const ONLY_IN: &[(&str, &[&str], &str)] = &[
+    ("axum", &["windlass-server"], "only the server speaks HTTP to whoever comes"),
     ("anyhow", &["windlass"], "errors are one enum per module, with thiserror"),
     ("clap", &["windlass"], "only the command line has commands"),
     ("libc", &["windlass-supervise", "windlass-testkit"], "unsafe code lives in supervise"),
@@ -77,6 +91,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
             "windlass-store",
             "windlass-workspace",
             "windlass-engine",
+            "windlass-app",
             "windlass-server",
             "windlass",
             "windlass-testkit",
@@ -92,6 +107,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
             "windlass-store",
             "windlass-workspace",
             "windlass-engine",
+            "windlass-app",
             "windlass-server",
             "windlass",
         ],
@@ -189,6 +205,23 @@ fn crates_depend_on_each_other_only_as_drawn() {
         }
     }
     hold("crates depend on each other only as ARCHITECTURE.md draws it", &broken);
+}
+
+/// Files of the command line that wire it to the server: what `serve` opens, and where `--server` leads.
+const NAME_THE_SERVER: [&str; 2] = ["crates/cli/src/serve/", "crates/cli/src/remote"];
+
+#[test]
+fn the_command_line_names_the_server_only_where_it_is_wired() {
+    let mut crates = crates();
+    let mut broken = Vec::new();
+    for source in everywhere(crates.remove("windlass"), &["src"]) {
+        let name = shown(&source.path);
+        if !NAME_THE_SERVER.iter().any(|place| name.starts_with(place)) {
+            let named = source.words("windlass_server");
+            broken.extend(named.map(|at| place(&source, at, "ask windlass-app instead")));
+        }
+    }
+    hold(&format!("of the command line only {NAME_THE_SERVER:?} name the server"), &broken);
 }
 
 #[test]

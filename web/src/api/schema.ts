@@ -158,6 +158,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The loop of a name or id */
+        get: operations["get_loops_find"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/preview": {
         parameters: {
             query?: never;
@@ -926,6 +943,14 @@ export interface components {
             program: string;
             version: string | null;
         };
+        /** @description The agents of this machine, with the settings of a project. */
+        AgentsOf: {
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
+        };
         /** @description Consent to a repository's own files, as they were shown. */
         Agree: {
             /** @default null */
@@ -943,6 +968,14 @@ export interface components {
         } | {
             /** @constant */
             type: "whole";
+        };
+        /** @description A person agrees to the work. */
+        ApproveLoop: {
+            /**
+             * @description Why, for the journal.
+             * @default null
+             */
+            reason?: string | null;
         };
         /** @description One tiny call to each installed agent, which its provider may charge. */
         CallAgents: {
@@ -1153,7 +1186,8 @@ export interface components {
             state: components["schemas"]["Condition"];
             what: string;
         };
-        DiffQuery: {
+        /** @description What a loop changed, file by file. */
+        DiffLoop: {
             /**
              * Format: uint32
              * @description Only what this iteration changed.
@@ -1187,6 +1221,14 @@ export interface components {
             rootless: boolean;
             /** @description The path of the daemon's socket. */
             socket: string;
+        };
+        /** @description What a loop needs on this machine. */
+        Doctor: {
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
         };
         /** @description What a loop needs on this machine. */
         DoctorReport: {
@@ -1718,6 +1760,15 @@ export interface components {
             /** @description `added`, `modified`, `deleted`, `renamed`, `copied`. */
             status: string;
         };
+        /** @description The loop of this name or id. */
+        FindLoop: {
+            name: string;
+            /**
+             * @description Only of this project; of any if left out.
+             * @default null
+             */
+            project?: string | null;
+        };
         Finding: {
             description: string;
             /** @description From the workspace's root, or one of the names for what is no file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`. */
@@ -1952,12 +2003,17 @@ export interface components {
             type: "issues";
         };
         /** @description Which loops. */
-        ListQuery: {
+        ListLoops: {
             /**
              * @description The id of the last loop of the page before.
              * @default null
              */
             after?: string | null;
+            /**
+             * @description With the history of each.
+             * @default false
+             */
+            history?: boolean;
             /**
              * Format: uint
              * @description At most so many, 100 if not said, 1000 at most.
@@ -1980,6 +2036,8 @@ export interface components {
              */
             status?: string | null;
         };
+        /** @description Projects that have loops. */
+        ListProjects: Record<string, never>;
         /** @description The code of a login link. */
         LogIn: {
             code: string;
@@ -1998,8 +2056,12 @@ export interface components {
         LoggedOut: {
             id: string;
         };
+        /** @description What its reviewers found. */
+        LoopFindings: Record<string, never>;
         /** @description A loop's id, chosen by whoever creates the loop (a UUID). */
         LoopId: string;
+        /** @description Every event of its journal, from which its state follows. */
+        LoopJournal: Record<string, never>;
         LoopList: {
             /** @description How many there are in all, by status. */
             counts: {
@@ -2009,6 +2071,8 @@ export interface components {
             /** @description What `after` is to be for the next page. */
             next: string | null;
         };
+        /** @description Its plan and sections. */
+        LoopPlan: Record<string, never>;
         LoopSpec: {
             agent: components["schemas"]["AgentChoice"];
             commit: components["schemas"]["CommitPolicy"];
@@ -2160,6 +2224,12 @@ export interface components {
             waiting_until: string | null;
             worktree: string | null;
         };
+        /** @description How it went: iterations, turns, verdicts, waits. */
+        LoopTimeline: Record<string, never>;
+        /** @description Its turns. */
+        LoopTurns: Record<string, never>;
+        /** @description Tokens and cost by role and model. */
+        LoopUsage: Record<string, never>;
         /** @description `status --json`. Fields are only ever added. */
         LoopView: {
             agent: string;
@@ -2327,6 +2397,11 @@ export interface components {
             broken: string[];
             milestones: components["schemas"]["MilestoneReport"][];
         };
+        /** @description One of them. */
+        MilestoneOf: {
+            /** @description The project's directory. */
+            project: string;
+        };
         MilestoneOrder: {
             /** @description All ids of the project in the order in which they are to be built. */
             ids: string[];
@@ -2367,6 +2442,11 @@ export interface components {
             /** @description `pending`, else the status of its loop. */
             status: string;
             title: string;
+        };
+        /** @description A project's milestones in their order. */
+        MilestonesOf: {
+            /** @description The project's directory. */
+            project: string;
         };
         /** @description US dollars per million tokens of one model. */
         ModelPrice: {
@@ -2474,19 +2554,6 @@ export interface components {
         };
         /** @enum {string} */
         OnLimit: "stop" | "pause";
-        /** @description Limits raised by so much when a loop goes on. */
-        OpenLoop: {
-            /**
-             * @default {
-             *       "budget_usd": 0,
-             *       "disk_bytes": 0,
-             *       "duration_ms": 0,
-             *       "max_iterations": 0,
-             *       "max_tokens": 0
-             *     }
-             */
-            raise?: components["schemas"]["RaiseLimits"];
-        };
         /** @enum {string} */
         Opener: "start" | "resume" | "restart";
         OutputFormat: "text" | "jsonl";
@@ -2512,6 +2579,25 @@ export interface components {
             resolved_in: components["schemas"]["TurnKey"];
             severity: components["schemas"]["Severity"];
             written_in: components["schemas"]["TurnKey"];
+        };
+        /** @description The same in one piece. */
+        PatchLoop: {
+            /**
+             * @description Painted for a terminal.
+             * @default false
+             */
+            color?: boolean;
+            /**
+             * Format: uint32
+             * @description Only what this iteration changed.
+             * @default null
+             */
+            iteration?: number | null;
+            /**
+             * @description What lies in the workspace now, committed or not.
+             * @default false
+             */
+            worktree?: boolean;
         };
         /** @description All that a loop changed, as `diff --json` prints it. */
         PatchView: {
@@ -2609,6 +2695,8 @@ export interface components {
             label: string;
             text: string;
         };
+        /** @description What a loop would be, asked for like the loop itself; nothing is made. */
+        PreviewLoop: components["schemas"]["StartLoop"];
         /** @description An error on its way to a client. */
         Problem: {
             /** @description Why, from the nearest cause on. */
@@ -2621,13 +2709,6 @@ export interface components {
             /** @description What to do. */
             hint: string | null;
             message: string;
-        };
-        ProjectQuery: {
-            /**
-             * @description The project's directory.
-             * @default null
-             */
-            project?: string | null;
         };
         ProjectView: {
             /** Format: uint */
@@ -2715,6 +2796,14 @@ export interface components {
             /** @constant */
             type: "steering_pending";
         };
+        /** @description A person sends the work back; that needs a reason. */
+        RejectLoop: {
+            /**
+             * @description What is to be done differently.
+             * @default null
+             */
+            reason?: string | null;
+        };
         Report: components["schemas"]["FeatureReport"] | {
             commits: components["schemas"]["ReportedCommit"][];
             summary: string;
@@ -2777,6 +2866,32 @@ export interface components {
              * @description Threads count as the kernel counts them, which is like processes.
              */
             processes?: number | null;
+        };
+        /** @description Go on with a fresh agent session, the limits raised by so much. */
+        RestartLoop: {
+            /**
+             * @default {
+             *       "budget_usd": 0,
+             *       "disk_bytes": 0,
+             *       "duration_ms": 0,
+             *       "max_iterations": 0,
+             *       "max_tokens": 0
+             *     }
+             */
+            raise?: components["schemas"]["RaiseLimits"];
+        };
+        /** @description Go on with a loop, its limits raised by so much. */
+        ResumeLoop: {
+            /**
+             * @default {
+             *       "budget_usd": 0,
+             *       "disk_bytes": 0,
+             *       "duration_ms": 0,
+             *       "max_iterations": 0,
+             *       "max_tokens": 0
+             *     }
+             */
+            raise?: components["schemas"]["RaiseLimits"];
         };
         ReviewEvent: {
             plan: components["schemas"]["Plan"];
@@ -2931,6 +3046,15 @@ export interface components {
             reviewer: string;
             sections: components["schemas"]["SectionView"][];
         };
+        /** @description Agree to nothing of a repository any more. */
+        RevokeTrust: {
+            /**
+             * @description The revision that loops will start from; what is checked out is looked at as well.
+             * @default null
+             */
+            base?: string | null;
+            project: string;
+        };
         Revoked: {
             /** @description Whether there was anything to take back. */
             revoked: boolean;
@@ -3002,11 +3126,6 @@ export interface components {
             saved: string | null;
             /** Format: uint32 */
             to_iteration: number;
-        };
-        /** @description A person's word; rejecting needs a reason. */
-        RuleLoop: {
-            /** @default null */
-            reason?: string | null;
         };
         /** @description What a reviewer's turn came to. */
         Ruling: {
@@ -3163,6 +3282,14 @@ export interface components {
             /** @description `null` where there is none; then `unset` says what that means. */
             value: unknown;
         };
+        /** @description Every setting, of the user or as it is in a project. */
+        SettingsOf: {
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
+        };
         SettingsView: {
             project_file: string | null;
             settings: components["schemas"]["SettingView"][];
@@ -3172,6 +3299,8 @@ export interface components {
         };
         /** @enum {string} */
         Severity: "bug" | "warning";
+        /** @description A loop, as `status --json` shows it. */
+        ShowLoop: Record<string, never>;
         /** @description Why no reviewer was asked. */
         SkippedBecause: {
             failing: string[];
@@ -3208,10 +3337,20 @@ export interface components {
             base?: string | null;
             goal: string;
             /**
+             * @description Refine: so many iterations.
+             * @default null
+             */
+            iter?: string | null;
+            /**
              * @description The loop's name; made from the goal if left out.
              * @default null
              */
             name?: string | null;
+            /**
+             * @description One turn, then the gates.
+             * @default false
+             */
+            no_loop?: boolean;
             /** @description The project's directory, or one in it. */
             project: string;
             /** @default null */
@@ -3224,13 +3363,26 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
+             * @description Refine: as many iterations as fit into this time, such as 90m.
+             * @default null
+             */
+            time?: string | null;
+            /**
              * @description Consent to what the project's own files make run: the files that `preview` showed, as they were then.
              * @default null
              */
             trust?: components["schemas"]["Seen"][] | null;
         };
+        /** @description Work on a milestone. */
         StartMilestone: {
+            /**
+             * @description One-off agents, as with --agent-command and --reviewer-command.
+             * @default null
+             */
+            agent_command?: string | null;
             project: string;
+            /** @default null */
+            reviewer_command?: string | null;
             /** @default {} */
             settings?: {
                 [key: string]: unknown;
@@ -3258,6 +3410,8 @@ export interface components {
             delivered: boolean;
             text: string;
         };
+        /** @description Stop it now. */
+        StopLoop: Record<string, never>;
         /** @description Why a stretch of a loop ended; exactly one for each stretch between opening and end. */
         StopReason: {
             /** @constant */
@@ -3392,6 +3546,8 @@ export interface components {
                 [key: string]: components["schemas"]["Usage"];
             };
         };
+        /** @description Pause it, and say how a person enters its place. */
+        TakeOver: Record<string, never>;
         /** @description How a person enters the place of a loop, of which nothing runs. */
         TakeoverReport: {
             /** @description Where its files are. */
@@ -3487,8 +3643,8 @@ export interface components {
             /** @constant */
             type: "section_after";
         };
-        /** @description A repository whose own files are asked for, or no longer agreed to. */
-        Trust: {
+        /** @description What a repository's own files would run. */
+        TrustOf: {
             /**
              * @description The revision that loops will start from; what is checked out is looked at as well.
              * @default null
@@ -3716,7 +3872,7 @@ export interface components {
             why: string;
         };
         /** @description What gates start from. */
-        Verify: ("clean" | "warm") | "cold";
+        Verify: "clean" | "warm" | "cold";
         /** @description Why a loop waits for the clock; each message is the agent's or the provider's own. */
         WaitReason: {
             message: string;
@@ -3737,7 +3893,7 @@ export interface components {
             /** @description Path and query of a prompt or of a turn's output. */
             path: string;
         };
-        WorkspaceKind: "worktree" | "clone" | "in_place" | "external";
+        WorkspaceKind: "clone" | "in_place" | "external";
         WorkspaceOpening: {
             base_commit: string | null;
             branch: string | null;
@@ -4056,6 +4212,8 @@ export interface operations {
             query?: {
                 /** @description The id of the last loop of the page before. */
                 after?: string | null;
+                /** @description With the history of each. */
+                history?: boolean;
                 /** @description At most so many, 100 if not said, 1000 at most. */
                 limit?: number | null;
                 /** @description Only of this project. */
@@ -4124,6 +4282,40 @@ export interface operations {
             };
         };
     };
+    get_loops_find: {
+        parameters: {
+            query: {
+                /** @description null */
+                name: string;
+                /** @description Only of this project; of any if left out. */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The loop of a name or id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     post_loops_preview: {
         parameters: {
             query?: never;
@@ -4133,7 +4325,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["StartLoop"];
+                "application/json": components["schemas"]["PreviewLoop"];
             };
         };
         responses: {
@@ -4199,7 +4391,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RuleLoop"];
+                "application/json": components["schemas"]["ApproveLoop"];
             };
         };
         responses: {
@@ -4499,6 +4691,8 @@ export interface operations {
     get_loops_id_patch: {
         parameters: {
             query?: {
+                /** @description Painted for a terminal. */
+                color?: boolean;
                 /** @description Only what this iteration changed. */
                 iteration?: number | null;
                 /** @description What lies in the workspace now, committed or not. */
@@ -4609,7 +4803,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RuleLoop"];
+                "application/json": components["schemas"]["RejectLoop"];
             };
         };
         responses: {
@@ -4644,7 +4838,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["OpenLoop"];
+                "application/json": components["schemas"]["RestartLoop"];
             };
         };
         responses: {
@@ -4679,7 +4873,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["OpenLoop"];
+                "application/json": components["schemas"]["ResumeLoop"];
             };
         };
         responses: {
@@ -5005,9 +5199,9 @@ export interface operations {
     };
     get_milestones: {
         parameters: {
-            query?: {
+            query: {
                 /** @description The project's directory. */
-                project?: string | null;
+                project: string;
             };
             header?: never;
             path?: never;
@@ -5103,9 +5297,9 @@ export interface operations {
     };
     get_milestones_id: {
         parameters: {
-            query?: {
+            query: {
                 /** @description The project's directory. */
-                project?: string | null;
+                project: string;
             };
             header?: never;
             path: {
@@ -5151,7 +5345,7 @@ export interface operations {
         };
         responses: {
             /** @description Start one */
-            200: {
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5467,7 +5661,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["Trust"];
+                "application/json": components["schemas"]["RevokeTrust"];
             };
         };
         responses: {

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
+use windlass_app::Context;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_engine::config::{Options, Sandbox, SandboxSupport};
 use windlass_engine::sandbox::trial::{self, Bait, Trial};
 use windlass_supervise::Launcher;
 
 use crate::args::DoctorArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;

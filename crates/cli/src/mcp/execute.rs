@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use windlass_app::Context;
 use windlass_core::ids::slug;
 use windlass_core::plan::Plan;
 use windlass_engine::data::{DataDir, private_dir};
 
 use super::own;
 use super::server::{Told, ToolError};
-use crate::context::Context;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -13,15 +13,14 @@ mod sections;
 mod server;
 mod turn;
 
-use std::sync::Arc;
+use windlass_app::App;
 
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
 pub use relay::{relay, socket};
 pub use turn::ToolsOfTurns;
 
-pub async fn serve(context: Context) -> Result<Exit, Failure> {
-    server::serve(person::PersonTools::new(Arc::new(context))).await
+pub async fn serve(app: App) -> Result<Exit, Failure> {
+    server::serve(person::PersonTools::new(app)?).await
 }

@@ -4,9 +4,9 @@ use std::process::Stdio;
 
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+use windlass_app::Context;
 
 use super::server::ToolError;
-use crate::context::Context;
 
 /// Runs `windlass` with these words and this on its standard input; what it printed, or what it said went wrong.
 pub async fn run(context: &Context, words: &[String], input: &str) -> Result<String, ToolError> {

@@ -1,25 +1,23 @@
 //! The tools for the agent that a person talks to: start loops, look after them, end them.
 
-use std::sync::Arc;
-
 use rmcp::model::{JsonObject, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use windlass_engine::engine::Engine;
-use windlass_store::{ListFilter, Listed};
+use windlass_app::{App, Context, ListLoops};
+use windlass_engine::view::LoopView;
 
 use super::execute::{self, ExecutePlan};
 use super::findings::{self, ReadFindings, ReadStatus};
 use super::own;
 use super::server::{Told, ToolError, Toolbox, input, tool};
-use crate::context::Context;
-use crate::list::summary_json;
-use crate::{follow, loops};
+use crate::failure::Failure;
+use crate::here;
 
 #[derive(Debug)]
 pub struct PersonTools {
-    context: Arc<Context>,
+    app: App,
+    context: Context,
     /// The loop whose own session this is.
     inside: Option<String>,
 }
@@ -133,11 +131,12 @@ impl Toolbox for PersonTools {
 }
 
 impl PersonTools {
-    pub fn new(context: Arc<Context>) -> Self {
+    pub fn new(app: App) -> Result<Self, Failure> {
+        let context = here(&app, "mcp")?.context.clone();
         let env = context.env.texts();
         let inside = ["WINDLASS_LOOP", "WINDLASS_TURN"].into_iter().find_map(|name| env.get(name));
         let inside = inside.filter(|name| !name.is_empty()).cloned();
-        Self { context, inside }
+        Ok(Self { app, context, inside })
     }
 
     async fn perform(&self, kind: Kind, given: JsonObject) -> Told {
@@ -176,19 +175,18 @@ impl PersonTools {
             if wanted.restart {
                 return Err(ToolError::new("name the loop that is to be restarted"));
             }
-            let rows: Vec<Value> = self.listed(false).await?.iter().map(in_short).collect();
+            let rows: Vec<Value> = self.listed(None).await?.iter().map(in_short).collect();
             return Ok(Value::Array(rows).to_string());
         };
         if wanted.restart {
             self.allowed()?;
             return self.restart(name, wanted.force).await;
         }
-        Ok(summary_json(&self.found(name).await?.1))
+        Ok(json!(self.found(name).await?).to_string())
     }
 
     async fn restart(&self, name: &str, force: bool) -> Told {
-        let (_, listed) = self.found(name).await?;
-        let word = loops::word(&listed).to_owned();
+        let word = self.found(name).await?.status;
         if matches!(word.as_str(), "running" | "waiting") {
             if !force {
                 return Err(ToolError(format!("{name} is {word}; with force it is stopped first and then restarted")));
@@ -200,13 +198,13 @@ impl PersonTools {
     }
 
     async fn cancel(&self, wanted: LoopCancel) -> Told {
-        let active = self.listed(true).await?;
+        let active = self.listed(Some("open")).await?;
         let name = wanted.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
-        let matching: Vec<&Listed> = match name {
+        let matching: Vec<&LoopView> = match name {
             None => active.iter().collect(),
-            Some(name) => match active.iter().find(|listed| listed.entry.name == name) {
+            Some(name) => match active.iter().find(|listed| listed.name == name) {
                 Some(exact) => vec![exact],
-                None => active.iter().filter(|listed| listed.entry.name.contains(name)).collect(),
+                None => active.iter().filter(|listed| listed.name.contains(name)).collect(),
             },
         };
         match matching[..] {
@@ -214,7 +212,7 @@ impl PersonTools {
                 Some(name) => format!("no active loop of this project is called {name}, or something with it"),
                 None => "no loop of this project is active".to_owned(),
             })),
-            [one] => own::run(&self.context, &words(&["stop", "--", &one.entry.name]), "").await,
+            [one] => own::run(&self.context, &words(&["stop", "--", &one.name]), "").await,
             _ => {
                 let candidates: Vec<Value> = matching.into_iter().map(in_short).collect();
                 let said = json!({ "which_one": candidates, "nothing_was_done": true });
@@ -224,35 +222,21 @@ impl PersonTools {
     }
 
     async fn findings(&self, wanted: FindingsOf) -> Told {
-        let (engine, listed) = self.found(&wanted.name).await?;
-        let state = follow::state(&engine, &loops::id(&listed)).await?;
+        let (state, _) = self.app.state(&self.found(&wanted.name).await?.id).await?;
         let status = if wanted.all { ReadStatus::All } else { ReadStatus::Open };
         findings::read(&state, &ReadFindings { search: wanted.search, status, ..ReadFindings::default() })
     }
 
-    async fn project(&self) -> Option<String> {
-        self.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned())
-    }
-
-    async fn found(&self, name: &str) -> Result<(Arc<Engine>, Listed), ToolError> {
-        let none = || ToolError::new("there are no loops yet");
-        let engine = self.context.reader().await?.ok_or_else(none)?;
-        let listed = loops::find(&engine, self.project().await.as_deref(), name).await?;
-        let listed = loops::settled(&engine, listed).await?;
-        Ok((engine, listed))
+    async fn found(&self, name: &str) -> Result<LoopView, ToolError> {
+        Ok(self.app.find(name).await?)
     }
 
     /// The loops of this project, or of all where we are in none.
-    async fn listed(&self, open_only: bool) -> Result<Vec<Listed>, ToolError> {
-        let Some(engine) = self.context.reader().await? else { return Ok(Vec::new()) };
-        let filter = ListFilter { project: self.project().await, open_only, summaries: true, ..ListFilter::default() };
-        let mut rows = Vec::new();
-        for listed in
-            engine.store.list(filter).await.map_err(|error| ToolError::from(crate::failure::Failure::from(error)))?
-        {
-            rows.push(loops::settled(&engine, listed).await?);
-        }
-        Ok(rows)
+    async fn listed(&self, status: Option<&str>) -> Result<Vec<LoopView>, ToolError> {
+        let project = self.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned());
+        let request =
+            ListLoops { project, status: status.map(str::to_owned), limit: Some(1000), ..ListLoops::default() };
+        Ok(self.app.run(request).await?.loops.into_iter().map(|row| row.view).collect())
     }
 }
 
@@ -260,16 +244,15 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-fn in_short(listed: &Listed) -> Value {
-    let view: Value = serde_json::from_str(&listed.entry.summary).unwrap_or(Value::Null);
+fn in_short(view: &LoopView) -> Value {
     json!({
-        "name": listed.entry.name,
-        "status": loops::word(listed),
-        "goal": listed.entry.goal,
-        "recipe": listed.entry.recipe,
-        "iterations": listed.entry.iterations,
-        "stop_reason": listed.entry.stop_reason,
-        "waiting_for": view["waiting_for"],
-        "project": listed.entry.project,
+        "name": view.name,
+        "status": view.status,
+        "goal": view.goal,
+        "recipe": view.recipe,
+        "iterations": view.iterations,
+        "stop_reason": view.stop_reason.as_ref().map(|reason| reason.name()),
+        "waiting_for": view.waiting_for,
+        "project": view.project,
     })
 }

@@ -12,6 +12,7 @@ use rmcp::schemars::JsonSchema;
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde::de::DeserializeOwned;
+use windlass_app::Problem;
 use windlass_engine::tools::Connection;
 
 use crate::exit::Exit;
@@ -41,6 +42,12 @@ pub struct ToolError(pub String);
 impl From<Failure> for ToolError {
     fn from(failure: Failure) -> Self {
         ToolError(failure.text())
+    }
+}
+
+impl From<Problem> for ToolError {
+    fn from(problem: Problem) -> Self {
+        Failure::from(problem).into()
     }
 }
 

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use windlass_server::{Client, ClientError, LogIn, LoggedIn, LoggedOut, fingerprint, read_private, write_private};
+use windlass_app::{Context, Kind, Problem};
+use windlass_server::{
+    Client, ClientError, LogIn, LoggedIn, LoggedOut, TOKEN, fingerprint, read_private, write_private,
+};
 
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-
-/// The server's token, for scripts.
-pub const TOKEN: &str = "WINDLASS_TOKEN";
 
 /// The file of a server, for its owner only.
 #[derive(Debug, Serialize, Deserialize)]
@@ -85,7 +84,8 @@ impl Place {
         };
         let ended: Result<LoggedOut, ClientError> =
             Client::new(&self.address, &kept.secret)?.post("/api/logout", &()).await;
-        let already = |error: &ClientError| matches!(error, ClientError::Refused(problem) if problem.code == windlass_server::Kind::Unauthorized);
+        let already =
+            |error: &ClientError| matches!(error, ClientError::Refused(problem) if problem.code == Kind::Unauthorized);
         match ended {
             Err(error) if !already(&error) => return Err(error.into()),
             Ok(_) | Err(_) => std::fs::remove_file(&self.file)?,
@@ -95,5 +95,11 @@ impl Place {
             false => print(&format!("logged out of {}\n", self.address)),
         }
         Ok(Exit::Completed)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Problem::from(error).into()
     }
 }

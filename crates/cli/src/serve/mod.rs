@@ -4,8 +4,6 @@
 //! start by themselves. Each loop has one driver (its lease), so loops in the foreground are left alone. A loop that
 //! waits for a person is never touched.
 
-mod commands;
-mod host;
 mod logins;
 mod place;
 
@@ -17,10 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
+use windlass_core::ids::LoopId;
 use windlass_core::machine::Input;
 use windlass_engine::changes;
 use windlass_engine::config::Options;
@@ -29,21 +30,32 @@ use windlass_engine::milestones;
 use windlass_store::{ListFilter, Listed};
 
 use crate::args::ServeArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{print, watch_signals};
-use crate::serve::commands::Commands;
-use crate::{loops, milestone};
 
 /// What other processes change is looked at so often at most.
 const CALM: Duration = Duration::from_millis(250);
 
-pub async fn serve(context: Context, args: &ServeArgs) -> Result<Exit, Failure> {
+/// Loops that somebody opened over the API, on their way to be driven by this process.
+#[derive(Debug)]
+struct Handed(mpsc::UnboundedSender<Held>);
+
+#[async_trait]
+impl Background for Handed {
+    async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem> {
+        if let Err(mpsc::error::SendError(held)) = self.0.send(held) {
+            engine.release(held).await?;
+            return Err(Problem::new(Kind::Failed, "the server is about to leave").hint("ask again when it is back"));
+        }
+        Ok(())
+    }
+}
+
+pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> {
     if let Some(command) = &args.command {
         return logins::perform(&context.paths.data, command);
     }
-    let context = &Context { unattended: true, ..context };
     let engine = context.engine().await?;
     let here = context.project_if_any().await;
     let user = context.settings(None, Options::default())?;
@@ -52,19 +64,16 @@ pub async fn serve(context: Context, args: &ServeArgs) -> Result<Exit, Failure> 
     let changes = changes::watch(engine.data.root())?;
     let (hand, handed) = mpsc::unbounded_channel();
     let driving_count = Arc::new(AtomicUsize::new(0));
+    let background = Arc::new(Handed(hand));
+    let local = || Local::on(context.clone(), Arc::clone(&engine), background.clone());
     let served = if args.once {
         None
     } else {
-        let commands = Commands {
-            context: context.clone(),
-            engine: Arc::clone(&engine),
-            handed: hand.clone(),
-            driving: Arc::clone(&driving_count),
-        };
-        Some(place::open(context, args, &engine, commands, here.clone(), changes.clone(), shutdown.clone()).await?)
+        let counted = Arc::clone(&driving_count);
+        Some(place::open(args, &engine, local(), counted, here.clone(), changes.clone(), shutdown.clone()).await?)
     };
     let mut serving = Serving {
-        context,
+        local: local(),
         engine,
         handed,
         changes,
@@ -85,8 +94,8 @@ pub async fn serve(context: Context, args: &ServeArgs) -> Result<Exit, Failure> 
     Ok(told.map_or(Exit::Completed, Exit::Signal))
 }
 
-struct Serving<'a> {
-    context: &'a Context,
+struct Serving {
+    local: Local,
     engine: Arc<Engine>,
     /// How many loops run at once.
     slots: usize,
@@ -104,7 +113,7 @@ struct Serving<'a> {
     shutdown: watch::Receiver<bool>,
 }
 
-impl Serving<'_> {
+impl Serving {
     async fn run(&mut self, here: Option<PathBuf>, once: bool) -> Result<(), Failure> {
         loop {
             self.changes.mark_unchanged();
@@ -162,7 +171,7 @@ impl Serving<'_> {
             if mine || listed.holder.as_ref().is_some_and(is_alive) || !self.goes_on_by_itself(&listed) {
                 continue;
             }
-            match self.engine.take(&loops::id(&listed)).await {
+            match self.engine.take(&LoopId(listed.entry.id.clone())).await {
                 Ok(mut held) => {
                     self.engine.apply(&mut held, &Input::Attach).await?;
                     self.drive(held)?;
@@ -179,7 +188,7 @@ impl Serving<'_> {
         match listed.entry.status.as_str() {
             "waiting" => true,
             "running" => {
-                let settings = self.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
+                let settings = self.local.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
                 let said = settings.ok().and_then(|settings| settings.recover.value);
                 said.unwrap_or(listed.entry.recipe == "milestone")
             }
@@ -198,7 +207,7 @@ impl Serving<'_> {
             if !due || self.driving.len() >= self.slots || !project.is_dir() {
                 continue;
             }
-            let settings = match self.context.settings(Some(&project), Options::default()) {
+            let settings = match self.local.context.settings(Some(&project), Options::default()) {
                 Ok(settings) => settings,
                 Err(failure) => {
                     eprintln!("warning: {}: {}", project.display(), failure.message);
@@ -235,15 +244,22 @@ impl Serving<'_> {
         }
         let Some(first) = pending.into_iter().next() else { return Ok(()) };
         let id = first.milestone.id.clone();
-        let settings = milestone::settings_for(self.context, project, &first.milestone)?;
-        match milestone::create(self.context, &self.engine, project, settings, first, (None, None), false).await {
-            Ok((held, _notes)) => {
+        let request = StartMilestone {
+            id: id.clone(),
+            project: text,
+            settings: BTreeMap::new(),
+            agent_command: None,
+            reviewer_command: None,
+            trust: None,
+        };
+        match request.open(&self.local).await {
+            Ok(opened) => {
                 print(&format!("started milestone {id} of {}\n", project.display()));
-                self.drive(held)
+                self.drive(opened.held)
             }
-            Err(failure) => {
-                let hint = failure.hint.map_or(String::new(), |hint| format!(" ({hint})"));
-                eprintln!("warning: milestone {id} of {}: {}{hint}", project.display(), failure.message);
+            Err(problem) => {
+                let hint = problem.hint.map_or(String::new(), |hint| format!(" ({hint})"));
+                eprintln!("warning: milestone {id} of {}: {}{hint}", project.display(), problem.message);
                 Ok(())
             }
         }

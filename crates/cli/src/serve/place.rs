@@ -2,22 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use windlass_app::{Context, Local, Remote, Request, ResumeLoop, SandboxReport};
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
-use windlass_engine::view::LoopView;
 use windlass_server::{
-    CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, OpenLoop, SandboxReport, Secret, Tls,
-    server_file,
+    CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, Secret, Tls, server_file,
 };
 use windlass_supervise::ProcessIdentity;
 
-use super::commands::Commands;
 use crate::args::ServeArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
@@ -62,10 +60,11 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
     // A server with TLS has a certificate that only its user trusts.
     let client = Client::new(&running.url, secret.text()).ok().filter(|_| running.url.starts_with("http:"));
     let Some(client) = client else { return false };
-    match client.tell::<LoopView>(id, "resume", &OpenLoop::default()).await {
+    let resume = ResumeLoop { id: id.0.clone(), ..ResumeLoop::default() };
+    match client.ask(ResumeLoop::NAME, serde_json::json!(resume)).await {
         Ok(_) => true,
         Err(error) => {
-            tracing::info!(%error, "the server does not take the loop");
+            tracing::info!(error = error.message, "the server does not take the loop");
             // It may have taken it up by itself.
             matches!(engine.store.holder(&id.0).await, Ok(Some(holder)) if is_alive(&holder))
         }
@@ -95,15 +94,16 @@ impl From<ListenError> for Failure {
 
 /// Opens the server beside the drivers, and says where it is.
 pub async fn open(
-    context: &Context,
     args: &ServeArgs,
     engine: &Arc<Engine>,
-    commands: Commands,
+    local: Local,
+    driving: Arc<AtomicUsize>,
     project: Option<PathBuf>,
     changes: watch::Receiver<u64>,
     shutdown: watch::Receiver<bool>,
 ) -> Result<Served, Failure> {
-    let data = &context.paths.data;
+    let context = &local.context;
+    let data = &context.paths.data.clone();
     if let Some(other) = Running::find(data) {
         return Err(Failure::usage(
             format!("process {} serves {} already, at {}", other.process.pid, data.display(), other.url),
@@ -144,7 +144,7 @@ pub async fn open(
         sandbox: sandbox(context),
         started_at: engine.clock.now(),
     };
-    let serving = listener.serve(Arc::clone(engine), Arc::new(commands), (secret, logins), facts, changes, shutdown);
+    let serving = listener.serve(Arc::clone(engine), (local, driving), (secret, logins), facts, changes, shutdown);
     Ok(Served { task: tokio::spawn(serving), file })
 }
 

@@ -1,47 +1,25 @@
 //! `windlass rollback`.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use windlass_engine::engine::{Engine, Held};
-use windlass_engine::work;
-use windlass_server::RollbackReport;
+use windlass_app::{App, RollbackLoop, RollbackReport, ShowLoop};
 
-use super::{hold, no_such_point};
 use crate::args::RollbackArgs;
-use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::style::short;
 
-pub async fn rollback(context: &Context, args: &RollbackArgs) -> Result<Exit, Failure> {
-    let (engine, mut held) = hold(context, &args.name).await?;
-    let done = take_back(&engine, &mut held, args.to).await;
-    let status = held.state.status.name();
-    engine.release(held).await?;
-    print(&shown(&done?, status, args));
+pub async fn rollback(app: &App, args: &RollbackArgs) -> Result<Exit, Failure> {
+    let id = app.find(&args.name).await?.id;
+    let report = app.run(RollbackLoop { id: id.clone(), to: args.to }).await?;
+    let status = app.run(ShowLoop { id }).await?.status;
+    print(&shown(&report, &status, args));
     Ok(Exit::Completed)
 }
 
-/// Takes a held loop back to an iteration.
-pub async fn take_back(engine: &Arc<Engine>, held: &mut Held, to: u32) -> Result<RollbackReport, Failure> {
-    let to = work::point(&held.state, to).map_err(|error| no_such_point(&error, &held.state.name))?;
-    let restored = engine.rollback(held, &to).await?;
-    let files: Vec<String> = restored.changed.iter().map(|file| file.path.to_string()).collect();
-    Ok(RollbackReport {
-        name: held.state.name.clone(),
-        to_iteration: to.iteration,
-        commit: to.commit,
-        saved: restored.saved.map(|saved| saved.name),
-        files_changed: files.len(),
-        files,
-        notes: restored.notes,
-    })
-}
-
 /// What came of it, in words or as JSON.
-pub fn shown(report: &RollbackReport, status: &str, args: &RollbackArgs) -> String {
+fn shown(report: &RollbackReport, status: &str, args: &RollbackArgs) -> String {
     let name = &args.name;
     if args.json {
         return format!("{}\n", serde_json::json!(report));

@@ -89,6 +89,15 @@ macro_rules! settings {
                 Ok(())
             }
 
+            /// What this layer says, under the keys of the configuration, as `from_json` reads it.
+            pub fn to_json(&self) -> BTreeMap<String, serde_json::Value> {
+                let mut said = BTreeMap::new();
+                $(if let Some(value) = &self.$key {
+                    said.insert(stringify!($key).to_owned(), Value::json(value));
+                })*
+                said
+            }
+
             /// Takes a value out of the environment. The key must be one of the table.
             pub(super) fn read_text(&mut self, key: &str, text: &str) -> Result<(), ValueError> {
                 match key {

@@ -21,7 +21,9 @@ pub(crate) use tickets::Tickets;
 
 use crate::app::App;
 use crate::extract::Body;
-use crate::problem::{Kind, Problem};
+use windlass_app::{Kind, Problem};
+
+use crate::refused::Refused;
 
 /// Who sent a request, as the guard found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +80,7 @@ pub(crate) async fn log_in(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     Body(request): Body<LogIn>,
-) -> Result<Json<LoggedIn>, Problem> {
+) -> Result<Json<LoggedIn>, Refused> {
     let agent = headers.get(axum::http::header::USER_AGENT).and_then(|value| value.to_str().ok());
     let name = request.name.as_deref().map_or_else(|| name::of_browser(agent.unwrap_or_default()), name::shown);
     let now = Timestamp::now();
@@ -86,7 +88,8 @@ pub(crate) async fn log_in(
     let Some((session, secret)) = opened else {
         app.guard.count_wrong_code()?;
         return Err(Problem::new(Kind::Unauthorized, "this login link was already used or has expired")
-            .hint("run `windlass serve link` on the server's machine and open the link it prints"));
+            .hint("run `windlass serve link` on the server's machine and open the link it prints")
+            .into());
     };
     // The same browser again: its old session has no use any more.
     if let Caller::Session(old) = caller {
@@ -98,10 +101,11 @@ pub(crate) async fn log_in(
 pub(crate) async fn log_out(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<LoggedOut>, Problem> {
+) -> Result<Json<LoggedOut>, Refused> {
     let Caller::Session(id) = caller else {
         return Err(Problem::new(Kind::Invalid, "this request has no session to end")
-            .hint("remove the file server.token and restart the server to change the token"));
+            .hint("remove the file server.token and restart the server to change the token")
+            .into());
     };
     app.guard.register.logins().revoke(&Which::One(id.clone()), Timestamp::now()).map_err(failed)?;
     Ok(Json(LoggedOut { id }))
@@ -111,7 +115,7 @@ pub(crate) async fn ticket(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Body(request): Body<WantTicket>,
-) -> Result<Json<Ticket>, Problem> {
+) -> Result<Json<Ticket>, Refused> {
     let session = if let Caller::Session(id) = caller { Some(id) } else { None };
     Ok(Json(Ticket { path: app.guard.tickets.issue(&request.path, session)? }))
 }

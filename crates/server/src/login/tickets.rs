@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::problem::{Kind, Problem};
 use crate::secret::{fingerprint, random};
+use windlass_app::{Kind, Problem};
 
 const VALID: Duration = Duration::from_secs(30);
 const MOST: usize = 256;

@@ -1,15 +1,12 @@
-//! What a loop changed, file by file, bounded.
+//! What a loop changed: file by file and bounded, or as one patch.
 
-use axum::Json;
-use axum::extract::State;
-use windlass_engine::work::{self, Span};
+use windlass_engine::work::{self, NoSuchPoint, Span};
 use windlass_workspace::DiffTo;
 
-use crate::app::App;
-use crate::extract::{Path, Query};
-use crate::loops::state_of;
+use crate::local::Local;
 use crate::problem::{Kind, Problem};
-use crate::requests::DiffQuery;
+use crate::request::Request;
+use crate::requests::{DiffLoop, PatchLoop};
 use crate::views::{DiffView, FileDiff, PatchView};
 
 /// More of one file is not shown.
@@ -18,40 +15,59 @@ const LONGEST_FILE: usize = 256 * 1024;
 const LONGEST: usize = 4 * 1024 * 1024;
 const MOST_FILES: usize = 1_000;
 
-pub(crate) async fn diff(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    Query(query): Query<DiffQuery>,
-) -> Result<Json<DiffView>, Problem> {
-    let (_, span, patch) = changed(&app, &id, &query).await?;
-    let (files, files_left_out) = files(&patch);
-    Ok(Json(DiffView { from: span.from, to: span.to, files, files_left_out }))
+impl Request for DiffLoop {
+    type Report = DiffView;
+    const NAME: &'static str = "diff";
+
+    async fn perform(self, here: &Local) -> Result<DiffView, Problem> {
+        let Self { id, iteration, worktree } = self;
+        let patch = changed(here, &PatchLoop { id, iteration, worktree, color: false }).await?;
+        let (files, files_left_out) = files(&patch.bytes);
+        Ok(DiffView { from: patch.span.from, to: patch.span.to, files, files_left_out })
+    }
 }
 
-pub(crate) async fn patch(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    Query(query): Query<DiffQuery>,
-) -> Result<Json<PatchView>, Problem> {
-    let (name, span, patch) = changed(&app, &id, &query).await?;
-    let to = (!query.worktree).then_some(span.to);
-    let patch = String::from_utf8_lossy(&patch).into_owned();
-    Ok(Json(PatchView { name, iteration: query.iteration, from: span.from, to, patch }))
+impl Request for PatchLoop {
+    type Report = PatchView;
+    const NAME: &'static str = "patch";
+
+    async fn perform(self, here: &Local) -> Result<PatchView, Problem> {
+        let Patch { name, span, bytes } = changed(here, &self).await?;
+        let to = (!self.worktree).then_some(span.to);
+        let patch = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(PatchView { name, iteration: self.iteration, from: span.from, to, patch })
+    }
 }
 
-/// The loop's name, from where to where, and the patch.
-async fn changed(app: &App, id: &str, query: &DiffQuery) -> Result<(String, Span, Vec<u8>), Problem> {
-    let state = state_of(app, id).await?;
-    let span = work::span(&state, query.iteration)
-        .map_err(|error| Problem::new(Kind::Refused, error.to_string()).field("iteration"))?;
-    let workspace = app.engine.workspace(&state)?;
-    let to = if query.worktree { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
-    let patch = app.engine.workspaces.diff(&workspace, &span.from, &to).await;
-    let patch = patch.map_err(|error| {
-        let hint = error.hint();
-        Problem { hint, ..Problem::new(Kind::Failed, error.to_string()) }
-    })?;
-    Ok((state.name, span, patch))
+/// A patch byte for byte: what changed is not always text.
+#[derive(Debug)]
+pub struct Patch {
+    pub name: String,
+    pub span: Span,
+    pub bytes: Vec<u8>,
+}
+
+pub async fn changed(here: &Local, request: &PatchLoop) -> Result<Patch, Problem> {
+    let state = here.state_of(&request.id).await?;
+    let engine = here.readable().await?;
+    let span = work::span(&state, request.iteration).map_err(|error| no_such_point(&error, &state.name))?;
+    let workspace = engine.workspace(&state)?;
+    let to = if request.worktree { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
+    let bytes = engine.workspaces.shown_diff(&workspace, &span.from, &to, request.color).await;
+    let bytes = bytes.map_err(|error| Problem { code: Kind::Failed, ..error.into() })?;
+    Ok(Patch { name: state.name, span, bytes })
+}
+
+pub(crate) fn no_such_point(error: &NoSuchPoint, name: &str) -> Problem {
+    let hint = match error {
+        NoSuchPoint::NoWorkspace => "the loop has not made anything yet".to_owned(),
+        NoSuchPoint::NoIteration { last: 0, .. } => format!("it has none yet: `windlass status {name}`"),
+        NoSuchPoint::NoIteration { last, .. } => format!("it has 1 to {last}; `windlass status {name}` lists them"),
+        NoSuchPoint::NotCommitted { .. } => {
+            "the loop runs with --commit off, so that there is only one state".to_owned()
+        }
+    };
+    Problem::refused(format!("{name}: {error}"), hint).field("iteration")
 }
 
 /// The files of a patch as git writes it, and how many are left out.

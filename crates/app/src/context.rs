@@ -1,4 +1,4 @@
-//! What every command starts from: the environment, the paths, the project, the engine.
+//! What every request starts from: the environment, the paths, the project, the engine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,40 +10,58 @@ use windlass_engine::config::{self, Environment, Options, Paths, Sandbox, Sandbo
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::Engine;
 use windlass_engine::sandbox::docker;
+use windlass_engine::tools::ToolServer;
 use windlass_store::{Access, SqliteStore, StoreError};
 use windlass_supervise::{Launcher, Unavailable};
 use windlass_workspace::Workspaces;
 
-use crate::failure::Failure;
-use crate::mcp::ToolsOfTurns;
+use crate::problem::{Kind, Problem};
 
 #[derive(Debug, Clone)]
 pub struct Context {
     pub env: Environment,
     pub cwd: PathBuf,
     pub paths: Paths,
-    /// Whoever started this may sit elsewhere: nobody is asked at the terminal.
-    pub unattended: bool,
+    /// Who serves the tools of turns.
+    tools: Option<Arc<dyn ToolServer>>,
+    /// Where warnings go that belong to no report.
+    warn: fn(&str),
 }
 
 impl Context {
     /// `dir` is what `-C` says.
-    pub fn new(dir: Option<&Path>) -> Result<Self, Failure> {
+    pub fn new(dir: Option<&Path>) -> Result<Self, Problem> {
         let here = std::env::current_dir().map_err(|error| {
-            Failure::usage(format!("the current directory cannot be used: {error}"), "change to one that exists")
+            Problem::refused(format!("the current directory cannot be used: {error}"), "change to one that exists")
         })?;
         let cwd = match dir {
             Some(dir) => here.join(dir).canonicalize().map_err(|error| {
-                Failure::usage(format!("cannot change to {}: {error}", dir.display()), "name a directory that exists")
+                Problem::refused(format!("cannot change to {}: {error}", dir.display()), "name a directory that exists")
             })?,
             None => here,
         };
         if !cwd.is_dir() {
-            return Err(Failure::usage(format!("{} is not a directory", cwd.display()), "name a directory with -C"));
+            return Err(Problem::refused(format!("{} is not a directory", cwd.display()), "name a directory with -C"));
         }
         let env = Environment::new(std::env::vars_os());
         let paths = Paths::from_env(&env, &cwd)?;
-        Ok(Self { env, cwd, paths, unattended: false })
+        Ok(Self { env, cwd, paths, tools: None, warn: |text| tracing::warn!("{text}") })
+    }
+
+    /// The same, for a process that serves tools to the agents of its loops.
+    #[must_use]
+    pub fn with_tools(self, tools: Arc<dyn ToolServer>) -> Self {
+        Self { tools: Some(tools), ..self }
+    }
+
+    /// The same, with its warnings shown to somebody.
+    #[must_use]
+    pub fn with_warnings(self, warn: fn(&str)) -> Self {
+        Self { warn, ..self }
+    }
+
+    pub fn warn(&self, text: &str) {
+        (self.warn)(text);
     }
 
     /// The same, as if started in another directory.
@@ -55,15 +73,15 @@ impl Context {
         DataDir::at(&self.paths.data)
     }
 
-    pub fn workspaces(&self) -> Result<Workspaces, Failure> {
+    pub fn workspaces(&self) -> Result<Workspaces, Problem> {
         Workspaces::from_env().map_err(|error| {
             let hint = error.hint();
-            Failure { exit: crate::exit::Exit::Failed, message: error.to_string(), causes: Vec::new(), hint }
+            Problem { hint, ..Problem::new(Kind::Failed, error.to_string()) }
         })
     }
 
     /// The root of the checkout we are in; an error where there is none.
-    pub async fn project(&self) -> Result<PathBuf, Failure> {
+    pub async fn project(&self) -> Result<PathBuf, Problem> {
         Ok(self.workspaces()?.project_root(&self.cwd).await?)
     }
 
@@ -72,7 +90,7 @@ impl Context {
         self.project().await.ok()
     }
 
-    pub fn settings(&self, project: Option<&Path>, flags: Options) -> Result<Settings, Failure> {
+    pub fn settings(&self, project: Option<&Path>, flags: Options) -> Result<Settings, Problem> {
         Ok(config::load(&self.paths, project, &self.env, flags)?)
     }
 
@@ -106,16 +124,16 @@ impl Context {
     }
 
     /// The engine, able to write.
-    pub async fn engine(&self) -> Result<Arc<Engine>, Failure> {
+    pub async fn engine(&self) -> Result<Arc<Engine>, Problem> {
         let store = SqliteStore::open(self.data().database(), Access::ReadWrite)?;
         if let Err(error) = self.data().close_to_others() {
-            eprintln!("warning: {} is open to other users, and cannot be closed: {error}", self.paths.data.display());
+            self.warn(&format!("{} is open to other users, and cannot be closed: {error}", self.paths.data.display()));
         }
         self.engine_on(store)
     }
 
     /// The engine for looking only: works where nothing may be written. `None` when there is no database yet.
-    pub async fn reader(&self) -> Result<Option<Arc<Engine>>, Failure> {
+    pub async fn reader(&self) -> Result<Option<Arc<Engine>>, Problem> {
         match SqliteStore::open(self.data().database(), Access::ReadOnly) {
             Ok(store) => Ok(Some(self.engine_on(store)?)),
             Err(StoreError::NotFound { .. }) => Ok(None),
@@ -123,7 +141,7 @@ impl Context {
         }
     }
 
-    fn engine_on(&self, store: SqliteStore) -> Result<Arc<Engine>, Failure> {
+    fn engine_on(&self, store: SqliteStore) -> Result<Arc<Engine>, Problem> {
         let own_program = std::env::current_exe()?;
         let engine = Engine::new(
             Arc::new(store),
@@ -134,7 +152,9 @@ impl Context {
             self.agent_env(),
             own_program,
         );
-        engine.offer_tools(Arc::new(ToolsOfTurns));
+        if let Some(tools) = &self.tools {
+            engine.offer_tools(Arc::clone(tools));
+        }
         Ok(Arc::new(engine))
     }
 

@@ -1,4 +1,6 @@
 //! What is asked for. Fields are only ever added.
+//!
+//! The `id` of a request about a loop is in the path of its route, so that bodies and their schemas do without it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use windlass_engine::trust::Seen;
 
 /// A new loop.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartLoop {
     /// The project's directory, or one in it.
@@ -29,10 +31,24 @@ pub struct StartLoop {
     pub base: Option<String>,
     #[serde(default)]
     pub allow_dirty: bool,
+    /// One turn, then the gates.
+    #[serde(default)]
+    pub no_loop: bool,
+    /// Refine: so many iterations.
+    #[serde(default)]
+    pub iter: Option<String>,
+    /// Refine: as many iterations as fit into this time, such as 90m.
+    #[serde(default)]
+    pub time: Option<String>,
     /// Consent to what the project's own files make run: the files that `preview` showed, as they were then.
     #[serde(default)]
     pub trust: Option<Vec<Seen>>,
 }
+
+/// What a loop would be, asked for like the loop itself; nothing is made.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct PreviewLoop(pub StartLoop);
 
 /// Keys of the configuration with their new value; `null` takes a key out of the file. `agents` holds profiles by name,
 /// in which single fields may be given, or taken out with `null`.
@@ -42,13 +58,26 @@ pub type SettingsChange = BTreeMap<String, serde_json::Value>;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PauseLoop {
+    #[schemars(skip)]
+    pub id: String,
     pub now: bool,
 }
 
-/// Limits raised by so much when a loop goes on.
+/// Go on with a loop, its limits raised by so much.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct OpenLoop {
+pub struct ResumeLoop {
+    #[schemars(skip)]
+    pub id: String,
+    pub raise: RaiseLimits,
+}
+
+/// Go on with a fresh agent session, the limits raised by so much.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RestartLoop {
+    #[schemars(skip)]
+    pub id: String,
     pub raise: RaiseLimits,
 }
 
@@ -65,29 +94,41 @@ pub struct RaiseLimits {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SteerLoop {
+    #[serde(default)]
+    #[schemars(skip)]
+    pub id: String,
     pub message: String,
     /// Interrupt the turn that is at work, and go on in its session with the message.
     #[serde(default)]
     pub now: bool,
 }
 
-/// A person's word; rejecting needs a reason.
+/// A person agrees to the work.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct RuleLoop {
+pub struct ApproveLoop {
+    #[schemars(skip)]
+    pub id: String,
+    /// Why, for the journal.
     pub reason: Option<String>,
 }
 
-impl RuleLoop {
-    /// The reason, if anything is said.
-    pub fn said(self) -> Option<String> {
-        self.reason.filter(|reason| !reason.trim().is_empty())
-    }
+/// A person sends the work back; that needs a reason.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RejectLoop {
+    #[schemars(skip)]
+    pub id: String,
+    /// What is to be done differently.
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackLoop {
+    #[serde(default)]
+    #[schemars(skip)]
+    pub id: String,
     /// The iteration to go back to; 0 is where it began.
     pub to: u32,
 }
@@ -95,6 +136,8 @@ pub struct RollbackLoop {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MergeLoop {
+    #[schemars(skip)]
+    pub id: String,
     pub into: Option<String>,
     pub squash: bool,
     /// Do not run the loop's gates on the merged result.
@@ -105,6 +148,8 @@ pub struct MergeLoop {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CleanLoop {
+    #[schemars(skip)]
+    pub id: String,
     /// Delete the branch too, if it is merged.
     pub branch: bool,
     /// Only say what would go.
@@ -143,10 +188,20 @@ pub struct Agree {
     pub files: Vec<Seen>,
 }
 
-/// A repository whose own files are asked for, or no longer agreed to.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+/// What a repository's own files would run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Trust {
+pub struct TrustOf {
+    pub project: String,
+    /// The revision that loops will start from; what is checked out is looked at as well.
+    #[serde(default)]
+    pub base: Option<String>,
+}
+
+/// Agree to nothing of a repository any more.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeTrust {
     pub project: String,
     /// The revision that loops will start from; what is checked out is looked at as well.
     #[serde(default)]
@@ -154,9 +209,9 @@ pub struct Trust {
 }
 
 /// Which loops.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct ListQuery {
+pub struct ListLoops {
     /// Only of this project.
     pub project: Option<String>,
     /// Only with one of these statuses, separated by commas; `open` stands for all that have not ended.
@@ -167,13 +222,44 @@ pub struct ListQuery {
     pub limit: Option<usize>,
     /// The id of the last loop of the page before.
     pub after: Option<String>,
+    /// With the history of each.
+    pub history: bool,
 }
 
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+/// The agents of this machine, with the settings of a project.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct ProjectQuery {
+pub struct AgentsOf {
     /// The project's directory.
     pub project: Option<String>,
+}
+
+/// What a loop needs on this machine.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Doctor {
+    /// The project's directory.
+    pub project: Option<String>,
+}
+
+/// Every setting, of the user or as it is in a project.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SettingsOf {
+    /// The project's directory.
+    pub project: Option<String>,
+}
+
+/// Changes to the settings of the user or of a project.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ChangeSettings {
+    /// `user` or `project`.
+    pub layer: String,
+    /// The project's directory.
+    #[serde(default)]
+    pub project: Option<String>,
+    #[serde(flatten)]
+    pub change: SettingsChange,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -216,13 +302,30 @@ pub struct PageQuery {
     pub limit: Option<u64>,
 }
 
+/// What a loop changed, file by file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct DiffQuery {
+pub struct DiffLoop {
+    #[schemars(skip)]
+    pub id: String,
     /// Only what this iteration changed.
     pub iteration: Option<u32>,
     /// What lies in the workspace now, committed or not.
     pub worktree: bool,
+}
+
+/// The same in one piece.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PatchLoop {
+    #[schemars(skip)]
+    pub id: String,
+    /// Only what this iteration changed.
+    pub iteration: Option<u32>,
+    /// What lies in the workspace now, committed or not.
+    pub worktree: bool,
+    /// Painted for a terminal.
+    pub color: bool,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -234,7 +337,7 @@ pub struct RawQuery {
 }
 
 /// A milestone to be made.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewMilestone {
     pub project: String,
@@ -252,7 +355,7 @@ pub struct NewMilestone {
     pub order: Option<i64>,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MilestoneOrder {
     pub project: String,
@@ -260,13 +363,39 @@ pub struct MilestoneOrder {
     pub ids: Vec<String>,
 }
 
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+/// Work on a milestone.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartMilestone {
+    #[serde(default)]
+    #[schemars(skip)]
+    pub id: String,
     pub project: String,
     #[serde(default)]
     pub settings: BTreeMap<String, serde_json::Value>,
+    /// One-off agents, as with --agent-command and --reviewer-command.
+    #[serde(default)]
+    pub agent_command: Option<String>,
+    #[serde(default)]
+    pub reviewer_command: Option<String>,
     /// As for any loop.
     #[serde(default)]
     pub trust: Option<Vec<Seen>>,
+}
+
+/// A project's milestones in their order.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MilestonesOf {
+    /// The project's directory.
+    pub project: String,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct MilestoneOf {
+    #[serde(default)]
+    #[schemars(skip)]
+    pub id: String,
+    /// The project's directory.
+    pub project: String,
 }

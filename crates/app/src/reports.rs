@@ -66,7 +66,7 @@ pub enum Condition {
 }
 
 /// What the agents are kept in on this machine.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SandboxReport {
     pub works: bool,
     /// What makes it, where it works.
@@ -147,7 +147,7 @@ pub struct Residue {
 }
 
 /// A milestone with its loop, if it was ever started.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MilestoneReport {
     pub id: String,
     pub title: String,
@@ -164,7 +164,7 @@ pub struct MilestoneReport {
 }
 
 /// A milestone in full.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MilestoneView {
     #[serde(flatten)]
     pub milestone: MilestoneReport,
@@ -190,7 +190,7 @@ pub struct SessionToEnter {
 }
 
 /// What a repository's own files would run, and whether somebody agreed to it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TrustReport {
     pub project: PathBuf,
     pub trusted: bool,

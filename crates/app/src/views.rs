@@ -14,7 +14,7 @@ use windlass_engine::view::{LoopView, SectionView};
 use crate::reports::{MilestoneReport, SandboxReport};
 
 /// What a loop would be; nothing is made.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Preview {
     pub name: String,
     /// What will happen, line by line: what it is about, and the words.
@@ -26,7 +26,7 @@ pub struct Preview {
     pub trust: Option<Vec<Demand>>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewLine {
     /// `goal`, `agent`, `review`, `where`, `branch`, `limits`, `gate`, `done`, …
     pub label: String,
@@ -34,7 +34,7 @@ pub struct PreviewLine {
 }
 
 /// A setting with where its value came from.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SettingView {
     pub key: String,
     /// `null` where there is none; then `unset` says what that means.
@@ -46,7 +46,7 @@ pub struct SettingView {
     pub origin: String,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SettingsView {
     pub settings: Vec<SettingView>,
     pub warnings: Vec<String>,
@@ -55,7 +55,7 @@ pub struct SettingsView {
     pub project_file: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Revoked {
     /// Whether there was anything to take back.
     pub revoked: bool,
@@ -82,7 +82,7 @@ pub struct LoopList {
     pub counts: BTreeMap<String, usize>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectView {
     pub path: String,
     pub name: String,
@@ -91,7 +91,7 @@ pub struct ProjectView {
 }
 
 /// One item of a feed with its place.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FeedEntry {
     /// Its place: what `Last-Event-ID`, `after` and `before` take. In a stream it is the event's id.
     pub cursor: String,
@@ -100,14 +100,14 @@ pub struct FeedEntry {
 }
 
 /// Items of the past, oldest first.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FeedPage {
     pub items: Vec<FeedEntry>,
     /// What `before` is to be for the page before; `null` at the loop's beginning.
     pub before: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct DiffView {
     pub from: String,
     /// The last commit; where the workspace was asked for, there may be more.
@@ -129,7 +129,7 @@ pub struct PatchView {
     pub patch: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {
     pub path: String,
     /// Where it was before, if it was moved or copied.
@@ -145,12 +145,12 @@ pub struct FileDiff {
     pub cut: bool,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct FindingsView {
     pub findings: Vec<Finding>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PlanView {
     pub plan: Option<Plan>,
     pub sections: Vec<SectionView>,
@@ -158,14 +158,14 @@ pub struct PlanView {
     pub text: Option<String>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// `ok`.
     pub status: String,
     pub version: String,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ServerView {
     pub version: String,
     pub data_dir: String,
@@ -182,7 +182,7 @@ pub struct ServerView {
     pub sandbox: Option<SandboxReport>,
 }
 
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct MilestoneBoard {
     pub milestones: Vec<MilestoneReport>,
     /// Files that cannot be read, and why.

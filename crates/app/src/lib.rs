@@ -1,0 +1,41 @@
+//! What Windlass can be asked to do.
+//!
+//! Every use case is a request with its report, and runs here (`Local`) or on a server (`Remote`). No face of Windlass
+//! (command line, HTTP, tools for agents) has use cases of its own: each makes requests and shows reports. Nothing here
+//! prints, parses a command line or speaks HTTP.
+
+pub mod agents;
+mod context;
+pub mod diff;
+pub mod doctor;
+mod history;
+mod local;
+mod loops;
+mod milestones;
+mod open;
+mod plan_rows;
+mod problem;
+mod reports;
+mod request;
+mod requests;
+mod settings;
+mod start;
+mod suggest;
+mod takeover;
+mod trust;
+mod views;
+pub mod words;
+mod work;
+
+pub use context::Context;
+pub use history::*;
+pub use local::{Background, Local};
+pub use loops::*;
+pub use plan_rows::plan_rows;
+pub use problem::{ErrorBody, Kind, Problem};
+pub use reports::*;
+pub use request::{App, Opened, Opens, Remote, RemoteFeed, Request};
+pub use requests::*;
+pub use takeover::TakeOver;
+pub use trust::refuse_agents;
+pub use views::*;

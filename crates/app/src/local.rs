@@ -1,0 +1,138 @@
+//! This machine: its data directory, the engine on it, and who drives loops in the background.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::OnceCell;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::LoopState;
+use windlass_core::stop::Status;
+use windlass_engine::engine::{Engine, Held, is_alive};
+use windlass_engine::journal;
+use windlass_engine::view::LoopView;
+use windlass_store::Listed;
+
+use crate::context::Context;
+use crate::problem::{Kind, Problem};
+use crate::request::Opened;
+
+/// Drives loops while nobody watches: a server does it itself, a command starts or asks another process.
+#[async_trait]
+pub trait Background: fmt::Debug + Send + Sync {
+    async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem>;
+}
+
+#[derive(Debug)]
+pub struct Local {
+    pub context: Context,
+    background: Arc<dyn Background>,
+    writer: OnceCell<Arc<Engine>>,
+    reader: OnceCell<Option<Arc<Engine>>>,
+}
+
+impl Local {
+    pub fn new(context: Context, background: Arc<dyn Background>) -> Self {
+        Self { context, background, writer: OnceCell::new(), reader: OnceCell::new() }
+    }
+
+    /// The same on an engine that is open already.
+    pub fn on(context: Context, engine: Arc<Engine>, background: Arc<dyn Background>) -> Self {
+        let writer = OnceCell::new_with(Some(engine));
+        Self { context, background, writer, reader: OnceCell::new() }
+    }
+
+    /// The engine, able to write.
+    pub async fn engine(&self) -> Result<Arc<Engine>, Problem> {
+        Ok(Arc::clone(self.writer.get_or_try_init(|| self.context.engine()).await?))
+    }
+
+    /// The engine for looking only: works where nothing may be written. `None` when there is no database yet.
+    pub async fn reader(&self) -> Result<Option<Arc<Engine>>, Problem> {
+        if let Some(engine) = self.writer.get() {
+            return Ok(Some(Arc::clone(engine)));
+        }
+        Ok(self.reader.get_or_try_init(|| self.context.reader()).await?.clone())
+    }
+
+    /// The same, where there has to be a loop.
+    pub async fn readable(&self) -> Result<Arc<Engine>, Problem> {
+        let none =
+            || Problem::refused("there are no loops yet", "start one with `windlass run`, or watch `windlass demo`");
+        self.reader().await?.ok_or_else(none)
+    }
+
+    /// As if the request was made in that directory, with the root of its repository.
+    pub async fn at(&self, project: &str) -> Result<(Context, PathBuf), Problem> {
+        let dir = Path::new(project);
+        if !dir.is_absolute() || !dir.is_dir() {
+            return Err(Problem::new(Kind::Invalid, format!("there is no directory {}", dir.display()))
+                .field("project")
+                .hint("give the absolute path of the project"));
+        }
+        let context = self.context.at(dir);
+        let root = context.project().await.map_err(|problem| problem.invalid().field("project"))?;
+        Ok((context, root))
+    }
+
+    /// As if the request was made in that directory, which need not be in a repository.
+    pub fn there(&self, project: Option<&str>) -> Result<Context, Problem> {
+        let Some(said) = project.filter(|said| !said.is_empty()) else { return Ok(self.context.clone()) };
+        let path = Path::new(said);
+        if path.is_absolute() && path.is_dir() {
+            return Ok(self.context.at(path));
+        }
+        Err(Problem::new(Kind::Invalid, "the project is no directory of this machine")
+            .field("project")
+            .hint("give its absolute path"))
+    }
+
+    /// A loop by its id.
+    pub async fn found(&self, id: &str) -> Result<Listed, Problem> {
+        let engine = self.readable().await?;
+        let listed = engine.store.get(id).await?.ok_or_else(|| Problem::no_loop(id))?;
+        settled(&engine, listed).await
+    }
+
+    pub async fn state_of(&self, id: &str) -> Result<LoopState, Problem> {
+        let engine = self.readable().await?;
+        let id = LoopId(self.found(id).await?.entry.id);
+        Ok(journal::load(engine.store.as_ref(), &id).await?)
+    }
+
+    /// Holds a loop for the time of some work, so that nobody drives it meanwhile.
+    pub(crate) async fn held<T>(
+        &self,
+        id: &str,
+        work: impl AsyncFnOnce(&Arc<Engine>, &mut Held) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let engine = self.engine().await?;
+        let mut held = engine.take(&LoopId(self.found(id).await?.entry.id)).await?;
+        let done = work(&engine, &mut held).await;
+        engine.release(held).await?;
+        done
+    }
+
+    /// Leaves an opened loop to the background, if there is anything to drive.
+    pub async fn hand(&self, opened: Opened) -> Result<LoopView, Problem> {
+        let Opened { engine, held, .. } = opened;
+        let view = LoopView::of(&held.state);
+        match held.state.status {
+            Status::Running | Status::Waiting { .. } => self.background.take(&engine, held).await?,
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => engine.release(held).await?,
+        }
+        Ok(view)
+    }
+}
+
+/// A row of the catalogue as it is now. A driver's last act is to write the end and to leave, so a loop whose driver is
+/// gone is looked up again before it counts as interrupted.
+pub(crate) async fn settled(engine: &Engine, listed: Listed) -> Result<Listed, Problem> {
+    let gone = listed.holder.as_ref().is_some_and(|holder| !is_alive(holder));
+    if !gone {
+        return Ok(listed);
+    }
+    let again = engine.store.get(&listed.entry.id).await?;
+    Ok(again.unwrap_or(listed))
+}

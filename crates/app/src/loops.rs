@@ -1,0 +1,265 @@
+//! Loops as they stand, and what people tell them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_core::ids::LoopId;
+use windlass_engine::activity;
+use windlass_engine::command::{Answer, Command};
+use windlass_engine::engine::{Engine, is_alive, status_word};
+use windlass_engine::view::{LoopView, UsageView};
+use windlass_store::{ListFilter, Listed};
+
+use crate::local::{Local, settled};
+use crate::problem::{Kind, Problem};
+use crate::request::Request;
+use crate::requests::{ListLoops, PauseLoop, SteerLoop};
+use crate::views::{FindingsView, LoopList, LoopSummary, PlanView, ProjectView};
+
+/// A request that only names a loop.
+macro_rules! about_a_loop {
+    ($($doc:literal $name:ident)*) => {$(
+        #[doc = $doc]
+        #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            #[schemars(skip)]
+            pub id: String,
+        }
+    )*};
+}
+pub(crate) use about_a_loop;
+
+about_a_loop! {
+    "A loop, as `status --json` shows it." ShowLoop
+    "What its reviewers found." LoopFindings
+    "Its plan and sections." LoopPlan
+    "Tokens and cost by role and model." LoopUsage
+    "Stop it now." StopLoop
+}
+
+/// The loop of this name or id.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct FindLoop {
+    /// Only of this project; of any if left out.
+    #[serde(default)]
+    pub project: Option<String>,
+    pub name: String,
+}
+
+/// Projects that have loops.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ListProjects {}
+
+/// A loop's `status --json`, with the word that readers put in.
+pub fn view(listed: &Listed) -> Result<LoopView, Problem> {
+    let mut view: LoopView = serde_json::from_str(&listed.entry.summary)
+        .map_err(|error| Problem::new(Kind::Failed, format!("the catalogue's row cannot be read: {error}")))?;
+    view.status = status_word(listed).to_owned();
+    Ok(view)
+}
+
+/// A row of the list.
+pub fn summary(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
+    Ok(LoopSummary { view: LoopView { history: Vec::new(), ..view(listed)? }, ..lively(engine, listed)? })
+}
+
+fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
+    let view = view(listed)?;
+    let seen = if listed.entry.open {
+        activity::activity(&engine.data, &listed.entry.id, engine.clock.now())
+    } else {
+        activity::Activity::default()
+    };
+    let last_activity_at = seen.last_at.filter(|at| *at > view.updated_at).unwrap_or(view.updated_at);
+    let driven = listed.holder.as_ref().is_some_and(is_alive);
+    Ok(LoopSummary { view, activity: seen.intervals, last_activity_at, driven })
+}
+
+impl Request for ListLoops {
+    type Report = LoopList;
+    const NAME: &'static str = "list";
+
+    async fn perform(self, here: &Local) -> Result<LoopList, Problem> {
+        const USUAL: usize = 100;
+        let limit = self.limit.unwrap_or(USUAL).clamp(1, 1000);
+        let mut list = LoopList { loops: Vec::new(), next: None, counts: BTreeMap::new() };
+        let Some(engine) = here.reader().await? else { return Ok(list) };
+        let filter = ListFilter { project: self.project.clone(), ..ListFilter::default() };
+        let all = engine.store.list(filter).await?;
+        for listed in &all {
+            *list.counts.entry(status_word(listed).to_owned()).or_default() += 1;
+        }
+        let words = self.q.unwrap_or_default().to_lowercase();
+        let statuses: Vec<&str> = self.status.iter().flat_map(|said| said.split(',')).map(str::trim).collect();
+        let wanted = |listed: &&Listed| {
+            let word = status_word(listed);
+            let asked = |said: &&str| *said == word || (*said == "open" && listed.entry.open);
+            let entry = &listed.entry;
+            let text = format!("{}\n{}\n{}", entry.name, entry.goal, entry.project).to_lowercase();
+            (statuses.is_empty() || statuses.iter().any(asked))
+                && words.split_whitespace().all(|part| text.contains(part))
+        };
+        let mut found: Vec<&Listed> = all.iter().filter(wanted).collect();
+        if let Some(after) = &self.after {
+            let passed = found.iter().position(|listed| listed.entry.id == *after);
+            found.drain(..passed.map_or(0, |index| index + 1));
+        }
+        list.next = (found.len() > limit).then(|| found[limit - 1].entry.id.clone());
+        for listed in found.into_iter().take(limit) {
+            // With its summary, which the list does without.
+            let Some(listed) = engine.store.get(&listed.entry.id).await? else { continue };
+            let listed = settled(&engine, listed).await?;
+            list.loops.push(if self.history { lively(&engine, &listed)? } else { summary(&engine, &listed)? });
+        }
+        Ok(list)
+    }
+}
+
+impl Request for FindLoop {
+    type Report = LoopView;
+    const NAME: &'static str = "find";
+
+    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+        let Self { project, name } = self;
+        let engine = here.readable().await?;
+        let named = match &project {
+            Some(project) => engine.store.find(project, &name).await?,
+            None => None,
+        };
+        if let Some(listed) = named {
+            return view(&settled(&engine, listed).await?);
+        }
+        if let Some(listed) = engine.store.get(&name).await? {
+            return view(&settled(&engine, listed).await?);
+        }
+        let all = engine.store.list(ListFilter { project: project.clone(), ..ListFilter::default() }).await?;
+        let mut named = all.iter().filter(|listed| project.is_none() && listed.entry.name == name);
+        match (named.next(), named.next()) {
+            (Some(found), None) => view(&here.found(&found.entry.id).await?),
+            (Some(found), Some(_)) => Err(Problem::refused(
+                format!("more than one project has a loop '{name}'"),
+                format!("run this inside the project, or give the loop's id, such as {}", found.entry.id),
+            )),
+            (None, _) => Err(not_found(&name, &all)),
+        }
+    }
+}
+
+fn not_found(name: &str, here: &[Listed]) -> Problem {
+    let hint = match windlass_engine::config::nearest(name, here.iter().map(|listed| listed.entry.name.as_str())) {
+        Some(nearest) => format!("did you mean '{nearest}'? `windlass list` shows all"),
+        None => "`windlass list` shows the loops of this project, `windlass list --all` those of every project".into(),
+    };
+    Problem::new(Kind::NotFound, format!("there is no loop '{name}' here")).hint(hint)
+}
+
+impl Request for ListProjects {
+    type Report = Vec<ProjectView>;
+    const NAME: &'static str = "projects";
+
+    async fn perform(self, here: &Local) -> Result<Vec<ProjectView>, Problem> {
+        let mut projects: BTreeMap<String, ProjectView> = BTreeMap::new();
+        let new = |path: &str| ProjectView {
+            path: path.to_owned(),
+            name: path.rsplit('/').next().unwrap_or(path).to_owned(),
+            loops: 0,
+            open: 0,
+        };
+        if let Some(root) = here.context.project_if_any().await {
+            let path = root.to_string_lossy().into_owned();
+            projects.insert(path.clone(), new(&path));
+        }
+        let Some(engine) = here.reader().await? else { return Ok(projects.into_values().collect()) };
+        for listed in engine.store.list(ListFilter::default()).await? {
+            let path = listed.entry.project.clone();
+            let project = projects.entry(path).or_insert_with_key(|path| new(path));
+            project.loops += 1;
+            project.open += usize::from(listed.entry.open);
+        }
+        Ok(projects.into_values().collect())
+    }
+}
+
+impl Request for ShowLoop {
+    type Report = LoopView;
+    const NAME: &'static str = "status";
+
+    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+        view(&here.found(&self.id).await?)
+    }
+}
+
+impl Request for LoopFindings {
+    type Report = FindingsView;
+    const NAME: &'static str = "findings";
+
+    async fn perform(self, here: &Local) -> Result<FindingsView, Problem> {
+        let state = here.state_of(&self.id).await?;
+        let findings = state.review.map(|review| review.findings.all().to_vec()).unwrap_or_default();
+        Ok(FindingsView { findings })
+    }
+}
+
+impl Request for LoopPlan {
+    type Report = PlanView;
+    const NAME: &'static str = "plan";
+
+    async fn perform(self, here: &Local) -> Result<PlanView, Problem> {
+        let state = here.state_of(&self.id).await?;
+        let sections = LoopView::of(&state).review.map(|review| review.sections).unwrap_or_default();
+        let plan = state.review.as_ref().and_then(|review| review.plan.clone());
+        Ok(PlanView { plan, sections, text: state.spec.context.plan.clone() })
+    }
+}
+
+impl Request for LoopUsage {
+    type Report = UsageView;
+    const NAME: &'static str = "usage";
+
+    async fn perform(self, here: &Local) -> Result<UsageView, Problem> {
+        Ok(view(&here.found(&self.id).await?)?.usage)
+    }
+}
+
+/// Asks the loop's driver, or does it itself where nobody drives, and shows how the loop stands then.
+async fn ask(here: &Local, id: &str, command: Command) -> Result<LoopView, Problem> {
+    let id = here.found(id).await?.entry.id;
+    match here.engine().await?.command(&LoopId(id.clone()), &command).await? {
+        Answer::Accepted { .. } | Answer::Done { .. } => view(&here.found(&id).await?),
+        Answer::Refused { message } => Err(Problem::refused(message, "`windlass status` shows how it stands")),
+    }
+}
+
+impl Request for StopLoop {
+    type Report = LoopView;
+    const NAME: &'static str = "stop";
+
+    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+        ask(here, &self.id, Command::Stop).await
+    }
+}
+
+impl Request for PauseLoop {
+    type Report = LoopView;
+    const NAME: &'static str = "pause";
+
+    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+        ask(here, &self.id, Command::Pause { now: self.now }).await
+    }
+}
+
+impl Request for SteerLoop {
+    type Report = LoopView;
+    const NAME: &'static str = "steer";
+
+    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+        if self.message.trim().is_empty() {
+            return Err(Problem::new(Kind::Invalid, "the message is empty")
+                .field("message")
+                .hint("say what the agent is to know"));
+        }
+        ask(here, &self.id, Command::Steer { text: self.message, now: self.now }).await
+    }
+}

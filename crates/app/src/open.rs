@@ -1,0 +1,194 @@
+//! Loops that are opened again: resumed, restarted, approved, rejected.
+
+use std::sync::Arc;
+
+use windlass_core::ids::LoopId;
+use windlass_core::machine::{Input, Opener, Raise};
+use windlass_core::stop::Status;
+use windlass_engine::engine::{Engine, Held};
+use windlass_engine::sandbox::docker;
+use windlass_engine::view::LoopView;
+
+use crate::context::Context;
+use crate::local::Local;
+use crate::problem::{Kind, Problem};
+use crate::request::{Opened, Opens, Request};
+use crate::requests::{ApproveLoop, RaiseLimits, RejectLoop, RestartLoop, ResumeLoop};
+
+/// A request that opens a loop leaves it to the background, unless its caller drives it.
+macro_rules! leaves_to_the_background {
+    ($($request:ty => $name:literal),*) => {$(
+        impl Request for $request {
+            type Report = LoopView;
+            const NAME: &'static str = $name;
+
+            async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
+                here.hand(self.open(here).await?).await
+            }
+        }
+    )*};
+}
+pub(crate) use leaves_to_the_background;
+
+leaves_to_the_background!(
+    ResumeLoop => "resume", RestartLoop => "restart", ApproveLoop => "approve", RejectLoop => "reject"
+);
+
+impl From<RaiseLimits> for Raise {
+    fn from(raise: RaiseLimits) -> Self {
+        let RaiseLimits { max_iterations, duration_ms, budget_usd, max_tokens, disk_bytes } = raise;
+        Raise { max_iterations, duration_ms, budget_usd, max_tokens, disk_bytes }
+    }
+}
+
+impl From<Raise> for RaiseLimits {
+    fn from(raise: Raise) -> Self {
+        let Raise { max_iterations, duration_ms, budget_usd, max_tokens, disk_bytes } = raise;
+        RaiseLimits { max_iterations, duration_ms, budget_usd, max_tokens, disk_bytes }
+    }
+}
+
+impl Opens for ResumeLoop {
+    async fn open(self, here: &Local) -> Result<Opened, Problem> {
+        again(here, &self.id, Opener::Resume, self.raise.into()).await
+    }
+}
+
+impl Opens for RestartLoop {
+    async fn open(self, here: &Local) -> Result<Opened, Problem> {
+        again(here, &self.id, Opener::Restart, self.raise.into()).await
+    }
+}
+
+impl Opens for ApproveLoop {
+    async fn open(self, here: &Local) -> Result<Opened, Problem> {
+        ruled(here, &self.id, &Input::Approve { reason: said(self.reason) }).await
+    }
+}
+
+impl Opens for RejectLoop {
+    async fn open(self, here: &Local) -> Result<Opened, Problem> {
+        let reason = said(self.reason).ok_or_else(|| {
+            Problem::new(Kind::Invalid, "a rejection needs a reason")
+                .field("reason")
+                .hint("say what is to be done differently")
+        })?;
+        ruled(here, &self.id, &Input::Reject { reason }).await
+    }
+}
+
+/// The reason, if anything is said.
+fn said(reason: Option<String>) -> Option<String> {
+    reason.filter(|reason| !reason.trim().is_empty())
+}
+
+async fn again(here: &Local, id: &str, by: Opener, raise: Raise) -> Result<Opened, Problem> {
+    let engine = here.engine().await?;
+    let id = LoopId(here.found(id).await?.entry.id);
+    let (held, seen) = take_again(&here.context, &engine, &id, by, raise).await?;
+    Ok(Opened { engine, held, seen, notes: Vec::new() })
+}
+
+async fn ruled(here: &Local, id: &str, input: &Input) -> Result<Opened, Problem> {
+    let engine = here.engine().await?;
+    let id = LoopId(here.found(id).await?.entry.id);
+    let (held, seen) = take_ruled(&engine, &id, input).await?;
+    Ok(Opened { engine, held, seen, notes: Vec::new() })
+}
+
+/// Takes a loop that nobody drives and opens it; with the number of the last event before that.
+async fn take_again(
+    context: &Context,
+    engine: &Arc<Engine>,
+    id: &LoopId,
+    by: Opener,
+    raise: Raise,
+) -> Result<(Held, u64), Problem> {
+    let mut held = engine.take(id).await?;
+    let seen = held.state.seq;
+    let opened = async {
+        if by == Opener::Restart {
+            amend(context, engine, &mut held).await?;
+        }
+        still_confined(context, &held)?;
+        open_held(engine, &mut held, by, raise).await
+    };
+    if let Err(error) = opened.await {
+        engine.release(held).await?;
+        return Err(error);
+    }
+    Ok((held, seen))
+}
+
+/// A loop keeps its sandbox: where that cannot be had any more, it does not go on without.
+fn still_confined(context: &Context, held: &Held) -> Result<(), Problem> {
+    let spec = &held.state.spec.sandbox;
+    if spec.is_off() {
+        return Ok(());
+    }
+    let tried = match spec.docker {
+        Some(_) => docker::probe(spec, &context.env.texts()).map(drop),
+        None => windlass_supervise::probe_sandbox(&context.search_path()).map(drop),
+    };
+    tried.map_err(|missing| {
+        let what =
+            format!("the loop has the sandbox '{}', which cannot be had here: {}", spec.level.name(), missing.reason);
+        // What it suggests is for a new loop; this one is bound to its sandbox.
+        Problem::refused(
+            what,
+            missing.fix.replace("or run without: --sandbox off", "or start a new loop with --sandbox off"),
+        )
+    })
+}
+
+/// A milestone whose file was edited since is taken as it stands there now.
+async fn amend(context: &Context, engine: &Arc<Engine>, held: &mut Held) -> Result<(), Problem> {
+    let Some(known) = held.state.spec.review.as_ref().and_then(|review| review.milestone.clone()) else {
+        return Ok(());
+    };
+    let now = windlass_engine::milestones::load(std::path::Path::new(&held.state.project), &known.id);
+    match (now, &held.state.status) {
+        (Ok(found), Status::Queued | Status::Paused { .. } | Status::Ended { .. }) if found.milestone != known => {
+            let milestone = Box::new(found.milestone);
+            match engine.apply(held, &Input::AmendMilestone { milestone }).await {
+                // What ended for good says so when it is opened.
+                Ok(()) | Err(windlass_engine::engine::EngineError::Refused(_)) => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        (Ok(_), _) => Ok(()),
+        (Err(error), _) => {
+            context.warn(&format!("{error}; going on with the text it was started with"));
+            Ok(())
+        }
+    }
+}
+
+/// Opens a loop that nobody drives, from wherever it was left.
+async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Raise) -> Result<(), Problem> {
+    match held.state.status {
+        Status::Running | Status::Waiting { .. } => {
+            // Cut off. A plain resume goes on just there; anything else is a new opening after a pause.
+            // A pause or a stop that was asked for before is over with that.
+            let plain = by == Opener::Resume && raise == Raise::default() && held.state.wish.is_none();
+            engine.apply(held, &Input::Attach).await?;
+            if plain {
+                return Ok(());
+            }
+            engine.settle(held).await?;
+        }
+        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+    }
+    Ok(engine.apply(held, &Input::Open { by, raise }).await?)
+}
+
+/// Takes a loop that nobody drives and gives it a person's word; with the number of the last event before that.
+async fn take_ruled(engine: &Arc<Engine>, id: &LoopId, input: &Input) -> Result<(Held, u64), Problem> {
+    let mut held = engine.take(id).await?;
+    let seen = held.state.seq;
+    if let Err(error) = engine.apply(&mut held, input).await {
+        engine.release(held).await?;
+        return Err(error.into());
+    }
+    Ok((held, seen))
+}

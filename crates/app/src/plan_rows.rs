@@ -1,0 +1,126 @@
+//! What a loop is going to do, in words.
+
+use windlass_core::duration::human;
+use windlass_core::machine::LoopState;
+use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
+use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
+
+use crate::words::{one_line, short};
+
+/// What will happen, line by line: what it is about, and the words.
+pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
+    let spec = &state.spec;
+    let mut rows: Vec<(&'static str, String)> = vec![("goal", one_line(&spec.goal, 100))];
+    let command = spec.agent.profile.command.join(" ");
+    rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
+    for stand_in in &spec.fallbacks {
+        rows.push(("then", stand_in.label()));
+    }
+    if let Some(review) = &spec.review {
+        let command = review.reviewer.profile.command.join(" ");
+        rows.push(("review", format!("{} ({})", review.reviewer.display_name(), one_line(&command, 80))));
+    }
+    if let Some(workspace) = &state.workspace {
+        let branch = workspace.branch.as_deref().unwrap_or("the branch that is checked out");
+        let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
+        let place = match spec.workspace.kind {
+            WorkspaceKind::InPlace | WorkspaceKind::External => format!("in your checkout {}", workspace.dir),
+            WorkspaceKind::Clone => workspace.dir.clone(),
+        };
+        rows.push(("where", place));
+        rows.push(("branch", format!("{branch}, from {base}")));
+    }
+    if !spec.workspace.copy.is_empty() {
+        rows.push(("copies", format!("{} from your checkout", one_line(&spec.workspace.copy.join(", "), 200))));
+    }
+    rows.push(("sandbox", sandbox(&spec.sandbox)));
+    rows.push(("limits", limits(state)));
+    let machine = spec.resources.words();
+    if !machine.is_empty() {
+        rows.push(("machine", machine.join(", ")));
+    }
+    if spec.gates.is_empty() {
+        let why = match &spec.review {
+            None => "none: a claim to be done cannot be verified",
+            Some(_) => "none: only the reviewer judges",
+        };
+        rows.push(("gates", why.to_owned()));
+    }
+    for gate in &spec.gates {
+        rows.push(("gate", format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
+    }
+    if !spec.gates.is_empty() {
+        rows.push(("verify", verify(spec)));
+    }
+    let done = match &spec.done {
+        Done::Promise { .. } => match spec.done.promise() {
+            Some(promise) => format!("the agent says {promise}"),
+            None => "no promise is asked for: only a limit ends the loop".to_owned(),
+        },
+        Done::Gates => "the turn has ended".to_owned(),
+        Done::Count { iterations } => format!("{iterations} iterations are done"),
+        Done::Duration { ms } => format!("{} have passed", human(*ms)),
+        Done::Review => match &spec.review {
+            Some(review) if review.human_review => "the reviewer agrees, and then you".to_owned(),
+            Some(_) | None => "the reviewer agrees".to_owned(),
+        },
+    };
+    let and = if spec.gates.is_empty() { "" } else { ", and every gate passes on that commit" };
+    rows.push(("done", format!("{done}{and}")));
+    if spec.commit == CommitPolicy::Off {
+        rows.push(("commits", "off: nothing is committed".to_owned()));
+    }
+    rows
+}
+
+/// What agents and gates are kept away from, in words.
+fn sandbox(spec: &SandboxSpec) -> String {
+    if spec.is_off() {
+        return "off: the agent and the gates run with your rights".to_owned();
+    }
+    let image = spec.docker.as_ref().map(|docker| docker.image.as_str());
+    let backend = image.or(spec.backend.as_deref()).unwrap_or("unknown");
+    let network = match spec.network {
+        NetworkAccess::Allow => "network allowed".to_owned(),
+        NetworkAccess::Deny => "no network".to_owned(),
+        NetworkAccess::List => format!("network: {}", spec.hosts.join(" ")),
+    };
+    format!("{} ({backend}), {network}", spec.level.name())
+}
+
+fn limits(state: &LoopState) -> String {
+    let limits = &state.spec.limits;
+    let mut parts = Vec::new();
+    if let Some(max) = limits.max_iterations {
+        parts.push(if max == 1 { "1 iteration".to_owned() } else { format!("{max} iterations") });
+    }
+    if let Some(ms) = limits.duration_ms {
+        parts.push(format!("{} in all", human(ms)));
+    }
+    if let Some(usd) = limits.budget_usd {
+        parts.push(format!("${usd:.2}"));
+    }
+    if let Some(tokens) = limits.max_tokens {
+        parts.push(format!("{tokens} tokens"));
+    }
+    parts.push(format!("{} a turn", human(state.spec.time.turn_timeout_ms)));
+    parts.push(format!("{} without output", human(state.spec.time.stall_timeout_ms)));
+    parts.join(", ")
+}
+
+/// Where gates run, and what they start from.
+fn verify(spec: &LoopSpec) -> String {
+    let in_place = match spec.workspace.kind {
+        WorkspaceKind::InPlace | WorkspaceKind::External => true,
+        WorkspaceKind::Clone => spec.commit == CommitPolicy::Off,
+    };
+    if in_place {
+        return "in place: gates run where the agent works".to_owned();
+    }
+    let level = match spec.workspace.verify {
+        Verify::Clean => "gates start from the commit and what the set-up made",
+        Verify::Warm => "gates also find what earlier gates left in build directories",
+        Verify::Cold => "a claim is judged from nothing but the commit, with the set-up run again",
+    };
+    format!("{}: {level}", spec.workspace.verify.name())
+}

@@ -1,0 +1,260 @@
+//! What went wrong, as every response says it: a code for programs, words and a way out for people.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_engine::config::{ConfigError, RequestError, UsageError};
+use windlass_engine::driver::DriveError;
+use windlass_engine::engine::EngineError;
+use windlass_engine::journal::JournalError;
+use windlass_engine::milestones::MilestonesError;
+use windlass_engine::trust::{Demand, TrustError};
+use windlass_store::StoreError;
+use windlass_workspace::WorkspaceError;
+
+/// What kind of problem it is; the status code follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// What was asked for cannot be understood, or names a setting that cannot be.
+    Invalid,
+    NotFound,
+    /// No token, or a wrong one.
+    Unauthorized,
+    /// It comes from another site.
+    Forbidden,
+    /// Another host was meant.
+    Misdirected,
+    /// The loop does not take that now.
+    Refused,
+    /// The project wants a person's consent first.
+    TrustNeeded,
+    TooLarge,
+    TooMany,
+    Failed,
+}
+
+/// An error on its way to a client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    pub code: Kind,
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+    /// The setting or the part of the request that is meant.
+    pub field: Option<String>,
+    /// Why, from the nearest cause on.
+    pub causes: Vec<String>,
+    /// What would run, where consent is needed.
+    pub details: Option<Box<[Demand]>>,
+}
+
+/// What a failed request answers.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorBody {
+    pub error: Problem,
+}
+
+impl Problem {
+    pub fn new(code: Kind, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, field: None, causes: Vec::new(), details: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// Something that cannot be done as asked, with what to do instead.
+    pub fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, message).hint(hint)
+    }
+
+    /// An error with its causes.
+    pub fn of(code: Kind, error: &dyn std::error::Error, hint: Option<String>) -> Self {
+        let message = error.to_string();
+        let mut causes: Vec<String> = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if text != message && causes.last() != Some(&text) {
+                causes.push(text);
+            }
+            source = cause.source();
+        }
+        Self { hint, causes, ..Self::new(code, message) }
+    }
+
+    /// The same as a mistake in what was asked for, rather than a loop that does not take it.
+    #[must_use]
+    pub fn invalid(self) -> Self {
+        let code = if self.code == Kind::Refused { Kind::Invalid } else { self.code };
+        Self { code, ..self }
+    }
+
+    pub fn no_loop(id: &str) -> Self {
+        let shown: String = id.chars().take(80).collect();
+        Self::new(Kind::NotFound, format!("there is no loop '{shown}'")).hint("GET /api/loops lists them")
+    }
+}
+
+impl From<UsageError> for Problem {
+    fn from(error: UsageError) -> Self {
+        Problem::of(Kind::Refused, &error, Some(error.hint()))
+    }
+}
+
+impl From<ConfigError> for Problem {
+    fn from(error: ConfigError) -> Self {
+        Problem::of(Kind::Refused, &error, error.hint())
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::NameTaken { .. } => Kind::Refused,
+            StoreError::IdTaken { .. }
+            | StoreError::UnknownLoop { .. }
+            | StoreError::Conflict { .. }
+            | StoreError::LeaseLost { .. }
+            | StoreError::Held(_)
+            | StoreError::NotPending { .. }
+            | StoreError::NotTaken { .. }
+            | StoreError::TimeOutOfRange { .. }
+            | StoreError::NotFound { .. }
+            | StoreError::Corrupt { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::NewerDatabase { .. }
+            | StoreError::OlderDatabase { .. }
+            | StoreError::ReadOnly { .. }
+            | StoreError::Forbidden { .. }
+            | StoreError::DiskFull { .. }
+            | StoreError::Busy { .. }
+            | StoreError::Io { .. }
+            | StoreError::Sqlite { .. }
+            | StoreError::Stopped => Kind::Failed,
+        };
+        Problem::of(code, &error, error.hint())
+    }
+}
+
+impl From<WorkspaceError> for Problem {
+    fn from(error: WorkspaceError) -> Self {
+        let hint = error.hint();
+        let code = if error.is_wrong_use() { Kind::Refused } else { Kind::Failed };
+        Problem::of(code, &error, hint)
+    }
+}
+
+impl From<DriveError> for Problem {
+    fn from(error: DriveError) -> Self {
+        match error {
+            DriveError::Store(error) => error.into(),
+            DriveError::Workspace(error) => Problem { code: Kind::Failed, ..error.into() },
+            error @ (DriveError::Journal(_)
+            | DriveError::Launch(_)
+            | DriveError::Supervise(_)
+            | DriveError::Sandbox(_)
+            | DriveError::DiskFull { .. }
+            | DriveError::Transcript { .. }
+            | DriveError::Lost(_)) => {
+                let full = matches!(error, DriveError::DiskFull { .. });
+                let hint = if full {
+                    "free some space, then `windlass resume` the loop: nothing is lost"
+                } else {
+                    "the loop is kept as it is: `windlass resume` goes on with it"
+                };
+                Problem::of(Kind::Failed, &error, Some(hint.to_owned()))
+            }
+        }
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Workspace(error) => error.into(),
+            EngineError::Drive(error) => error.into(),
+            EngineError::Driven { .. } => {
+                let hint = "follow it with `windlass logs -f`, or end it with `windlass stop`";
+                Problem::of(Kind::Refused, &error, Some(hint.to_owned()))
+            }
+            EngineError::Refused(ref refusal) => {
+                let hint = refusal_hint(refusal);
+                Problem::of(Kind::Refused, &error, hint.map(str::to_owned))
+            }
+            EngineError::Journal(error) => error.into(),
+            error @ (EngineError::Socket(_)
+            | EngineError::Data(_)
+            | EngineError::NoAnswer
+            | EngineError::Unanswered { .. }
+            | EngineError::TurnOver { .. }
+            | EngineError::Identity) => Problem::of(Kind::Failed, &error, None),
+        }
+    }
+}
+
+fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static str> {
+    use windlass_core::machine::Refusal;
+    match refusal {
+        Refusal::LimitStands { .. } => Some("raise it, for example: windlass resume NAME --max-iterations +5"),
+        Refusal::Completed => Some("start a new loop with `windlass run`"),
+        Refusal::Ended { .. } | Refusal::NotUnderWay => Some("`windlass resume` opens it again"),
+        Refusal::UnderWay => Some("follow it with `windlass logs -f`"),
+        Refusal::NoSuchLimit { .. } => Some("`windlass status` shows the limits that the loop has"),
+        Refusal::AwaitsRuling => Some("`windlass approve NAME`, or `windlass reject NAME --reason \"…\"`"),
+        Refusal::NothingToRule => Some("`windlass status` shows what it does; `windlass steer` sends it a message"),
+        Refusal::NotReviewed => Some("the recipes audited and milestone have a reviewer"),
+        Refusal::Stale
+        | Refusal::AlreadyAsked
+        | Refusal::NotYourRole { .. }
+        | Refusal::Finding(_)
+        | Refusal::NoSession
+        | Refusal::Plan(_) => None,
+    }
+}
+
+impl From<JournalError> for Problem {
+    fn from(error: JournalError) -> Self {
+        let code = if matches!(error, JournalError::NoSuchLoop { .. }) { Kind::NotFound } else { Kind::Failed };
+        Problem::of(code, &error, None)
+    }
+}
+
+impl From<RequestError> for Problem {
+    fn from(error: RequestError) -> Self {
+        let code = if matches!(error, RequestError::Write { .. }) { Kind::Failed } else { Kind::Invalid };
+        let field = error.key().map(str::to_owned);
+        Problem { field, ..Problem::of(code, &error, error.hint()) }
+    }
+}
+
+impl From<TrustError> for Problem {
+    fn from(error: TrustError) -> Self {
+        match error {
+            TrustError::Workspace(error) => error.into(),
+            error @ TrustError::File(_) => Problem::of(Kind::Failed, &error, None),
+        }
+    }
+}
+
+impl From<MilestonesError> for Problem {
+    fn from(error: MilestonesError) -> Self {
+        let hint = error.hint();
+        Problem::of(Kind::Refused, &error, hint)
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Problem::of(Kind::Failed, &error, None)
+    }
+}

@@ -1,0 +1,199 @@
+//! Workspaces of ended loops, cleared away.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use windlass_core::ids::LoopId;
+use windlass_core::machine::LoopState;
+use windlass_engine::config::Options;
+use windlass_engine::engine::{Engine, EngineError, status_word};
+use windlass_engine::journal;
+use windlass_store::{ListFilter, Listed};
+use windlass_workspace::{Landed, Removed};
+
+use super::has_own_workspace;
+use crate::context::Context;
+use crate::local::Local;
+use crate::problem::Problem;
+use crate::reports::{CleanReport, CleanedLoop, Residue};
+use crate::request::Request;
+use crate::requests::{CleanLoop, CleanLoops};
+use crate::words::count;
+
+/// What is to go.
+#[derive(Debug)]
+struct Wanted {
+    /// One loop was named, merged or not; what keeps it is an error.
+    named: bool,
+    branches: bool,
+    dry_run: bool,
+}
+
+impl Request for CleanLoop {
+    type Report = CleanReport;
+    const NAME: &'static str = "clean";
+
+    async fn perform(self, here: &Local) -> Result<CleanReport, Problem> {
+        let listed = here.found(&self.id).await?;
+        let days = retention_days(&here.context, Some(Path::new(&listed.entry.project)))?;
+        let wanted = Wanted { named: true, branches: self.branch, dry_run: self.dry_run };
+        clean(here, &[listed], &wanted, days).await
+    }
+}
+
+impl Request for CleanLoops {
+    type Report = CleanReport;
+    const NAME: &'static str = "clean_all";
+
+    async fn perform(self, here: &Local) -> Result<CleanReport, Problem> {
+        let root = match &self.project {
+            Some(project) => Some(here.at(project).await?.1),
+            None => None,
+        };
+        let days = retention_days(&here.context, root.as_deref())?;
+        let project = root.map(|root| root.to_string_lossy().into_owned());
+        let listed = here.engine().await?.store.list(ListFilter { project, ..ListFilter::default() }).await?;
+        clean(here, &listed, &Wanted { named: false, branches: self.branches, dry_run: self.dry_run }, days).await
+    }
+}
+
+async fn clean(here: &Local, listed: &[Listed], wanted: &Wanted, days: u32) -> Result<CleanReport, Problem> {
+    let (rows, residue, warnings) = look_at_all(&here.engine().await?, listed, wanted, days).await?;
+    Ok(report(rows, residue, warnings, wanted.dry_run, days))
+}
+
+/// How long a workspace stays after its work is merged.
+fn retention_days(context: &Context, project: Option<&Path>) -> Result<u32, Problem> {
+    Ok(context.settings(project, Options::default())?.retention_days.value.map_or(14, |days| days.get()))
+}
+
+/// Every loop, with what was left of some; one that cannot be looked at keeps nobody from clearing the others.
+async fn look_at_all(
+    engine: &Arc<Engine>,
+    listed: &[Listed],
+    wanted: &Wanted,
+    days: u32,
+) -> Result<(Vec<CleanedLoop>, Vec<Residue>, Vec<String>), Problem> {
+    let (mut rows, mut residue, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    for one in listed {
+        residue.extend(super::residue::remove(engine, one, wanted.dry_run).await?);
+        match look_at(engine, one, wanted, days).await {
+            Ok(None) if wanted.named => warnings.push(format!("{}: the workspace is gone already", one.entry.name)),
+            Ok(row) => rows.extend(row),
+            Err(failure) if !wanted.named => warnings.push(format!("{}: {}", one.entry.name, failure.message)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok((rows, residue, warnings))
+}
+
+/// `None` where there is nothing on disk.
+async fn look_at(
+    engine: &Arc<Engine>,
+    one: &Listed,
+    wanted: &Wanted,
+    days: u32,
+) -> Result<Option<CleanedLoop>, Problem> {
+    let state = journal::load(engine.store.as_ref(), &LoopId(one.entry.id.clone())).await?;
+    let named = wanted.named;
+    if !has_own_workspace(&state) {
+        let why =
+            || Problem::refused(format!("{}: the loop has no workspace of its own", state.name), "nothing to clean");
+        return if named { Err(why()) } else { Ok(None) };
+    }
+    if !state.status.is_ended() {
+        let word = status_word(one);
+        if named {
+            return Err(Problem::refused(
+                format!("{} is {word}: only the workspace of an ended loop can be removed", state.name),
+                format!("`windlass stop {}` ends it", state.name),
+            ));
+        }
+        return Ok(Some(row(engine, &state, None, false, format!("the loop is {word}")).await?));
+    }
+    let workspace = engine.workspace(&state)?;
+    if !workspace.dir.exists() && !wanted.branches {
+        return Ok(None);
+    }
+    let landed = engine.landed(&state).await?;
+    let (goes, why, into) = judge(&state, &landed, named, days);
+    let mut row = row(engine, &state, into.clone(), goes, why).await?;
+    if goes && !wanted.dry_run {
+        let held = match engine.take(&state.id).await {
+            Ok(held) => held,
+            Err(EngineError::Driven { .. }) if !named => {
+                return Ok(Some(CleanedLoop { removed: false, why: "somebody drives it".to_owned(), ..row }));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let removed = engine.clean(&held, into.as_deref().filter(|_| wanted.branches)).await;
+        engine.release(held).await?;
+        let Removed { saved, ignored_files, branch_deleted, notes, .. } = removed?;
+        row.saved = saved.into_iter().map(|saved| saved.name).collect();
+        row.ignored_files = ignored_files;
+        row.branch_deleted = branch_deleted;
+        row.notes = notes;
+    }
+    Ok(Some(row))
+}
+
+/// Whether it goes, why, and where its work is.
+fn judge(state: &LoopState, landed: &Landed, named: bool, days: u32) -> (bool, String, Option<String>) {
+    let stopped = state.stopped_at.map_or(0, |at| at.as_second());
+    let age = |since: i64| u32::try_from((Timestamp::now().as_second() - since.max(stopped)) / 86_400).unwrap_or(0);
+    match landed {
+        Landed::Merged { into, since } => {
+            let age = age(since.unwrap_or(stopped));
+            let why = format!("merged into {into} {} ago", count(age, "day"));
+            (named || age >= days, why, Some(into.clone()))
+        }
+        Landed::Nothing => {
+            let age = age(stopped);
+            (named || age >= days, format!("no commits, ended {} ago", count(age, "day")), None)
+        }
+        Landed::NotMerged => (named, "not merged: the branch stays".to_owned(), None),
+        // Removing saves what is on disk, but nobody has said that the rest may go.
+        Landed::BranchGone => (named, "the branch is gone".to_owned(), None),
+    }
+}
+
+async fn row(
+    engine: &Engine,
+    state: &LoopState,
+    merged_into: Option<String>,
+    removed: bool,
+    why: String,
+) -> Result<CleanedLoop, Problem> {
+    let used = engine.disk_use(state).await?;
+    let workspace = state.workspace.as_ref();
+    Ok(CleanedLoop {
+        id: state.id.0.clone(),
+        name: state.name.clone(),
+        project: state.project.clone(),
+        worktree: workspace.map(|workspace| workspace.dir.clone()).unwrap_or_default(),
+        branch: workspace.and_then(|workspace| workspace.branch.clone()),
+        bytes: used.bytes,
+        files: used.files,
+        merged_into,
+        removed,
+        why,
+        branch_deleted: false,
+        saved: Vec::new(),
+        ignored_files: 0,
+        notes: Vec::new(),
+    })
+}
+
+fn report(
+    rows: Vec<CleanedLoop>,
+    residue: Vec<Residue>,
+    warnings: Vec<String>,
+    dry_run: bool,
+    retention_days: u32,
+) -> CleanReport {
+    let (removed, kept): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.removed);
+    let bytes = |rows: &[CleanedLoop]| rows.iter().map(|row| row.bytes).sum::<u64>();
+    let (freed_bytes, kept_bytes) = (bytes(&removed), bytes(&kept));
+    CleanReport { dry_run, retention_days, freed_bytes, kept_bytes, removed, kept, residue, warnings }
+}

@@ -1,0 +1,100 @@
+//! A loop's branch, merged.
+
+use std::sync::Arc;
+
+use windlass_core::ids::Role;
+use windlass_core::machine::LoopState;
+use windlass_core::stop::Status;
+use windlass_engine::driver::RedGate;
+use windlass_engine::engine::Engine;
+use windlass_engine::work::Merged;
+use windlass_workspace::MergeRequest;
+
+use super::has_own_workspace;
+use crate::local::Local;
+use crate::problem::{Kind, Problem};
+use crate::reports::MergeReport;
+use crate::request::Request;
+use crate::requests::MergeLoop;
+use crate::words::one_line;
+
+impl Request for MergeLoop {
+    type Report = MergeReport;
+    const NAME: &'static str = "merge";
+
+    async fn perform(self, here: &Local) -> Result<MergeReport, Problem> {
+        here.held(&self.id, async |engine, held| bring_home(engine, &held.state, &self).await).await
+    }
+}
+
+/// Merges a loop's branch; the loop has to be at rest.
+async fn bring_home(engine: &Arc<Engine>, state: &LoopState, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
+    let name = &state.name;
+    match &state.status {
+        Status::Running | Status::Waiting { .. } => {
+            return Err(Problem::refused(
+                format!("{name}: the loop is not at rest"),
+                format!("`windlass resume {name}` goes on with it, `windlass stop {name}` ends it"),
+            ));
+        }
+        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+    }
+    if !has_own_workspace(state) {
+        return Err(Problem::refused(
+            format!("{name}: the loop works in place, so that its commits are on your branch already"),
+            "`git log` shows them",
+        ));
+    }
+    let mut warnings = Vec::new();
+    if !state.verified {
+        warnings.push(format!("{name} is {}, and its work is not verified", state.status.name()));
+    }
+    warnings.extend(left_out(engine, state).await);
+    let request = MergeRequest { into: wanted.into.clone(), squash: wanted.squash, message: message(state, wanted) };
+    let outcome = match engine.merge(state, &request, !wanted.no_gates).await? {
+        Merged::Outcome(outcome) => outcome,
+        Merged::Red { into, gate } => return Err(red(state, &into, &gate)),
+    };
+    let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
+    Ok(MergeReport { name: name.clone(), branch, outcome, warnings })
+}
+
+/// A word on what is on disk and in no commit.
+async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
+    let workspace = engine.workspace(state).ok().filter(|workspace| workspace.dir.is_dir())?;
+    let changed = engine.workspaces.changed_since(&workspace, state.head_commit()?, &state.spec.workspace.copy).await;
+    let count = changed.ok()?.len();
+    let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+    (count > 0).then(|| format!("{files} in {} not committed, and not merged", workspace.dir.display()))
+}
+
+fn red(state: &LoopState, into: &str, gate: &RedGate) -> Problem {
+    const SHOWN: usize = 10;
+    let lines: Vec<&str> = gate.output_tail.lines().filter(|line| !line.trim().is_empty()).collect();
+    let causes = lines[lines.len().saturating_sub(SHOWN)..].iter().map(|line| one_line(line, 200)).collect();
+    let (name, branch) = (&state.name, state.workspace.as_ref().and_then(|workspace| workspace.branch.as_deref()));
+    let by_hand = format!("git switch {into} && git merge --no-commit {}", branch.unwrap_or_default());
+    let message =
+        format!("{name}: {} fails on the merge into {into}; nothing was changed", one_line(&gate.command, 120));
+    let hint = format!("fix it by hand: {by_hand}; or merge without gates: windlass merge {name} --no-gates");
+    Problem { causes, ..Problem::new(Kind::Failed, message).hint(hint) }
+}
+
+/// The goal, what was done for it, and trailers.
+fn message(state: &LoopState, wanted: &MergeLoop) -> String {
+    let text = match &wanted.message {
+        Some(said) => said.trim_end().to_owned(),
+        None => {
+            let count = state.iteration;
+            let iterations = if count == 1 { "1 iteration".to_owned() } else { format!("{count} iterations") };
+            let agent = &state.agent(Role::Coder).name;
+            format!("Merge the work of {}\n\n{}\n\n{iterations} by {agent}.", state.name, state.spec.goal.trim())
+        }
+    };
+    let gates = match (state.spec.gates.is_empty(), wanted.no_gates) {
+        (true, _) => "none",
+        (false, true) => "skipped",
+        (false, false) => "passed",
+    };
+    format!("{text}\n\nWindlass-Loop: {}\nWindlass-Gates: {gates}\n", state.name)
+}

@@ -1,0 +1,58 @@
+//! Loops that a command leaves behind: driven by the server of this data directory, else by a process of their own.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use windlass_app::{Background, Context, Kind, Problem};
+use windlass_core::ids::LoopId;
+use windlass_engine::engine::{Engine, Held};
+
+use crate::serve;
+
+#[derive(Debug)]
+pub struct Detached(pub Context);
+
+#[async_trait]
+impl Background for Detached {
+    async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem> {
+        let (id, name) = (held.state.id.clone(), held.state.name.clone());
+        engine.release(held).await?;
+        if serve::hand_over(&self.0, engine, &id).await {
+            return Ok(());
+        }
+        start_driver(&self.0, &id, &name)
+    }
+}
+
+/// Starts `windlass drive` in a session of its own and waits until it holds the loop.
+fn start_driver(context: &Context, id: &LoopId, name: &str) -> Result<(), Problem> {
+    let log = context.data().driver_log(id);
+    if let Some(dir) = log.parent() {
+        windlass_engine::data::private_dir(dir)?;
+    }
+    let errors = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+    let mut child = std::process::Command::new(std::env::current_exe()?)
+        .arg("drive")
+        .arg(&id.0)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .process_group(0)
+        .spawn()?;
+    let mut ready = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut ready)?;
+    }
+    if ready.trim() != "ready" {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let last = said.lines().last().unwrap_or("it said nothing").to_owned();
+        let message = format!("the background driver did not start: {last}");
+        let hint = format!("see {}; `windlass resume {name}` tries again", log.display());
+        return Err(Problem::new(Kind::Failed, message).hint(hint));
+    }
+    Ok(())
+}
