@@ -179,6 +179,7 @@ async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Rai
         }
         Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
     }
+    engine.can_open(held).await?;
     Ok(engine.apply(held, &Input::Open { by, raise }).await?)
 }
 

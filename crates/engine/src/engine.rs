@@ -320,6 +320,15 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses to open a loop that cannot go on, because its workspace and branch are gone or its checkout is another
+    /// loop's: nothing of it changes then.
+    pub async fn can_open(&self, held: &Held) -> Result<(), EngineError> {
+        match crate::driver::workspace_handle(&held.state) {
+            Ok(workspace) if !held.state.is_external() => Ok(self.workspaces.can_open(&workspace).await?),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Brings a loop that was cut off to a pause: what became of its turn is journalled, nothing new is started.
     pub async fn settle(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
         // A commit that was under way comes first, so a second look may be needed.

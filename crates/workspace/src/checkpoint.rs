@@ -14,7 +14,7 @@ use super::history::{Entry, LONGEST_HISTORY, history};
 use super::message::{compose, is_of_turn};
 use super::stage::stage;
 use super::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces, hold_back, save};
-use crate::git::{ChangedFile, Git, GitError, HeadFile, parse_raw};
+use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, parse_raw};
 
 /// Who commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct Checkpoint {
     pub agent_commits: Vec<String>,
     /// The engine made a commit in this call.
     pub created: bool,
-    /// Files whose changes are in no commit, each with the secret it holds.
+    /// Files whose changes are in no commit, each with the reason: the secret it holds, or why git cannot take it.
     pub held_back: Vec<String>,
     /// What the user should know: repairs, saved refs, files left out.
     pub notes: Vec<String>,
@@ -76,13 +76,17 @@ struct Taken {
     history: Vec<Entry>,
     /// What is on disk; only asked for where the branch moved.
     tree: Option<String>,
+    /// Files that git cannot take, each with the reason.
+    refused: Vec<(FilePath, String)>,
 }
 
 impl Workspaces {
     /// Puts back what ties the workspace to its repository, if an agent broke it, before anybody looks at it; says what.
     pub async fn mend(&self, workspace: &Workspace, turn_id: &str) -> Result<Vec<String>, WorkspaceError> {
         let mut notes = Vec::new();
-        self.recreate_if_gone(workspace, &mut notes).await?;
+        if self.recreate_if_gone(workspace, &mut notes).await? {
+            self.mark_lost(workspace, turn_id)?;
+        }
         self.attach(workspace, turn_id, &mut notes).await?;
         Ok(notes)
     }
@@ -113,14 +117,23 @@ impl Workspaces {
             }
             taken = self.take_in(workspace, &git, request, request.previous_head.clone(), &mut notes).await?;
         }
+        let refused = std::mem::take(&mut taken.refused);
+        if !refused.is_empty() {
+            let waiting = found.files.iter().chain(&refused).map(|(path, _)| path.as_glob());
+            hold_back::note(workspace, &waiting.collect::<Vec<_>>())?;
+        }
         let mut made = if taken.tip == request.previous_head {
             self.close_plain(workspace, &git, request, taken, notes).await?
         } else {
             self.close_after_agent(workspace, &git, request, taken, notes).await?
         };
         let rules = &request.unwanted.secrets;
-        made.held_back =
-            found.files.iter().map(|(path, what)| hold_back::shown(rules, &path.to_string(), what)).collect();
+        made.held_back = found
+            .files
+            .iter()
+            .chain(&refused)
+            .map(|(path, what)| hold_back::shown(rules, &path.to_string(), what))
+            .collect();
         Ok(made)
     }
 
@@ -137,14 +150,15 @@ impl Workspaces {
         let plain = tip == *head;
         let mut staged = stage(self, git, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
+        let refused = std::mem::take(&mut staged.refused);
         if plain {
             let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
-            return Ok(Taken { tip, files, history: Vec::new(), tree: None });
+            return Ok(Taken { tip, files, history: Vec::new(), tree: None, refused });
         }
         let tree = staged.tree(git).await?;
         let files = changed(git, head, &tree).await?;
         let history = history(git, head, &tip).await?;
-        Ok(Taken { tip, files, history, tree: Some(tree) })
+        Ok(Taken { tip, files, history, tree: Some(tree), refused })
     }
 
     /// The agent made no commit: what is staged is all that changed.
@@ -219,6 +233,7 @@ impl Workspaces {
     ) -> Result<Checkpoint, WorkspaceError> {
         let mut staged = stage(self, git, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
+        let refused = std::mem::take(&mut staged.refused);
         let tree = staged.tree(git).await?;
         let since = request.previous_tree.as_deref().unwrap_or(&request.previous_head);
         let files = if since == tree { Vec::new() } else { changed(git, since, &tree).await? };
@@ -230,7 +245,9 @@ impl Workspaces {
             }
             Some(_) | None => Vec::new(),
         };
-        Ok(Checkpoint { tree, files, agent_commits, notes, ..Checkpoint::default() })
+        let rules = &request.unwanted.secrets;
+        let held_back = refused.iter().map(|(path, why)| hold_back::shown(rules, &path.to_string(), why)).collect();
+        Ok(Checkpoint { tree, files, agent_commits, held_back, notes, ..Checkpoint::default() })
     }
 
     /// Puts HEAD back onto the loop's branch, together with what the agent committed elsewhere. Returns the branch's

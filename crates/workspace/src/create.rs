@@ -131,6 +131,7 @@ impl Workspaces {
         };
         workspace.dir = path();
         workspace.branch = branch;
+        self.can_open(workspace).await?;
         workspace.base_commit = match git.read_ref(&base_ref(&request.loop_id)).await? {
             Some(base) => base,
             None => {
@@ -142,7 +143,8 @@ impl Workspaces {
         if !workspace.index.exists() {
             adopt_index(&project.git_dir.join("index"), &workspace.index)?;
         }
-        Ok(())
+        // The index is there first: a mark without one is void.
+        super::owner::claim(workspace, &request.loop_name)
     }
 }
 

@@ -38,6 +38,8 @@ pub enum WorkspaceError {
     DetachedHead { path: PathBuf },
     #[error("the checkout {path} is no longer on the loop's branch {branch}")]
     NotOnBranch { path: PathBuf, branch: String },
+    #[error("the loop {owner} already works in the checkout {path}")]
+    CheckoutTaken { path: PathBuf, owner: String },
     #[error("the workspace {path} is gone, and so is its branch {branch}")]
     WorkspaceMissing { path: PathBuf, branch: String },
     #[error("the branch {branch} does not exist")]
@@ -92,6 +94,9 @@ impl WorkspaceError {
                 format!("switch to a branch: git -C {} switch -c <name>, or leave out --in-place", path.display())
             }
             Self::NotOnBranch { path, branch } => format!("git -C {} switch {branch}, then resume", path.display()),
+            Self::CheckoutTaken { owner, .. } => {
+                format!("stop it first (windlass stop {owner}), or run without --in-place")
+            }
             Self::WorkspaceMissing { .. } => {
                 "nothing of this loop is left to resume; git for-each-ref refs/windlass lists what was saved".to_owned()
             }
@@ -124,6 +129,7 @@ impl WorkspaceError {
             | Self::OperationInProgress { .. }
             | Self::DetachedHead { .. }
             | Self::NotOnBranch { .. }
+            | Self::CheckoutTaken { .. }
             | Self::NoSuchBranch { .. }
             | Self::NoMergeTarget { .. }
             | Self::CheckoutInTheWay { .. } => true,

@@ -13,7 +13,6 @@
 
 mod agent_git;
 mod attach;
-mod beneath;
 mod checkpoint;
 mod clone;
 mod copying;
@@ -32,6 +31,7 @@ mod look;
 mod merge;
 mod message;
 mod nested;
+mod owner;
 mod planted;
 mod project;
 mod protect;

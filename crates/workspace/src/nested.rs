@@ -12,8 +12,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::agent_git::beneath::{Beneath, Found};
 use super::agent_git::{AgentGit, git_dir_at};
-use super::beneath::{Beneath, Found};
 use super::stage::beside;
 use super::{Workspace, WorkspaceError, Workspaces, save};
 use crate::git::{Entry, FilePath, Git, GitError, hex};

@@ -73,6 +73,10 @@ impl GitSettings {
         let paths: BTreeSet<&PathBuf> = self.things.keys().chain(now.keys()).collect();
         let mut result = PutBack::default();
         for path in paths {
+            // A repository that is gone is made again whole, or not at all.
+            if !self.dirs.iter().any(|dir| path.starts_with(dir) && is_real_dir(dir)) {
+                continue;
+            }
             let (before, after) = (self.things.get(path), now.get(path));
             let change = match (before, after) {
                 (before, after) if before == after => continue,

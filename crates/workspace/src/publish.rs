@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::agent_git::beneath::Found;
 use super::agent_git::{AgentGit, failed};
-use super::beneath::Found;
 use super::clone::loop_ref;
 use super::stage::{copy_into, workspace_index};
 use super::{Kind, Workspace, WorkspaceError, Workspaces};

@@ -45,6 +45,7 @@ impl Workspaces {
             }
             Kind::InPlace => {}
         }
+        self.release(workspace);
         remove_beside(workspace);
         if let Some(into) = merged_into.filter(|_| workspace.kind != Kind::InPlace) {
             removed.branch_deleted = self.drop_merged_branch(workspace, into).await?;

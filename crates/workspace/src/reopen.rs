@@ -39,6 +39,9 @@ impl Workspaces {
         self.settle(workspace).await?;
         reopened.recreated = self.recreate_if_gone(workspace, &mut reopened.notes).await?;
         self.attach(workspace, "reopen", &mut reopened.notes).await?;
+        if workspace.kind == Kind::InPlace {
+            super::owner::claim(workspace, &workspace.loop_id)?;
+        }
         if let Reopen::ResetTo { commit, save_as } = how {
             let target = Target { commit, tree: None, save_as: Some(save_as), never_commit: &[], even_in_place: false };
             let moved = self.put_back(workspace, &target, &mut reopened.notes).await?;
@@ -62,14 +65,17 @@ impl Workspaces {
         Ok(true)
     }
 
-    async fn recreate(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    /// Whether the loop's commits can still be found.
+    pub(super) async fn has_branch(&self, workspace: &Workspace) -> Result<bool, GitError> {
         let home = self.home_git(workspace);
-        let branch = workspace.branch_ref();
+        let beside = workspace.keep_ref("head", "branch");
+        Ok(home.read_ref(&workspace.branch_ref()).await?.is_some() || home.read_ref(&beside).await?.is_some())
+    }
+
+    async fn recreate(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
         let missing =
             || WorkspaceError::WorkspaceMissing { path: workspace.dir.clone(), branch: workspace.branch.clone() };
-        let kept = workspace.keep_ref("head", "branch");
-        let there = async || Ok::<_, GitError>(home.read_ref(&branch).await?.or(home.read_ref(&kept).await?).is_some());
-        if !workspace.home.common_dir.join("objects").is_dir() || !there().await? {
+        if !workspace.home.common_dir.join("objects").is_dir() || !self.has_branch(workspace).await? {
             return Err(missing());
         }
         if workspace.index.exists() {

@@ -5,11 +5,12 @@
 
 use std::path::Path;
 
+use super::agent_git::beneath::{Beneath, Found};
 use super::clone::loop_ref;
 use super::hold_back::HELD_BACK;
 use super::nested::{self, Nested};
 use super::{Workspace, WorkspaceError, Workspaces};
-use crate::git::{ChangedFile, FilePath, Git, GitError, Index, between, is_id, parse_raw};
+use crate::git::{ChangedFile, FilePath, Git, GitError, Index, Output, between, is_id, parse_raw};
 
 /// The file beside the index that names what is never committed.
 const LEFT_OUT: &str = ".left_out";
@@ -21,6 +22,8 @@ pub(super) struct Staged {
     from: Option<(String, Vec<ChangedFile>)>,
     /// The tree on disk, if known without writing it.
     tree: Option<String>,
+    /// Files that git cannot take as they are, each with the reason. The index has them as they were before.
+    pub(super) refused: Vec<(FilePath, String)>,
     pub(super) notes: Vec<String>,
 }
 
@@ -84,13 +87,7 @@ pub(super) async fn stage(
         left_out.iter().map(|pattern| format!(":(top,exclude,glob){pattern}").into_bytes()).collect();
     // Git would run its status inside a submodule, with the configuration an agent can edit there.
     excluded.extend(links.iter().map(|link| [b":(top,exclude,literal)", &link.path[..]].concat()));
-    let mut args = vec!["add", "-A", "--ignore-errors", "--sparse"];
-    let mut input = Vec::new();
-    if !excluded.is_empty() {
-        args.extend(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-        input = [&[b":(top)".to_vec()], &excluded[..]].concat().join(&0);
-    }
-    let output = git.call(&args).input(input.clone()).answers(&[1]).run().await?;
+    let (output, args, input) = add(git, workspace, excluded, &mut staged.refused).await?;
     let closed = closed_folders(&output.stderr);
     if !closed.is_empty() {
         let names = closed.join(", ");
@@ -100,6 +97,7 @@ pub(super) async fn stage(
     }
     let mut found = Vec::new();
     if output.code != 0 {
+        left_out.extend(staged.refused.iter().map(|(path, _)| path.as_glob()));
         let (repositories, unread) = skipped(git, &left_out).await?;
         if repositories.is_empty() && unread.is_empty() && !only_ignored(&output.stderr) {
             // Not a matter of single files: let git's own words decide.
@@ -132,6 +130,59 @@ pub(super) async fn stage(
         staged.from = before.tree.map(|tree| (tree, files));
     }
     Ok(staged)
+}
+
+/// So many files that git cannot take are left out of one checkpoint.
+const MOST_REFUSED: usize = 100;
+
+/// Adds all that is on disk but what is excluded and what git cannot take, which makes it give up altogether.
+async fn add(
+    git: &Git,
+    workspace: &Workspace,
+    mut excluded: Vec<Vec<u8>>,
+    refused: &mut Vec<(FilePath, String)>,
+) -> Result<(Output, Vec<&'static str>, Vec<u8>), WorkspaceError> {
+    loop {
+        let mut args = vec!["add", "-A", "--ignore-errors", "--sparse"];
+        let mut input = Vec::new();
+        if !excluded.is_empty() {
+            args.extend(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+            input = [&[b":(top)".to_vec()], &excluded[..]].concat().join(&0);
+        }
+        let error = match git.call(&args).input(input.clone()).answers(&[1]).run().await {
+            Ok(output) => return Ok((output, args, input)),
+            Err(error) => error,
+        };
+        match cannot_take(&error, workspace) {
+            Some((path, why)) if refused.len() < MOST_REFUSED && !refused.iter().any(|(known, _)| *known == path) => {
+                excluded.push([b":(top,exclude,literal)", path.as_bytes()].concat());
+                refused.push((path, why));
+            }
+            Some(_) | None => return Err(error.into()),
+        }
+    }
+}
+
+/// The file of the workspace that made git give up, with the reason, if its words name one.
+fn cannot_take(error: &GitError, workspace: &Workspace) -> Option<(FilePath, String)> {
+    if let GitError::FileTooLarge { path, limit } = error {
+        let path = FilePath::new(path.strip_prefix(&workspace.dir).ok()?.as_os_str().as_encoded_bytes());
+        return Some((path, format!("git cannot store it: larger than {} GiB", limit >> 30)));
+    }
+    let (GitError::Failed { stderr, .. } | GitError::FilterFailed { stderr }) = error else { return None };
+    let said = stderr.lines().rev().find_map(|line| line.strip_prefix("fatal: "))?;
+    let (path, why) = match said.rsplit_once(": clean filter '") {
+        Some((path, filter)) => (path, format!("the filter '{filter}")),
+        None => (quoted_name(said)?, said.to_owned()),
+    };
+    let found = Beneath::open(&workspace.dir).and_then(|top| top.look(Path::new(path))).ok()?;
+    matches!(found, Found::File { .. }).then(|| (FilePath::from(path), format!("git cannot store it: {why}")))
+}
+
+/// The first name that git put in quotes.
+fn quoted_name(said: &str) -> Option<&str> {
+    let (_, rest) = said.split_once('\'')?;
+    Some(rest.rsplit_once("' ").map_or(rest.trim_end_matches('\''), |(name, _)| name))
 }
 
 /// Git adds everything, and complains all the same, when a path that is to be left out is ignored too.

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::agent_git::AgentGit;
-use super::beneath::{Beneath, Found};
+use super::agent_git::beneath::{Beneath, Found};
 use super::nested::fetch_args;
 use super::{Kind, Workspace, Workspaces};
 use crate::git::{Git, GitError};

@@ -192,9 +192,7 @@ impl Renderer {
                 format!("{again}{}{}", self.gate(report), self.hint(report))
             }
             Event::ClaimRefused { because, .. } => match because {
-                RefusedBecause::HeldBack { .. } => {
-                    style.warn("  claim refused: a part of the work is held back, because it holds a secret")
-                }
+                RefusedBecause::HeldBack { .. } => style.warn("  claim refused: a part of the work is in no commit"),
                 RefusedBecause::Gates { failing } => {
                     let gates = if failing.len() == 1 { "gate" } else { "gates" };
                     style.warn(&format!("  claim refused: {} {gates} failed", failing.len()))
@@ -307,7 +305,7 @@ impl Renderer {
                 .push_str(&style.warn(&format!("\n  protected files were changed and put back: {}", files.join(", "))));
         }
         for file in &checkpoint.held_back {
-            lines.push_str(&style.bad(&format!("\n  not committed, it holds a secret: {}", one_line(file, 200))));
+            lines.push_str(&style.bad(&format!("\n  not committed: {}", one_line(file, 200))));
         }
         for note in &checkpoint.notes {
             lines.push_str(&style.warn(&format!("\n  note: {}", one_line(note, 300))));
@@ -418,7 +416,7 @@ pub fn reason(reason: &StopReason) -> String {
         StopReason::Tokens { limit, used } => format!("the limit of {limit} tokens is reached ({used} used)"),
         StopReason::GatesFailed { gates } => format!("{} gates still fail", gates.len()),
         StopReason::HeldBack { files } => {
-            format!("a part of the work is in no commit, since it holds a secret: {}", one_line(&files.join(", "), 400))
+            format!("a part of the work is in no commit: {}", one_line(&files.join(", "), 400))
         }
         StopReason::Cancelled => "stopped by a person".to_owned(),
         StopReason::Stall { stalls } => format!("the agent stalled {stalls} times in a row"),

@@ -142,18 +142,27 @@ async fn a_limit_of_claude_that_ends_in_90_seconds_is_waited_for() {
 #[test]
 fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gone_too() {
     let world = World::new();
-    let run = |name: &str, script: &str| {
+    let run = |name: &str, script: &str, iterations: &str| {
         let agent = world.install_script(name, &format!("{script}\necho '{PROMISE}'"));
         let agent = agent.to_string_lossy().into_owned();
-        call(&world, &["run", "x", "--name", name, "--agent-command", &agent, "--max-iterations", "1"])
+        call(&world, &["run", "x", "--name", name, "--agent-command", &agent, "--max-iterations", iterations])
     };
-    let removed = run("removed", "rm -rf \"$PWD\"");
+    let once = world.root().join("once");
+    let script = format!("[ -e '{0}' ] || {{ touch '{0}'; echo 1 > new; rm -rf \"$PWD\"; }}", once.display());
+    let removed = run("removed", &script, "2");
     removed.assert_code(0);
     assert!(removed.stdout.contains("the workspace was gone and has been made again"), "{}", removed.shown());
+    removed.assert_stdout_has("not committed: what this turn changed (the workspace was removed");
+    removed.assert_stdout_has("iteration 2 of 2");
     let deleted = "objects=$(cat .git/objects/info/alternates)\n\
         git --git-dir=\"${objects%/objects}\" branch -qD windlass/gone\nrm -rf \"$PWD\"";
-    run("gone", deleted).assert_code(7);
-    assert_eq!(status(&world, "gone")["stop_reason"]["type"], "workspace_missing");
+    run("gone", deleted, "1").assert_code(7);
+    let before = status(&world, "gone");
+    assert_eq!(before["stop_reason"]["type"], "workspace_missing");
+    // Nothing can be resumed, and trying changes nothing; it can be cleaned all the same.
+    call(&world, &["resume", "gone"]).assert_code(1).assert_stderr_has("is gone, and so is its branch");
+    assert_eq!(status(&world, "gone"), before);
+    call(&world, &["clean", "gone"]).assert_code(0);
 }
 
 /// It would print the error and ask again for ever; here it is capped, and then waits.

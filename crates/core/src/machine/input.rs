@@ -215,7 +215,7 @@ pub struct CheckpointReport {
     /// Protected paths that the agent changed; they were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<ChangedFile>,
-    /// Files whose changes hold a secret, each with what it is. They are in no commit.
+    /// Files whose changes are in no commit, each with the reason: a secret, or that git cannot store it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,
     /// Commits that the agent made by itself.

@@ -48,7 +48,8 @@ async fn judge(
     let (reports, _unread) = mpsc::unbounded_channel();
     let (_keep, end) = watch::channel(false);
     let line = Arc::new(Line { wake: Notify::new(), news: watch::channel(0).0 });
-    let mut context = Context { engine: Arc::clone(engine), reports, line, live: LiveAgents::default(), end };
+    let hurry = end.clone();
+    let mut context = Context { engine: Arc::clone(engine), reports, line, live: LiveAgents::default(), end, hurry };
     if let Err(message) = setup::prepare(&mut context, state, &place).await? {
         return Ok(Some(RedGate { command: "the set-up".to_owned(), output_tail: message }));
     }

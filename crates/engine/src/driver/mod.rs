@@ -139,6 +139,9 @@ impl Driver {
         limits::release(&self.state.id);
         if self.state.status.is_ended() {
             remove_temp(&self.engine, &self.state);
+            if let Ok(workspace) = workspace_handle(&self.state) {
+                self.engine.workspaces.release(&workspace);
+            }
         }
         let certified = if result.is_ok() { self.certify().await } else { Ok(()) };
         self.engine.ports.release(&self.state.id.0);
@@ -190,7 +193,13 @@ impl Driver {
 
     async fn drive(&mut self) -> Result<Left, DriveError> {
         crate::sandbox::docker::clear(&self.state).await;
-        self.performing.ensure_workspace(&self.state).await?;
+        self.take_commands().await?;
+        if self.under_way()
+            && let Some(failed) = self.performing.ensure_workspace(&self.state).await?
+            && let Ok(decided) = self.decide(&failed)
+        {
+            self.append(decided, Vec::new(), Vec::new()).await?;
+        }
         loop {
             self.take_commands().await?;
             if !self.under_way() {

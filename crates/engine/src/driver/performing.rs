@@ -55,6 +55,8 @@ struct Task {
     key: Key,
     /// Set once the task has to come to an end.
     end: watch::Sender<bool>,
+    /// Set once somebody waits for the loop to rest.
+    hurry: watch::Sender<bool>,
     handle: JoinHandle<()>,
 }
 
@@ -66,6 +68,7 @@ pub(super) struct Context {
     pub(super) line: Arc<Line>,
     pub(super) live: LiveAgents,
     pub(super) end: watch::Receiver<bool>,
+    pub(super) hurry: watch::Receiver<bool>,
 }
 
 impl Context {
@@ -79,7 +82,17 @@ impl Context {
         // A sender that is dropped means the same.
         let _ = self.end.wait_for(|end| *end).await;
     }
+
+    /// Returns when a step that nobody should wait for has had its time: somebody asked the loop to stop or pause, and
+    /// waits for it.
+    pub(super) async fn out_of_patience(&mut self) {
+        let _ = self.hurry.wait_for(|hurry| *hurry).await;
+        tokio::time::sleep(PATIENCE).await;
+    }
 }
+
+/// So long may a commit take once somebody waits for the loop to rest.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(2_000);
 
 pub(super) struct Performing {
     engine: Arc<Engine>,
@@ -104,7 +117,7 @@ impl Performing {
     }
 
     /// A loop that goes on in the middle of an iteration finds its workspace as it left it.
-    pub(super) async fn ensure_workspace(&self, state: &LoopState) -> Result<(), DriveError> {
+    pub(super) async fn ensure_workspace(&self, state: &LoopState) -> Result<Option<Input>, DriveError> {
         workspace::ensure(&self.engine, state).await
     }
 
@@ -114,6 +127,11 @@ impl Performing {
         let (kept, unwanted): (Vec<Task>, Vec<Task>) =
             std::mem::take(&mut self.tasks).into_iter().partition(|task| keys.contains(&task.key));
         self.tasks = kept;
+        if state.wish.is_some() {
+            for task in &self.tasks {
+                task.hurry.send_replace(true);
+            }
+        }
         end(unwanted).await;
         for effect in wanted {
             match (self.tasks.iter().find(|task| task.key == Key::of(effect)), effect) {
@@ -134,12 +152,14 @@ impl Performing {
     fn start(&mut self, state: &LoopState, effect: &Effect) {
         let key = Key::of(effect);
         let (end, ended) = watch::channel(false);
+        let (hurry, hurried) = watch::channel(state.wish.is_some());
         let context = Context {
             engine: Arc::clone(&self.engine),
             reports: self.reports.clone(),
             line: Arc::clone(&self.line),
             live: self.live.clone(),
             end: ended,
+            hurry: hurried,
         };
         let state = state.clone();
         let effect = effect.clone();
@@ -151,7 +171,7 @@ impl Performing {
             let result = performing.await.unwrap_or_else(|panic| Err(DriveError::Lost(panic.to_string())));
             let _ = reports.send(Report::Done { key: reported, result });
         });
-        self.tasks.push(Task { key, end, handle });
+        self.tasks.push(Task { key, end, hurry, handle });
     }
 }
 
@@ -170,7 +190,7 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
         Effect::Seal { section } => review::seal(context, &state, section).await,
         Effect::Undo { commit } => review::undo(context, &state, commit).await,
         Effect::Summarise { turn } => summary::run(context, &state, turn).await,
-        Effect::Checkpoint { turn } => workspace::checkpoint(context, &state, turn).await,
+        Effect::Checkpoint { turn } => workspace::checkpoint_in_time(context, &state, turn).await,
         Effect::RunGate { gate } => gate::run(context, &state, gate).await,
         Effect::SetTimer { timer } => {
             let clock = Arc::clone(&context.engine.clock);

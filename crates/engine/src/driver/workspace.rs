@@ -108,11 +108,11 @@ fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
     }
 }
 
-/// Makes a workspace that was removed meanwhile again, before a commit or a gate needs it.
-pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<(), DriveError> {
+/// Makes a workspace that was removed meanwhile again, before a commit or a gate needs it; says if it cannot.
+pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<Input>, DriveError> {
     use windlass_core::machine::Phase;
     match state.phase {
-        Phase::Prepare | Phase::Decide => Ok(()),
+        Phase::Prepare | Phase::Decide => Ok(None),
         Phase::Setup
         | Phase::Baseline
         | Phase::Work
@@ -125,14 +125,53 @@ pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<(), Dri
         | Phase::PostAction
         | Phase::Undo => {
             if state.workspace.is_some() && !state.is_external() {
-                engine.workspaces.reopen(&handle(state)?, &Reopen::Keep).await?;
+                let workspace = handle(state)?;
+                let reopened = match engine.workspaces.reopen(&workspace, &Reopen::Keep).await {
+                    Ok(reopened) => reopened,
+                    Err(error) => return missing(error).map(|failure| Some(Input::WorkspaceFailed { failure })),
+                };
+                let ended =
+                    state.last_turn.as_ref().filter(|_| matches!(state.phase, Phase::Summarise | Phase::Checkpoint));
+                if let Some(last) = ended.filter(|_| reopened.recreated) {
+                    engine.workspaces.mark_lost(&workspace, &state.turn_id(last.key))?;
+                }
             }
-            Ok(())
+            Ok(None)
         }
     }
 }
 
-pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
+/// A checkpoint, given up if git takes too long while somebody waits for the loop to stop or pause. The files stay as
+/// they are for the next one.
+pub(super) async fn checkpoint_in_time(
+    context: Context,
+    state: &LoopState,
+    turn: TurnKey,
+) -> Result<Input, DriveError> {
+    let mut waiting = context.clone();
+    tokio::select! {
+        made = checkpoint(context, state, turn) => made,
+        () = waiting.out_of_patience() => {
+            let known = state.workspace.as_ref();
+            // It blocks a claim, which nothing was judged for.
+            let held = "what this turn changed (git took too long and was ended)";
+            let kept = CheckpointReport {
+                commit: state.head_commit().filter(|_| state.spec.commit != CommitPolicy::Off).map(str::to_owned),
+                tree: known.map(|known| known.tree.clone()).unwrap_or_default(),
+                files: Vec::new(),
+                files_changed: 0,
+                created: false,
+                restored: Vec::new(),
+                held_back: vec![held.to_owned()],
+                agent_commits: Vec::new(),
+                notes: Vec::new(),
+            };
+            Ok(Input::Checkpointed { turn, checkpoint: kept })
+        }
+    }
+}
+
+async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
     let workspace = handle(state)?;
     let known = state.workspace.as_ref();
     let last_words = state.last_turn.as_ref().map(|last| last.report.last_words.as_str()).unwrap_or_default();
@@ -162,6 +201,10 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
     faults::point("checkpoint.after");
     notes.append(&mut made.notes);
     made.notes = notes;
+    if context.engine.workspaces.is_lost(&workspace, &request.turn_id) {
+        // It blocks a claim, which there is nothing to judge for.
+        made.held_back.push("what this turn changed (the workspace was removed, and its files with it)".to_owned());
+    }
     Ok(Input::Checkpointed { turn, checkpoint: checkpoint_report(made, &restored) })
 }
 

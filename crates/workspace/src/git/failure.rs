@@ -45,6 +45,9 @@ pub enum GitError {
     /// Objects of an agent that are broken, too large or not there.
     #[error("the objects cannot be read: {reason}")]
     NotTaken { reason: String },
+    /// Found while git was reading it.
+    #[error("{path} is larger than {limit} bytes")]
+    FileTooLarge { path: PathBuf, limit: u64 },
     #[error("git {command} wrote more than {limit} bytes")]
     TooMuchOutput { command: String, limit: usize },
     #[error("git {command} did not end within {seconds} s")]
@@ -88,6 +91,7 @@ impl GitError {
             Self::Killed { .. } => Some("it may have run out of memory; windlass resume goes on where it was".into()),
             Self::LeadsOut { .. }
             | Self::NotTaken { .. }
+            | Self::FileTooLarge { .. }
             | Self::TooMuchOutput { .. }
             | Self::TimedOut { .. }
             | Self::Spawn { .. }

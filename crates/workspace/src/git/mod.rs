@@ -16,6 +16,7 @@ mod links;
 mod pipes;
 mod process;
 mod refs;
+mod tree;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! One git process: its environment, its pipes, its end.
 //!
-//! Invariant: the process is gone and its output is whole when `start` returns `Ok`; a dropped future kills it.
+//! Invariant: the process is gone and its output is whole when `start` returns `Ok`; a dropped future kills it with all
+//! that it started.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::guard::PINNED;
+use super::tree::Tree;
 use super::{Call, FALLBACK_EMAIL, FALLBACK_NAME, GitError, Output, TIME_LIMIT, failure, pipes};
 
 /// As much of stderr as a person would read.
@@ -23,6 +25,7 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
     let mut child = command(call)
         .spawn()
         .map_err(|source| GitError::Spawn { program: call.git.host.program().to_owned(), source })?;
+    let mut tree = Tree::of(child.id());
     windlass_faults::point("git.running");
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
@@ -37,7 +40,7 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
     };
     tokio::pin!(read);
     let outcome = tokio::time::timeout(TIME_LIMIT, async {
-        tokio::select! {
+        let ended = tokio::select! {
             read = &mut read => match read.0 {
                 Some(_) => (child.wait().await, Some(read)),
                 None => {
@@ -47,10 +50,13 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
             },
             status = child.wait() => (status, tokio::time::timeout(PIPE_GRACE, &mut read).await.ok()),
             never = pipes::keep_clear(call.git.work_tree.as_deref()) => match never {},
-        }
+            error = tree.reads_too_much(call.git.work_tree.as_deref()) => return Err(error),
+        };
+        Ok(ended)
     });
     let seconds = TIME_LIMIT.as_secs();
-    let (status, read) = outcome.await.map_err(|_| GitError::TimedOut { command: name.clone(), seconds })?;
+    let (status, read) = outcome.await.map_err(|_| GitError::TimedOut { command: name.clone(), seconds })??;
+    tree.has_ended();
     let status = status.map_err(|source| GitError::Spawn { program: call.git.host.program().to_owned(), source })?;
     let Some((stdout, stderr)) = read else {
         return Err(GitError::TimedOut { command: name, seconds: PIPE_GRACE.as_secs() });

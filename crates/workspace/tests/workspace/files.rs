@@ -153,18 +153,55 @@ async fn a_users_own_filter_such_as_lfs_works_in_both_directions() {
 }
 
 #[tokio::test]
-async fn a_required_filter_whose_program_is_missing_is_an_error_that_says_so() {
+async fn files_that_git_cannot_take_are_left_out_and_reported() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;
     let ws = &opened.workspace;
     fx.git(&fx.repo, &["config", "--global", "filter.lfs.clean", "no-such-program-here"]);
     fx.git(&fx.repo, &["config", "--global", "filter.lfs.required", "true"]);
-    write(&ws.dir.join(".gitattributes"), "*.bin filter=lfs\n");
+    write(
+        &ws.dir.join(".gitattributes"),
+        "*.bin filter=lfs\n*.txt working-tree-encoding=UTF-16\n*.odd working-tree-encoding=FOO-9\n",
+    );
     write(&ws.dir.join("new.bin"), "new");
-    let error = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect_err("filter");
-    assert!(error.to_string().contains("filter"), "{error}");
-    assert!(error.hint().expect("hint").contains("git-lfs"));
-    assert_eq!(read(&ws.dir.join("new.bin")), "new", "nothing is lost");
+    write(&ws.dir.join("dir/it's a.txt"), "no mark");
+    write(&ws.dir.join("b.odd"), "x");
+    write(&ws.dir.join("fine"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), [".gitattributes added", "fine added"]);
+    let mut held = one.held_back.clone();
+    held.sort();
+    assert_eq!(held.len(), 3, "{held:?}");
+    assert!(held[0].starts_with("b.odd (git cannot store it: failed to encode"), "{held:?}");
+    assert!(held[1].starts_with("dir/it's a.txt (git cannot store it: BOM is required"), "{held:?}");
+    assert!(held[2].starts_with("new.bin (git cannot store it: the filter 'lfs' failed"), "{held:?}");
+    // Nothing else stands still for them, and nothing is lost.
+    fx.workspaces.save(ws, &ws.keep_ref("saved", "x"), &[]).await.expect("save");
+    let how = Reopen::ResetTo { commit: one.commit.clone().expect("commit"), save_as: ws.keep_ref("cut", "t2") };
+    fx.workspaces.reopen(ws, &how).await.expect("reopen");
+    assert_eq!(read(&ws.dir.join("new.bin")), "new");
+    write(&ws.dir.join(".gitattributes"), "");
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
+    assert_eq!(two.held_back, Vec::<String>::new());
+    assert_eq!(two.files.len(), 4, "{:?}", names(&two));
+}
+
+#[tokio::test]
+async fn enormous_file_is_left_out_and_leaves_nothing_in_the_object_store() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let sparse = std::fs::File::create(ws.dir.join("sparse.img")).expect("create");
+    if sparse.set_len(10 << 40).is_err() {
+        // This file system has no sparse files of that size.
+        return;
+    }
+    write(&ws.dir.join("fine"), "1");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["fine added"]);
+    assert_eq!(one.held_back, ["sparse.img (git cannot store it: larger than 4 GiB)"]);
+    let packs = std::fs::read_dir(fx.repo.join(".git/objects/pack")).expect("packs").count();
+    assert_eq!(packs, 0, "no unfinished pack is left");
 }
 
 #[tokio::test]

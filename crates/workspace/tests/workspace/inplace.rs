@@ -150,3 +150,24 @@ async fn a_lock_of_the_users_git_is_waited_for_and_never_removed() {
     assert_eq!(fx.git(&fx.repo, &["rev-list", "--count", "HEAD"]), "2", "committed once");
     assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "");
 }
+
+#[tokio::test]
+async fn second_loop_in_the_same_checkout_is_refused_until_the_first_has_ended() {
+    let fx = Fixture::new();
+    let one = fx.open("one", Kind::InPlace).await;
+    let refused = fx.workspaces.create(&fx.request("two", Kind::InPlace)).await.expect_err("taken");
+    assert!(matches!(&refused, WorkspaceError::CheckoutTaken { owner, .. } if owner == "one"), "{refused}");
+    assert!(refused.is_wrong_use() && refused.hint().expect("hint").contains("windlass stop one"));
+    assert!(!fx.has_ref("refs/windlass/id-two/base/commit"), "nothing was made");
+    fx.workspaces.reopen(&one.workspace, &Reopen::Keep).await.expect("the owner goes on");
+    fx.workspaces.release(&one.workspace);
+    let two = fx.open("two", Kind::InPlace).await;
+    assert!(fx.workspaces.can_open(&one.workspace).await.is_err());
+    assert!(fx.workspaces.reopen(&one.workspace, &Reopen::Keep).await.is_err(), "the checkout is another's now");
+    // An owner whose own files are gone is none.
+    std::fs::remove_file(&two.workspace.index).expect("rm");
+    fx.workspaces.can_open(&one.workspace).await.expect("free");
+    fx.workspaces.reopen(&one.workspace, &Reopen::Keep).await.expect("free");
+    fx.workspaces.remove(&one.workspace, None).await.expect("remove");
+    assert!(!fx.repo.join(".git/windlass-owner").exists());
+}

@@ -5,13 +5,16 @@
 //! agent's own git agrees with the engine's. Invariant: nothing is followed out of the workspace; what cannot be read
 //! counts as not there.
 
+pub(crate) mod beneath;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{Beneath, Found};
+use beneath::{Beneath, Found};
+
 use super::project::OPERATIONS;
 use super::{Workspace, WorkspaceError};
 use crate::git::{HeadFile, is_id, packed_refs};

@@ -17,13 +17,13 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 /// A directory and what is below it.
 #[derive(Debug)]
-pub(super) struct Beneath {
+pub(crate) struct Beneath {
     dir: OwnedFd,
 }
 
 /// What a name below the directory stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     Nothing,
     File { size: u64 },
     Dir,
@@ -33,12 +33,12 @@ pub(super) enum Found {
 
 impl Beneath {
     /// The directory itself must not be a link; where it lies is the caller's business.
-    pub(super) fn open(dir: &Path) -> io::Result<Self> {
+    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
         Ok(Self { dir: rustix::fs::open(dir, DIRECTORY, Mode::empty())? })
     }
 
     /// A directory below this one.
-    pub(super) fn inside(&self, path: &Path) -> io::Result<Self> {
+    pub(crate) fn inside(&self, path: &Path) -> io::Result<Self> {
         let mut dir = self.dir.try_clone()?;
         for name in names(path)? {
             dir = rustix::fs::openat(&dir, name, DIRECTORY, Mode::empty())?;
@@ -46,7 +46,7 @@ impl Beneath {
         Ok(Self { dir })
     }
 
-    pub(super) fn look(&self, path: &Path) -> io::Result<Found> {
+    pub(crate) fn look(&self, path: &Path) -> io::Result<Found> {
         let Some((above, name)) = self.above(path)? else { return Ok(Found::Nothing) };
         match rustix::fs::statat(&above.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(match FileType::from_raw_mode(stat.st_mode) {
@@ -65,7 +65,7 @@ impl Beneath {
     }
 
     /// The content of a regular file of at most `limit` bytes; `None` if there is nothing.
-    pub(super) fn read(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.file(path)? else { return Ok(None) };
         if file.metadata()?.len() > limit {
             return Err(io::Error::other("the file is too large"));
@@ -76,7 +76,7 @@ impl Beneath {
     }
 
     /// A regular file, opened to be read.
-    pub(super) fn file(&self, path: &Path) -> io::Result<Option<File>> {
+    pub(crate) fn file(&self, path: &Path) -> io::Result<Option<File>> {
         let Some((above, name)) = self.above(path)? else { return Ok(None) };
         // Opening a pipe would wait otherwise.
         let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -92,7 +92,7 @@ impl Beneath {
     }
 
     /// The names in a directory below this one, or in itself if `path` is empty.
-    pub(super) fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
+    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
         let dir = match self.inside(path) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -109,7 +109,7 @@ impl Beneath {
     }
 
     /// Puts a file in its place in one step, making the directories above it.
-    pub(super) fn write(&self, path: &Path, content: &[u8], modified: Option<SystemTime>) -> io::Result<()> {
+    pub(crate) fn write(&self, path: &Path, content: &[u8], modified: Option<SystemTime>) -> io::Result<()> {
         let mut dir = self.dir.try_clone()?;
         let mut names = names(path)?;
         let last = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
@@ -136,12 +136,12 @@ impl Beneath {
     }
 
     /// Gives something another name in the same directory.
-    pub(super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.dir, from, &self.dir, to)?)
     }
 
     /// Removes a file, a link or a pipe; that there is none is fine.
-    pub(super) fn remove_file(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn remove_file(&self, path: &Path) -> io::Result<()> {
         let Some((above, name)) = self.above(path)? else { return Ok(()) };
         match rustix::fs::unlinkat(&above.dir, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
