@@ -75,7 +75,7 @@ pub async fn ask(call: &Call) -> Called {
     };
     let stderr = if answer == Answer::Ok { Vec::new() } else { last_lines(&files.stderr()) };
     for place in [place, call.data.loop_temp(&name)] {
-        if let Err(error) = std::fs::remove_dir_all(&place)
+        if let Err(error) = windlass_workspace::remove_tree(&place)
             && error.kind() != std::io::ErrorKind::NotFound
         {
             tracing::warn!(%error, place = %place.display(), "the directory of a call stays");
@@ -97,7 +97,11 @@ fn start(call: &Call, name: &str, files: &TurnFiles) -> Result<(ShimSpec, Transc
         env: call.env.clone(),
         own_program: call.own_program.clone(),
     };
-    let facts = LaunchFacts { as_root: rustix::process::geteuid().is_root(), ..LaunchFacts::default() };
+    let facts = LaunchFacts {
+        as_root: rustix::process::geteuid().is_root(),
+        confined: !call.sandbox.is_off(),
+        ..LaunchFacts::default()
+    };
     let refused = |error: LaunchError| format!("{error} ({})", error.hint());
     let launch = windlass_agents::launch_with(&request, &facts).map_err(refused)?;
     let transcript = exchange::reader(&request, &facts, files).map_err(refused)?;
@@ -129,15 +133,16 @@ fn confine(
     let profile = &call.agent.profile;
     let dir = command.cwd.clone();
     let confined = Confined {
+        who: "call",
         writes: false,
         dir: &dir,
         judge: None,
         files: &files.dir,
         shown: Vec::new(),
         result: windlass_agents::usage_file(profile, &files.prompt()),
-        own_places: windlass_agents::own_places(profile, &command.env),
+        own_places: windlass_agents::own_places(profile, &command.env, &command.cwd),
     };
-    Ground::alone(&call.data, &call.env, name, &call.sandbox, &dir).confine(command, confined)
+    Ground::alone(&call.data, &call.env, name, &call.sandbox).confine(command, confined)
 }
 
 async fn follow(call: &Call, spec: &ShimSpec, transcript: TranscriptReader) -> Answer {

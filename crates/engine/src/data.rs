@@ -94,6 +94,11 @@ impl DataDir {
         self.root.join("tmp").join(id)
     }
 
+    /// What sandboxes show instead of parts of the machine.
+    pub fn view(&self) -> PathBuf {
+        self.root.join("view")
+    }
+
     /// The loop's log for people. The end of an id is what tells two of the same minute apart.
     pub fn loop_log(&self, name: &str, id: &LoopId) -> PathBuf {
         let tail = id.0.char_indices().rev().nth(7).map_or(id.0.as_str(), |(start, _)| &id.0[start..]);

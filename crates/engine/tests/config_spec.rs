@@ -630,7 +630,6 @@ fn what_an_agent_cannot_be_given_is_refused_before_the_loop_is_made() {
         |adapter| AgentProfile { adapter: Some(adapter), command: vec!["agent".into()], ..AgentProfile::default() };
     let cases = [
         (AgentProfile { system_prompt: Some("x".into()), ..of(AdapterKind::Command) }, "system_prompt"),
-        (AgentProfile { config_dir: Some("x".into()), ..of(AdapterKind::Command) }, "config_dir"),
         (AgentProfile { denied_tools: vec!["x".into()], ..of(AdapterKind::Codex) }, "denied_tools"),
         (AgentProfile { settings: table(serde_json::json!({ "a": 1 })), ..of(AdapterKind::Copilot) }, "settings"),
     ];

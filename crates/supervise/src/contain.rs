@@ -53,7 +53,7 @@ fn try_namespace() -> Result<bool, String> {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use namespace::{Maps, Obstacle, enter, fork_into_namespace, try_namespace};
+pub(crate) use namespace::{Maps, Obstacle, enter, fork_into_namespace, try_namespace, write_maps};
 
 #[cfg(target_os = "linux")]
 mod namespace {
@@ -122,13 +122,7 @@ mod namespace {
         }
         let outer = openat(CWD, c"/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(at(Obstacle::Proc))?;
         if let Some(maps) = maps {
-            let put = |path, text: &str| {
-                let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-                rustix::io::write(&file, text.as_bytes()).map(drop)
-            };
-            put(c"/proc/self/setgroups", "deny").map_err(at(Obstacle::Map))?;
-            put(c"/proc/self/uid_map", &maps.uid).map_err(at(Obstacle::Map))?;
-            put(c"/proc/self/gid_map", &maps.gid).map_err(at(Obstacle::Map))?;
+            write_maps(maps).map_err(at(Obstacle::Map))?;
         }
         // Downstream, so that what the user mounts later still appears here, and nothing goes back.
         mount_change(c"/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
@@ -136,6 +130,17 @@ mod namespace {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount(c"proc", c"/proc", c"proc", flags, None).map_err(at(Obstacle::Proc))?;
         Ok(outer)
+    }
+
+    /// In a process in a new user namespace: keeps its user and group. Signal-safe.
+    pub(crate) fn write_maps(maps: &Maps) -> rustix::io::Result<()> {
+        let put = |path, text: &str| {
+            let file = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+            rustix::io::write(&file, text.as_bytes()).map(drop)
+        };
+        put(c"/proc/self/setgroups", "deny")?;
+        put(c"/proc/self/uid_map", &maps.uid)?;
+        put(c"/proc/self/gid_map", &maps.gid)
     }
 
     /// Makes a namespace and lets it go. `Ok(true)` if it took a user namespace.

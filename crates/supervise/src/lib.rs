@@ -61,6 +61,8 @@ pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,
 };
 pub use resources::{Machine, machine, means, means_by_default};
-pub use sandbox::{Access, Backend, Docker, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox};
+pub use sandbox::{
+    Access, Backend, Docker, LAYERS, Network, Place, SandboxPolicy, Unavailable, find_sandbox, probe_sandbox,
+};
 pub use spec::{Containment, ContainmentRequest, ShimSpec, TreeLimits, TurnPaths};
 pub use sweep::{find_tagged, sweep};

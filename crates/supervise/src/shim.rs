@@ -154,11 +154,33 @@ fn open_stdin(stdin: &Stdin) -> Result<(Option<OwnedFd>, OwnedFd), SpawnFailure>
         Stdin::File { path } => path,
         Stdin::Pipe => return pipe().map(|(theirs, ours)| (Some(ours), theirs)),
     };
-    let file = File::open(path).map_err(|error| {
+    let file = match stdin {
+        Stdin::File { .. } => sealed(path),
+        Stdin::Null | Stdin::Pipe => File::open(path),
+    };
+    let file = file.map_err(|error| {
         let what = format!("cannot read {} for standard input", path.display());
         failure(SpawnFailureKind::StdinUnreadable, &what, &error)
     })?;
     Ok((None, file.into()))
+}
+
+/// What a file has now, in memory that nobody can change: a process can open its standard input again, and write to what is
+/// behind it. So the recorded prompt is the one that was sent.
+#[cfg(target_os = "linux")]
+fn sealed(path: &Path) -> io::Result<File> {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+    let mut from = File::open(path)?;
+    let mut memory = File::from(memfd_create("windlass-input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    io::copy(&mut from, &mut memory)?;
+    io::Seek::rewind(&mut memory)?;
+    fcntl_add_seals(&memory, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    Ok(memory)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sealed(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnFailure> {

@@ -31,6 +31,7 @@ const KEEP: &str = "WINDLASS_TEST_KEEP";
 pub struct World {
     dir: Option<TempDir>,
     root: PathBuf,
+    data: PathBuf,
     tag: String,
     env: BTreeMap<OsString, OsString>,
     repo: Repo,
@@ -51,10 +52,10 @@ impl World {
 
     fn with_sandbox(sandboxed: bool) -> World {
         // A short name: sockets have paths of at most 107 bytes.
-        let dir = tempfile::Builder::new().prefix("wl-").tempdir().expect("a temp directory");
+        let dir = tempfile::Builder::new().prefix("wl-").tempdir_in(place(sandboxed)).expect("a temp directory");
         let root = dir.path().canonicalize().expect("the temp directory exists");
-        for name in ["home", "config", "data", "bin", "tmp", "scripts"] {
-            fs::create_dir(root.join(name)).expect("the temp directory is writable");
+        for name in ["home", "config", "bin", "tmp", "scripts", data_name(sandboxed)] {
+            fs::create_dir_all(root.join(name)).expect("the temp directory is writable");
         }
         let tag = root.file_name().expect("it has a name").to_string_lossy().into_owned();
         let env = environment(&root, &tag, sandboxed);
@@ -63,7 +64,7 @@ impl World {
         fs::write(root.join("home/.gitconfig"), identity).expect("the temp directory is writable");
         fs::write(root.join("config/config.toml"), "").expect("the temp directory is writable");
         let repo = Repo::with_commit(root.join("repo"), env.clone());
-        World { dir: Some(dir), root, tag, env, repo, scripts: Mutex::default() }
+        World { dir: Some(dir), data: root.join(data_name(sandboxed)), root, tag, env, repo, scripts: Mutex::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -76,7 +77,7 @@ impl World {
 
     /// `WINDLASS_HOME`.
     pub fn data_dir(&self) -> PathBuf {
-        self.root.join("data")
+        self.data.clone()
     }
 
     /// `WINDLASS_CONFIG`; empty until [`World::config`] is called.
@@ -270,6 +271,18 @@ impl Drop for World {
     }
 }
 
+/// Where worlds are made. A sandbox replaces the temporary directory, which would hide mistakes in what it shows: its
+/// worlds lie beside the built programs.
+fn place(sandboxed: bool) -> PathBuf {
+    let own = std::env::current_exe().ok().filter(|_| sandboxed);
+    own.and_then(|path| path.ancestors().nth(2).map(Path::to_owned)).unwrap_or_else(std::env::temp_dir)
+}
+
+/// The data directory below the world's: in the home, as it is by default, where that matters.
+fn data_name(sandboxed: bool) -> &'static str {
+    if sandboxed { "home/.local/share/windlass" } else { "data" }
+}
+
 /// Whether this machine has a sandbox; if not, that is said, once for each caller.
 pub fn sandbox_works() -> bool {
     static TRIED: OnceLock<bool> = OnceLock::new();
@@ -299,7 +312,7 @@ fn environment(root: &Path, tag: &str, sandboxed: bool) -> BTreeMap<OsString, Os
     set("TZ", "UTC".as_ref());
     set("GIT_CONFIG_GLOBAL", root.join("home/.gitconfig").as_os_str());
     set("GIT_CONFIG_NOSYSTEM", "1".as_ref());
-    set("WINDLASS_HOME", root.join("data").as_os_str());
+    set("WINDLASS_HOME", root.join(data_name(sandboxed)).as_os_str());
     set("WINDLASS_CONFIG", root.join("config/config.toml").as_os_str());
     if sandboxed {
         set("WINDLASS_SANDBOX", "workspace".as_ref());

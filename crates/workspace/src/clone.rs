@@ -72,7 +72,7 @@ impl Workspaces {
         partial.push(".partial");
         let partial = PathBuf::from(partial);
         if partial.exists() {
-            std::fs::remove_dir_all(&partial).map_err(WorkspaceError::file("remove", &partial))?;
+            crate::remove_tree(&partial).map_err(WorkspaceError::file("remove", &partial))?;
         }
         std::fs::create_dir_all(&partial).map_err(WorkspaceError::file("create", &partial))?;
         let home = &workspace.home.common_dir;

@@ -80,27 +80,9 @@ pub fn copy_into_checkout(from: &Path, to: &Path, relative: &Path) -> io::Result
 
 /// Removes whatever is there, without following a symbolic link.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
-    if !data.is_dir() {
-        return fs::remove_file(path);
-    }
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(path);
-            fs::remove_dir_all(path)
-        }
-        other => other,
-    }
-}
-
-/// Makes all directories writable: caches of build tools are often not.
-fn open_up(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let mut pending = vec![dir.to_owned()];
-    while let Some(dir) = pending.pop() {
-        let _ = fs::set_permissions(&dir, fs::Permissions::from_mode(0o700));
-        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
-        pending.extend(entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()));
+    match crate::remove_tree(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -2,12 +2,15 @@
 //!
 //! Invariant: symbolic links are counted and removed, never followed.
 
+mod remove_tree;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::WorkspaceError;
+pub use remove_tree::remove_tree;
 
 /// Space that a directory takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -65,30 +68,9 @@ pub(super) async fn remove_dir(dir: &Path) -> Result<(), WorkspaceError> {
 
 async fn remove_now(dir: PathBuf) -> Result<(), WorkspaceError> {
     let path = dir.clone();
-    let removed = tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&dir) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // Caches of build tools are often read-only directories.
-            open_up(&dir);
-            std::fs::remove_dir_all(&dir)
-        }
-        other => other,
-    });
+    let removed = tokio::task::spawn_blocking(move || remove_tree(&dir));
     match removed.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(WorkspaceError::file("remove", path)),
     }
 }
-
-#[cfg(unix)]
-fn open_up(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let mut pending = vec![dir.to_owned()];
-    while let Some(dir) = pending.pop() {
-        let _ = std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700));
-        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
-        pending.extend(entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()));
-    }
-}
-
-#[cfg(not(unix))]
-fn open_up(_dir: &Path) {}

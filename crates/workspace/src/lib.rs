@@ -56,7 +56,7 @@ use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use copying::copy_into_checkout;
 pub use create::{Opened, WorkspaceRequest};
-pub use disk::{DiskUse, disk_use};
+pub use disk::{DiskUse, disk_use, remove_tree};
 pub use failure::WorkspaceError;
 pub use files::FileAt;
 pub use hold_back::Unwanted;

@@ -95,6 +95,17 @@ fn each_fact_in_the_words_of_each_agent() {
     }
 }
 
+/// Inside ours its own cannot be made, every command fails, and the turn ends as if all were well.
+#[test]
+fn codex_in_our_sandbox_has_none_of_its_own_not_even_as_a_reviewer() {
+    for read_only in [false, true] {
+        let facts = LaunchFacts { read_only, confined: true, ..LaunchFacts::default() };
+        let words = start(&choice("codex", |_| {}), &[], &facts).unwrap().command.args;
+        assert!(words.contains(&"--dangerously-bypass-approvals-and-sandbox".to_owned()), "{words:?}");
+        assert!(!words.iter().any(|word| word.contains("sandbox_mode")), "{words:?}");
+    }
+}
+
 #[test]
 fn s4_24_what_the_profile_says_is_the_same_as_what_the_engine_says() {
     for agent in AGENTS {

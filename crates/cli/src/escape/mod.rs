@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use windlass_app::Context;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_engine::config::{Options, Sandbox, SandboxSupport};
-use windlass_engine::sandbox::trial::{self, Bait, Trial};
+use windlass_engine::sandbox::trial::{self, Bait, Seen, Trial};
 use windlass_supervise::Launcher;
 
 use crate::args::DoctorArgs;
@@ -150,14 +150,31 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
         causes: Vec::new(),
         hint: None,
     })?;
+    let view = if trial.spec.docker.is_some() {
+        Vec::new()
+    } else {
+        let places = &settings;
+        let list = |list: &Option<windlass_engine::config::Locations>| {
+            list.as_ref().map(|list| list.get().to_vec()).unwrap_or_default()
+        };
+        let spec = SandboxSpec {
+            readable: list(&places.sandbox_readable.value),
+            writable: list(&places.sandbox_writable.value),
+            denied: list(&places.sandbox_denied.value),
+            ..trial.spec.clone()
+        };
+        trial::view(&spec, &trial.env).map_err(|error| Failure::usage(error.to_string(), "see `windlass doctor`"))?
+    };
     let judged = judge(&tried.output, level, network);
     let ok = judged.iter().all(|one| one.ok);
     if args.agents.json {
         let sandbox = serde_json::json!({ "level": level, "backend": backend, "network": network });
-        print(&format!("{}\n", serde_json::json!({ "ok": ok, "sandbox": sandbox, "attempts": judged })));
+        let report = serde_json::json!({ "ok": ok, "sandbox": sandbox, "attempts": judged, "view": view });
+        print(&format!("{report}\n"));
     } else {
         let title = format!("sandbox: {} ({backend}), network {}", level.name(), network.name());
         print(&shown(&title, &judged, &tried.ended, Style::for_stdout()));
+        print(&view_shown(&view));
     }
     Ok(if ok { Exit::Completed } else { Exit::Failed })
 }
@@ -204,6 +221,17 @@ fn shown(title: &str, judged: &[Judged], ended: &str, style: Style) -> String {
             "{wrong} of {} attempts did not end as they should (the program inside: {ended})",
             judged.len()
         );
+    }
+    text
+}
+
+fn view_shown(view: &[Seen]) -> String {
+    let mut text = String::new();
+    if !view.is_empty() {
+        text.push_str("\nwhat a gate sees, besides its workspace; nothing else is there:\n");
+    }
+    for place in view {
+        let _ = writeln!(text, "  {:<10} {}", place.how, place.path.display());
     }
     text
 }

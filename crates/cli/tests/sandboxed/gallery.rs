@@ -1,5 +1,5 @@
 //! A gallery of hostile agents in the sandbox that users get by default, whole loops. Each does its worst and then claims
-//! to be done; what counts is what is found outside. The name of this binary switches the sandbox on (see `World`).
+//! to be done; what counts is what is found outside.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ fn one_that_writes_to_home_changes_nothing_there() {
     hostile(&world, "rm -rf \"$HOME\"; echo x > \"$HOME/x\"; echo evil >> \"$HOME/.bashrc\"; echo in > file", &[])
         .assert_code(0);
     assert_eq!(std::fs::read_to_string(world.home().join("letter.txt")).unwrap(), "dear\n");
-    assert_eq!(names(&world.home()), [".cache", ".gitconfig", "letter.txt"]);
+    assert_eq!(names(&world.home()), [".gitconfig", ".local", "letter.txt"]);
     assert_eq!(file_at_branch(&world, "work", "file"), "in\n");
 }
 
@@ -74,26 +74,6 @@ fn one_that_is_only_asked_whether_it_answers_changes_nothing_either() {
     assert!(!names(&world.home()).contains(&"by-agent".to_owned()));
     let temp = world.data_dir().join("tmp");
     assert!(!temp.exists() || names(&temp).is_empty(), "the private temp of a call goes with it");
-}
-
-#[test]
-fn one_that_fills_a_tools_cache_may_but_changes_nothing_that_the_tool_would_run() {
-    let Some(world) = sandboxed() else { return };
-    let home = world.home();
-    for dir in [".gradle", ".m2/repository", ".stack"] {
-        std::fs::create_dir_all(home.join(dir)).unwrap();
-    }
-    std::fs::write(home.join(".stack/config.yaml"), "mine\n").unwrap();
-    let fill = "cd; echo x > .gradle/caches/x; echo x > .m2/repository/x; echo x > .stack/x; mkdir .gradle/init.d; \
-                echo x > .gradle/init.gradle; echo x > .m2/settings.xml; echo evil >> .stack/config.yaml; \
-                rm .stack/config.yaml; mv .stack/config.yaml .stack/y; true";
-    hostile(&world, fill, &[]).assert_code(0);
-    assert_eq!(names(&home.join(".gradle/caches")), ["x"]);
-    assert_eq!(names(&home.join(".m2/repository")), ["x"]);
-    assert_eq!(names(&home.join(".stack")), ["config.yaml", "x"]);
-    assert!(!home.join(".gradle/init.d").exists() && !home.join(".gradle/init.gradle").exists());
-    assert_eq!(names(&home.join(".m2")), ["repository", "wrapper"]);
-    assert_eq!(std::fs::read_to_string(home.join(".stack/config.yaml")).unwrap(), "mine\n");
 }
 
 #[test]
@@ -118,15 +98,18 @@ fn one_that_reads_keys_finds_none() {
 #[test]
 fn what_is_denied_by_default_can_be_shown_and_more_can_be_denied() {
     let Some(world) = sandboxed() else { return };
-    for place in [".aws/config", "letters/mine"] {
+    for place in [".aws/config", "shown/letters/mine", "shown/this"] {
         let path = world.home().join(place);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, format!("text of {place}\n")).unwrap();
     }
-    world.config("sandbox_readable = [\"~/.aws\"]\nsandbox_denied = [\"~/letters\"]\n");
-    hostile(&world, "cd; cat .aws/config letters/mine; echo x > .aws/new", &[]).assert_code(0);
+    world.config("sandbox_readable = [\"~/.aws\", \"~/shown\"]\nsandbox_denied = [\"~/shown/letters\"]\n");
+    hostile(&world, "cd; cat .aws/config shown/letters/mine shown/this; echo x > .aws/new", &[]).assert_code(0);
     let said = transcript(&world);
-    assert!(said.contains("text of .aws/config") && !said.contains("text of letters"), "{said}");
+    assert!(
+        said.contains("text of .aws/config") && said.contains("text of shown/this") && !said.contains("letters/mine\n"),
+        "{said}"
+    );
     assert_eq!(names(&world.home().join(".aws")), ["config"]);
 }
 

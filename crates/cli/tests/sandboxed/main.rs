@@ -6,6 +6,7 @@ mod agents;
 mod gallery;
 mod judged;
 mod network;
+mod view;
 
 #[path = "../loops/audited_loop.rs"]
 mod audited_loop;

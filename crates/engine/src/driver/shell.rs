@@ -49,6 +49,7 @@ pub(super) async fn run(
         stdin: Stdin::Null,
     };
     let confined = Confined {
+        who: "commands",
         writes: state.spec.sandbox.writes(),
         dir: &place.dir,
         judge: place.judge.as_ref(),

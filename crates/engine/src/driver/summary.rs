@@ -167,12 +167,14 @@ fn shim(
     let facts = LaunchFacts {
         turn_id: state.turn_id(turn),
         as_root: rustix::process::geteuid().is_root(),
+        confined: !state.spec.sandbox.is_off(),
         ..LaunchFacts::default()
     };
     let mut launch = windlass_agents::launch_with(&request, &facts).map_err(|error| error.to_string())?;
     let transcript = exchange::reader(&request, &facts, files).map_err(|error| error.to_string())?;
     private_files(&launch.files).map_err(|error| error.to_string())?;
     let confined = Confined {
+        who: "summary",
         // Its directory is its own, so it may write there.
         writes: state.spec.sandbox.writes(),
         dir: scratch,
@@ -180,7 +182,7 @@ fn shim(
         files: &files.dir,
         shown: Vec::new(),
         result: windlass_agents::usage_file(&agent.profile, &files.prompt()),
-        own_places: windlass_agents::own_places(&agent.profile, &launch.command.env),
+        own_places: windlass_agents::own_places(&agent.profile, &launch.command.env, &launch.command.cwd),
     };
     let ground = Ground::of(engine, state);
     let sandbox = ground.confine(&mut launch.command, confined).map_err(|error| error.to_string())?;

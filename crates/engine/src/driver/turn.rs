@@ -250,6 +250,7 @@ impl Job<'_> {
         let profile = &self.state.agent(self.turn.role).profile;
         let ground = Ground::of(&self.engine, self.state);
         let confined = Confined {
+            who: self.turn.role.name(),
             writes: self.state.spec.sandbox.writes() && !self.turn.role.only_reads(),
             dir: &self.engine.work_dir(self.state),
             judge: None,
@@ -263,7 +264,7 @@ impl Job<'_> {
                 .into_iter()
                 .collect(),
             result: windlass_agents::usage_file(profile, &self.files.prompt()),
-            own_places: windlass_agents::own_places(profile, &command.env),
+            own_places: windlass_agents::own_places(profile, &command.env, &command.cwd),
         };
         ground.confine(command, confined)
     }

@@ -173,7 +173,7 @@ fn remove(places: &Places) {
     limits::release(&places.id);
     let temp = places.ended.then_some(&places.temp);
     for path in temp.into_iter().chain([&places.sockets]).chain(&unfinished(places)) {
-        let gone = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        let gone = if path.is_dir() { windlass_workspace::remove_tree(path) } else { std::fs::remove_file(path) };
         match gone {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 tracing::warn!(path = %path.display(), %error, "what was left behind stays");

@@ -61,7 +61,7 @@ pub fn probe(spec: &SandboxSpec, env: &BTreeMap<String, String>) -> Result<Docke
         doors: PathBuf::new(),
     };
     let backend = Backend::Docker(container.clone());
-    let policy = SandboxPolicy { backend, network: Network::Deny, places: places.list() };
+    let policy = SandboxPolicy { backend, network: Network::Deny, places: places.list(true) };
     let facts = probe_docker(&container, &policy)?;
     Ok(DockerSpec { rootless: facts.rootless, ..docker.clone() })
 }
@@ -101,8 +101,10 @@ pub(crate) async fn clear(state: &LoopState) {
 pub(super) fn leave_out_variables(env: &mut BTreeMap<String, String>, places: &[Place]) {
     let shown = |path: &Path| {
         places.iter().any(|place| match place.access {
-            Access::HiddenDir | Access::HiddenFile => false,
-            Access::ReadOnly | Access::Writable => place.path.starts_with(path) || path.starts_with(&place.path),
+            Access::HiddenDir | Access::HiddenFile | Access::Link => false,
+            Access::ReadOnly | Access::Writable | Access::Layered => {
+                place.path.starts_with(path) || path.starts_with(&place.path)
+            }
         })
     };
     env.retain(|name, value| {

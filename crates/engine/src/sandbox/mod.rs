@@ -1,11 +1,15 @@
 //! What the processes of one loop may see and change, from the loop's specification and this machine's files.
 //!
-//! The rules are in `docs/sandbox.md`. Of two rules the one about the deeper path holds; of two about the same path the
-//! later one. Invariant: a loop that has a sandbox never starts a process without it.
+//! The rules are in `docs/sandbox.md`. A process sees what is named here and nothing else (`table` has the names). Of two
+//! rules the one about the deeper path holds; of two about the same path the later one. Invariant: a loop that has a sandbox
+//! never starts a process without it.
 
-mod denied;
 pub mod docker;
+mod etc;
 mod places;
+mod private;
+mod system;
+mod table;
 pub mod trial;
 
 use std::collections::BTreeMap;
@@ -23,9 +27,10 @@ use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
-use denied::{CACHE_SETTINGS, CACHE_VARIABLES, CACHES, DENIED, RUN_SHOWN};
 use places::Places;
-use windlass_workspace::{Judge, Workspace};
+use private::Private;
+use table::DENIED;
+use windlass_workspace::{Judge, Kind, Workspace};
 
 /// By which programs are told of a proxy.
 const PROXY_VARIABLES: [&str; 9] = [
@@ -56,6 +61,8 @@ pub enum SandboxError {
 /// A process that is to be started in a loop.
 #[derive(Debug)]
 pub(crate) struct Confined<'a> {
+    /// What it is to the loop: processes of different kinds do not find each other's files.
+    pub(crate) who: &'a str,
     /// Whether it may change the directory it works in.
     pub(crate) writes: bool,
     /// Where it works: the workspace, the judge's checkout, a scratch directory.
@@ -79,7 +86,6 @@ pub(crate) struct Ground<'a> {
     env: &'a BTreeMap<String, String>,
     loop_id: &'a str,
     spec: &'a SandboxSpec,
-    project: &'a Path,
     workspace: Option<Workspace>,
 }
 
@@ -90,7 +96,6 @@ impl<'a> Ground<'a> {
             env: &engine.env,
             loop_id: &state.id.0,
             spec: &state.spec.sandbox,
-            project: Path::new(&state.project),
             workspace: crate::driver::workspace_handle(state).ok(),
         }
     }
@@ -101,9 +106,8 @@ impl<'a> Ground<'a> {
         env: &'a BTreeMap<String, String>,
         name: &'a str,
         spec: &'a SandboxSpec,
-        dir: &'a Path,
     ) -> Self {
-        Self { data, env, loop_id: name, spec, project: dir, workspace: None }
+        Self { data, env, loop_id: name, spec, workspace: None }
     }
 
     /// The policy for a process, and what its environment has to say; `None` where the loop has no sandbox.
@@ -116,39 +120,38 @@ impl<'a> Ground<'a> {
             return Ok(None);
         }
         let backend = self.backend(command)?;
-        let temp = what.judge.map_or_else(|| self.data.loop_temp(self.loop_id), Judge::temp);
-        private_dir(&temp).map_err(|source| SandboxError::Prepare { path: temp.clone(), source })?;
-        if backend == Backend::Seatbelt {
-            command.env.insert("TMPDIR".to_owned(), temp.to_string_lossy().into_owned());
-        }
-        let home = command.env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let who = if what.judge.is_some() { "judge" } else { what.who };
+        let mut private = Private::prepare(self.data.loop_temp(self.loop_id).join(who))?;
+        let home = command.env.get("HOME").map(PathBuf::from).filter(|home| home.parent().is_some());
+        let home = home.as_deref();
         let mut places = Places::default();
-        self.hide_shared(&mut places, &command.env, &temp);
         match &backend {
-            Backend::Bubblewrap { .. } | Backend::Seatbelt => {
-                self.show_needed(&mut places, command, home.as_deref());
+            Backend::Bubblewrap { .. } => {
+                self.show_machine(&mut places, home)?;
+                self.private_places(&mut places, &mut private, &what, &command.env, home)?;
+                system::show_programs(&mut places, command, home, self.data.root());
             }
-            Backend::Docker(_) => self.show_in_container(&mut places, home.as_deref()),
-        }
-        if let Some(home) = &home {
-            for name in DENIED {
-                places.hide(&home.join(name));
+            Backend::Docker(_) => self.private_places(&mut places, &mut private, &what, &command.env, home)?,
+            Backend::Seatbelt => {
+                let temp = private.dir("tmp")?.to_string_lossy().into_owned();
+                command.env.insert("TMPDIR".to_owned(), temp);
+                for path in ["/Users", "/Volumes"].map(Path::new).into_iter().chain(home) {
+                    places.hide(path);
+                }
+                system::show_programs(&mut places, command, home, self.data.root());
             }
         }
-        places.hide_sockets();
-        self.hide_own(&mut places);
-        caches(&mut places, command, home.as_deref())?;
+        let copies = !matches!(backend, Backend::Seatbelt);
+        self.show_home(&mut places, &mut private, &command.env, home, copies)?;
         for place in &what.own_places {
-            self.own_place(&mut places, place)?;
+            own_place(&mut places, &mut private, place, copies)?;
         }
         for (paths, access) in [(&self.spec.readable, Access::ReadOnly), (&self.spec.writable, Access::Writable)] {
             for path in paths {
-                places.put(&from_home(path, home.as_deref()), access);
+                places.put(&from_home(path, home), access);
             }
         }
-        for path in &self.spec.denied {
-            places.hide(&from_home(path, home.as_deref()));
-        }
+        self.hide_within(&mut places, home, copies);
         self.work(&mut places, &what)?;
         if let Backend::Docker(docker) = &backend {
             // Whatever else is shown: who reaches it has the machine.
@@ -159,7 +162,7 @@ impl<'a> Ground<'a> {
             NetworkAccess::Deny => Network::Deny,
             NetworkAccess::List => self.listed(&backend, &mut command.env)?,
         };
-        let policy = SandboxPolicy { backend, network, places: places.list() };
+        let policy = SandboxPolicy { backend, network, places: places.list(copies) };
         if self.spec.docker.is_some() {
             docker::leave_out_variables(&mut command.env, &policy.places);
         }
@@ -197,76 +200,17 @@ impl<'a> Ground<'a> {
         Ok(Network::List { socket, proxy_port: PORT_INSIDE, local_ports: list.local_ports() })
     }
 
-    /// What all users of the machine write to: sockets of its services, temporary files.
-    fn hide_shared(&self, places: &mut Places, env: &BTreeMap<String, String>, temp: &Path) {
-        places.hide(Path::new("/run"));
-        let own = env.get("TMPDIR").map(String::as_str).filter(|dir| dir.starts_with('/'));
-        for path in ["/tmp", "/var/tmp"].into_iter().chain(own) {
-            places.put_from(Path::new(path), temp);
-        }
-    }
-
-    /// What lies below those and is needed all the same.
-    fn show_needed(&self, places: &mut Places, command: &CommandSpec, home: Option<&Path>) {
-        for path in RUN_SHOWN {
-            places.put(Path::new(path), Access::ReadOnly);
-        }
-        let mut needed: Vec<PathBuf> = home.map(Path::to_owned).into_iter().collect();
-        needed.push(self.project.to_owned());
-        if let Some(workspace) = &self.workspace {
-            needed.push(workspace.home.common_dir.clone());
-        }
-        let path = command.env.get("PATH").map(String::as_str).unwrap_or_default();
-        needed.extend(path.split(':').filter(|dir| dir.starts_with('/')).map(PathBuf::from));
-        // What the command line names, a program or a file, is meant for the process.
-        let words = std::iter::once(&command.program).chain(&command.args);
-        needed.extend(words.filter(|word| word.starts_with('/') && word.len() < 4096).map(PathBuf::from));
-        // What lies in our own data is shown by its own rule, or not at all.
-        for path in needed.iter().filter(|path| !path.starts_with(self.data.root())) {
-            places.show_if_hidden(path);
-        }
-    }
-
-    /// In a container nothing is there but what is named: who commits, and the objects that the workspace borrows.
-    fn show_in_container(&self, places: &mut Places, home: Option<&Path>) {
-        for name in [".gitconfig", ".config/git"] {
-            home.into_iter().for_each(|home| places.put(&home.join(name), Access::ReadOnly));
-        }
-        let borrowed = self.workspace.as_ref().map(|workspace| docker::object_stores(&workspace.home.common_dir));
-        for objects in borrowed.into_iter().flatten() {
-            places.put(&objects, Access::ReadOnly);
-        }
-    }
-
-    /// Windlass's own data and settings, with the workspaces of all loops.
-    fn hide_own(&self, places: &mut Places) {
-        places.hide(self.data.root());
-        let env: Environment = self.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        if let Ok(paths) = Paths::from_env(&env, Path::new("/")) {
-            match paths.user_config.parent().filter(|_| !paths.user_config_named) {
-                Some(dir) => places.hide(dir),
-                None => places.hide(&paths.user_config),
-            }
-        }
-    }
-
-    fn own_place(&self, places: &mut Places, place: &OwnPlace) -> Result<(), SandboxError> {
-        match place.kind {
-            PlaceKind::Dir => {
-                private_dir(&place.path)
-                    .map_err(|source| SandboxError::Prepare { path: place.path.clone(), source })?;
-                places.put(&place.path, Access::Writable);
-            }
-            PlaceKind::Sealed => places.put(&place.path, Access::ReadOnly),
-            PlaceKind::Copied => {
-                let name = place.path.file_name().unwrap_or_default();
-                let copy = self.data.loop_temp(self.loop_id).join(name);
-                if place.path.is_file() && !copy.exists() {
-                    std::fs::copy(&place.path, &copy)
-                        .map_err(|source| SandboxError::Prepare { path: copy.clone(), source })?;
-                }
-                places.put_from(&place.path, &copy);
-            }
+    /// The system, to be read.
+    fn show_machine(&self, places: &mut Places, home: Option<&Path>) -> Result<(), SandboxError> {
+        system::show_system(places);
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let etc = Path::new("/etc");
+        let copy = etc::copy_of(etc, &self.data.view(), etc::User { uid, gid, home })
+            .map_err(|source| SandboxError::Prepare { path: self.data.view(), source })?;
+        places.put_copy(etc, &copy);
+        // The relay to the loop's tools.
+        if let Ok(own) = std::env::current_exe() {
+            places.put(&own, Access::ReadOnly);
         }
         Ok(())
     }
@@ -285,12 +229,90 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// Directories of its own in the place of those that all programs of the user share.
+    fn private_places(
+        &self,
+        places: &mut Places,
+        private: &mut Private,
+        what: &Confined<'_>,
+        env: &BTreeMap<String, String>,
+        home: Option<&Path>,
+    ) -> Result<(), SandboxError> {
+        let own_temp = what.judge.map_or_else(|| private.dir("tmp"), |judge| Ok(judge.temp()))?;
+        private_dir(&own_temp).map_err(|source| SandboxError::Prepare { path: own_temp.clone(), source })?;
+        let temp = env.get("TMPDIR").map(String::as_str).filter(|dir| dir.starts_with('/'));
+        for path in ["/tmp", "/var/tmp"].into_iter().chain(temp) {
+            places.put_from(Path::new(path), &own_temp);
+        }
+        private.replace(places, Path::new("/run"), "run")?;
+        let runtime =
+            env.get("XDG_RUNTIME_DIR").and_then(|dir| dir.strip_prefix("/run/")).filter(|dir| !dir.contains(".."));
+        if let Some(runtime) = runtime {
+            private.dir(&format!("run/{runtime}"))?;
+        }
+        home.map_or(Ok(()), |home| private.replace(places, home, "home"))
+    }
+
+    /// Of the home: who commits, where packages come from, caches.
+    fn show_home(
+        &self,
+        places: &mut Places,
+        private: &mut Private,
+        env: &BTreeMap<String, String>,
+        home: Option<&Path>,
+        copies: bool,
+    ) -> Result<(), SandboxError> {
+        let git_global = env.get("GIT_CONFIG_GLOBAL").map(Path::new).filter(|path| path.is_absolute());
+        match home {
+            Some(home) if copies => private.settings(home, git_global),
+            Some(home) => {
+                [".gitconfig", ".config/git"].iter().for_each(|name| places.put(&home.join(name), Access::ReadOnly))
+            }
+            None => {}
+        }
+        if let Some(path) = git_global.filter(|path| !copies || !private.covers(path)) {
+            places.put(path, Access::ReadOnly);
+        }
+        private.caches(places, env, home)
+    }
+
+    /// What stays hidden in a place that the user's settings show: Windlass's own data, other loops, logins.
+    fn hide_within(&self, places: &mut Places, home: Option<&Path>, from_nothing: bool) {
+        // Not only where it would be seen: places of the loop lie below it, and beside them nothing can be written.
+        places.hide(self.data.root());
+        let mut hidden: Vec<PathBuf> = Vec::new();
+        let env: Environment = self.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let Ok(paths) = Paths::from_env(&env, Path::new("/")) {
+            let dir = paths.user_config.parent().filter(|_| !paths.user_config_named);
+            hidden.push(dir.map_or_else(|| paths.user_config.clone(), Path::to_owned));
+        }
+        // Those that the user named are meant.
+        let named: Vec<PathBuf> =
+            self.spec.readable.iter().chain(&self.spec.writable).map(|path| from_home(path, home)).collect();
+        let logins = home.into_iter().flat_map(|home| DENIED.iter().map(|name| home.join(name)));
+        hidden.extend(logins.filter(|path| !named.contains(path)));
+        hidden.extend(self.spec.denied.iter().map(|path| from_home(path, home)));
+        for path in hidden {
+            if from_nothing {
+                places.hide_if_shown(&path);
+            } else {
+                places.hide(&path);
+            }
+        }
+    }
+
     /// The workspace, and of its repository what no agent may change.
     fn work(&self, places: &mut Places, what: &Confined<'_>) -> Result<(), SandboxError> {
         let access = if what.writes { Access::Writable } else { Access::ReadOnly };
         match (&self.workspace, what.judge) {
             (Some(workspace), Some(_)) => self.in_place_of_checkout(places, workspace, what.dir),
             (Some(workspace), None) => {
+                // Where the objects are that a clone borrows.
+                if workspace.kind == Kind::Clone {
+                    for objects in docker::object_stores(&workspace.home.common_dir) {
+                        places.put(&objects, Access::ReadOnly);
+                    }
+                }
                 let own = if what.dir.starts_with(&workspace.dir) { access } else { Access::ReadOnly };
                 places.put(&workspace.dir, own);
                 for dir in &workspace.agent_git_dirs() {
@@ -334,33 +356,26 @@ fn seal(places: &mut Places, git_dir: &Path) -> Result<(), SandboxError> {
     Ok(())
 }
 
-fn caches(places: &mut Places, command: &mut CommandSpec, home: Option<&Path>) -> Result<(), SandboxError> {
-    if let Some(home) = home {
-        // The one that most tools make by themselves.
-        let cache = home.join(".cache");
-        if home.is_dir() && !cfg!(target_os = "macos") {
-            private_dir(&cache).map_err(|source| SandboxError::Prepare { path: cache.clone(), source })?;
-        }
-        if !home.join(".npm").is_dir() {
-            let moved = cache.join("npm").to_string_lossy().into_owned();
-            command.env.entry("npm_config_cache".to_owned()).or_insert(moved);
-        }
-        for name in CACHES {
-            let path = home.join(name);
-            // A tool that has been used, but not for this yet, could not make it inside. Without it the tool says so itself.
-            if name.split_once('/').is_some_and(|(tool, cache)| !cache.contains('/') && home.join(tool).is_dir()) {
-                let _ = private_dir(&path);
+/// A place of the agent's own. Without mounts there are no copies, so what would be one stays as it is.
+fn own_place(places: &mut Places, private: &mut Private, place: &OwnPlace, copies: bool) -> Result<(), SandboxError> {
+    let path = &place.path;
+    match (place.kind, copies) {
+        (PlaceKind::Root, true) => {
+            if !private.covers(path) {
+                let name = format!("own/{}", path.to_string_lossy().replace('/', "%"));
+                private.replace(places, path, &name)?;
             }
-            places.put(&path, Access::Writable);
         }
-        for name in CACHE_SETTINGS {
-            places.put(&home.join(name), Access::ReadOnly);
+        (PlaceKind::Root | PlaceKind::Kept, _) => {
+            private_dir(path).map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
+            places.put(path, Access::Writable);
         }
-    }
-    for (variable, below) in CACHE_VARIABLES {
-        if let Some(dir) = command.env.get(*variable).filter(|dir| dir.starts_with('/')) {
-            places.put(&Path::new(dir).join(below), Access::Writable);
-        }
+        (PlaceKind::Login, _) => places.put(path, Access::Writable),
+        (PlaceKind::Copied, true) => private.copy(path),
+        (PlaceKind::Copied, false) | (PlaceKind::Shown, _) => places.put(path, Access::ReadOnly),
+        (PlaceKind::Layered, true) => private.layer(places, path)?,
+        (PlaceKind::Fresh, true) => private.renew(places, path)?,
+        (PlaceKind::Layered | PlaceKind::Fresh, false) => places.put(path, Access::Writable),
     }
     Ok(())
 }

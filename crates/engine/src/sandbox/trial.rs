@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, UnixListener};
 use windlass_core::sandbox::SandboxSpec;
 use windlass_process::{CommandSpec, Stdin};
-use windlass_supervise::{ContainmentRequest, Ended, Launcher, ProcessEvent, ShimSpec, TreeLimits};
+use windlass_supervise::{Access, ContainmentRequest, Ended, Launcher, ProcessEvent, ShimSpec, TreeLimits};
 
-use super::{Confined, Ground};
+use super::{Confined, Ground, SandboxError};
 use crate::data::{DataDir, private_dir};
 use windlass_workspace::{Kind, WorkspaceRequest, Workspaces};
 
@@ -39,6 +39,13 @@ pub struct Bait {
     pub pid: u32,
     /// A port of this machine with somebody listening.
     pub port: u16,
+}
+
+/// One place of the view, and how it is there.
+#[derive(Debug, Clone, Serialize)]
+pub struct Seen {
+    pub how: &'static str,
+    pub path: PathBuf,
 }
 
 /// What to try it with.
@@ -84,9 +91,9 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
     let workspace = trial.workspaces.create(&request).await?.workspace;
     let bait = Bait { workspace: workspace.dir.clone(), ..bait };
     let mut spec = trial.spec.clone();
-    if spec.docker.is_none() {
-        // As in a loop the user's home is there to be read, also where it lies below a place that is hidden: a name that
-        // only leads to the way to this program would be the private temporary directory's, and prove nothing.
+    let temp = trial.env.get("TMPDIR").map_or("/tmp", String::as_str);
+    if spec.docker.is_none() && (bait.home.starts_with("/tmp") || bait.home.starts_with(temp)) {
+        // Or its name could be that of a directory in the private temporary directory, and prove nothing.
         spec.readable.push(bait.home.to_string_lossy().into_owned());
     }
     let files = root.join("data/transcripts/trial/1");
@@ -100,15 +107,9 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
         cwd: bait.workspace.clone(),
         stdin: Stdin::Null,
     };
-    let ground = Ground {
-        data: &data,
-        env: &trial.env,
-        loop_id: "trial",
-        spec: &spec,
-        project: &bait.repository,
-        workspace: Some(workspace),
-    };
+    let ground = Ground { data: &data, env: &trial.env, loop_id: "trial", spec: &spec, workspace: Some(workspace) };
     let confined = Confined {
+        who: "trial",
         writes: trial.spec.writes(),
         dir: &bait.workspace,
         judge: None,
@@ -149,6 +150,49 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
         ended = format!("{ended}: {line}");
     }
     Ok(Tried { output: std::fs::read_to_string(&stdout)?, ended, bait, place })
+}
+
+/// What a gate of a loop would see on this machine, in this environment.
+pub fn view(spec: &SandboxSpec, env: &BTreeMap<String, String>) -> Result<Vec<Seen>, SandboxError> {
+    let prepared = |source| SandboxError::Prepare { path: std::env::temp_dir(), source };
+    let place = tempfile::Builder::new().prefix("windlass-view-").tempdir().map_err(prepared)?;
+    let (data, dir) = (DataDir::at(place.path().join("data")), place.path().join("workspace"));
+    for path in [data.root(), &dir] {
+        private_dir(path).map_err(prepared)?;
+    }
+    let mut command = CommandSpec {
+        program: "true".to_owned(),
+        args: Vec::new(),
+        env: env.clone(),
+        cwd: dir.clone(),
+        stdin: Stdin::Null,
+    };
+    let confined = Confined {
+        who: "view",
+        writes: spec.writes(),
+        dir: &dir,
+        judge: None,
+        files: &dir,
+        shown: Vec::new(),
+        result: None,
+        own_places: Vec::new(),
+    };
+    let policy = Ground::alone(&data, env, "view", spec).confine(&mut command, confined)?;
+    let places = policy.map(|policy| policy.places).unwrap_or_default();
+    let root = place.path().canonicalize().map_err(prepared)?;
+    let seen = places.into_iter().filter(|place| !place.path.starts_with(&root)).map(|place| Seen {
+        how: match (place.access, place.from.is_some()) {
+            (Access::ReadOnly, false) => "read-only",
+            (Access::ReadOnly, true) => "copy",
+            (Access::Writable, false) => "writable",
+            (Access::Writable, true) => "private",
+            (Access::Layered, _) => "overlay",
+            (Access::Link, _) => "link",
+            (Access::HiddenDir | Access::HiddenFile, _) => "hidden",
+        },
+        path: place.path,
+    });
+    Ok(seen.collect())
 }
 
 async fn lay_out(trial: &Trial, root: &Path) -> Result<Bait, Box<dyn std::error::Error + Send + Sync>> {

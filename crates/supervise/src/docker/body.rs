@@ -89,8 +89,10 @@ fn mounts(policy: &SandboxPolicy) -> Vec<Value> {
                 (json!({ "Type": "tmpfs", "Target": target, "ReadOnly": true, "TmpfsOptions": options }), false)
             }
             Access::HiddenFile => (bind(Path::new("/dev/null"), &place.path, false), false),
-            Access::ReadOnly => (bind(place.source(), &place.path, false), true),
-            Access::Writable => (bind(place.source(), &place.path, true), true),
+            Access::ReadOnly => (bind(&place.source(), &place.path, false), true),
+            // A container has no overlays: what is kept apart is seen, without what it would lie over.
+            Access::Writable | Access::Layered => (bind(&place.source(), &place.path, true), true),
+            Access::Link => continue,
         };
         all.push(mount);
         mounted.push((place, shows));

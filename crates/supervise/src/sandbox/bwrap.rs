@@ -32,9 +32,12 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
         Network::Allow => {}
         Network::Deny | Network::List { .. } => all.words(["--unshare-net"]),
     }
-    all.words(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
-    for path in PROC_SEALED {
-        all.words(["--ro-bind-try", path, path]);
+    all.words(["--dev", "/dev", "--proc", "/proc"]);
+    if as_root {
+        // For other users the kernel itself refuses to write there.
+        for path in PROC_SEALED {
+            all.words(["--ro-bind-try", path, path]);
+        }
     }
     let mut hidden = Vec::new();
     for place in policy.ordered() {
@@ -46,7 +49,8 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
             }
             Access::HiddenFile => all.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
             Access::ReadOnly => all.add(["--ro-bind".as_ref(), place.source().as_os_str(), path]),
-            Access::Writable => all.add(["--bind".as_ref(), place.source().as_os_str(), path]),
+            Access::Writable | Access::Layered => all.add(["--bind".as_ref(), place.source().as_os_str(), path]),
+            Access::Link => all.add(["--symlink".as_ref(), place.source().as_os_str(), path]),
         }
     }
     if let Network::List { socket, .. } = &policy.network {
@@ -56,6 +60,7 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
     for path in hidden {
         all.add(["--remount-ro".as_ref(), path]);
     }
+    all.words(["--remount-ro", "/"]);
     all.words(["--cap-drop", "ALL"]);
     if as_root {
         for capability in CAPABILITIES_OF_ROOT {
@@ -99,12 +104,24 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_read_only_and_kernel_settings_are_sealed() {
-        let said = text(&policy(&[], Network::Allow), false);
+    fn nothing_is_there_by_itself_and_kernel_settings_are_sealed_for_root() {
+        let said = text(&policy(&[], Network::Allow), true);
         assert!(said.starts_with("--unshare-pid --as-pid-1 --die-with-parent "), "{said}");
-        assert!(said.contains("--ro-bind / / --dev /dev --proc /proc --ro-bind-try /proc/sys /proc/sys"), "{said}");
-        assert!(said.ends_with("--cap-drop ALL --chdir / --"), "{said}");
-        assert!(!said.contains("--unshare-net"), "{said}");
+        assert!(said.contains("--dev /dev --proc /proc --ro-bind-try /proc/sys /proc/sys"), "{said}");
+        assert!(said.contains("--remount-ro / --cap-drop ALL --cap-add"), "{said}");
+        assert!(!said.contains("--unshare-net") && !said.contains("bind / /"), "{said}");
+        let said = text(&policy(&[("/usr", Access::ReadOnly)], Network::Allow), false);
+        assert!(said.ends_with("--ro-bind /usr /usr --remount-ro / --cap-drop ALL --chdir / --"), "{said}");
+    }
+
+    #[test]
+    fn a_layered_place_is_what_is_merged_and_a_link_leads_where_it_says() {
+        let mut policy = policy(&[], Network::Allow);
+        let from = |path: &str, access, from: &str| Place { from: Some(from.into()), ..Place::new(path, access) };
+        policy.places.push(from("/h/.npm", Access::Layered, "/p/npm"));
+        policy.places.push(from("/bin", Access::Link, "usr/bin"));
+        let said = text(&policy, false);
+        assert!(said.contains("--bind /p/npm/merged /h/.npm") && said.contains("--symlink usr/bin /bin"), "{said}");
     }
 
     #[test]
@@ -127,6 +144,7 @@ mod tests {
         assert!(at("--ro-bind /data/worktrees/1/.git/config ") < at("--remount-ro /data "));
         at("--ro-bind /dev/null /h/.netrc ");
         at("--bind /data/tmp/1 /tmp ");
+        assert!(at("--remount-ro /data ") < at("--remount-ro / "));
         at("--unshare-net ");
         at("--cap-drop ALL --cap-add CAP_CHOWN ");
     }

@@ -1,11 +1,14 @@
 //! What a process tree may see and change, as data, and the programs that see to it.
 //!
-//! A [`SandboxPolicy`] says it in places: everything may be read, nothing may be written, and each [`Place`] is an
-//! exception from that. Invariant: of two places the deeper one decides, so what is hidden inside a writable place
-//! stays hidden. All paths are absolute and without symbolic links; whoever makes a policy sees to that.
+//! A [`SandboxPolicy`] is a list of places. With bubblewrap and Docker a tree sees these and nothing else of the machine's
+//! files; seatbelt has no mounts, so there they are exceptions from "read all, write nothing". Invariant: of two places
+//! the deeper one decides, so what is hidden inside a writable place stays hidden. All paths are absolute and without
+//! symbolic links; the caller that makes a policy ensures that.
 
 #[cfg(target_os = "linux")]
 mod bwrap;
+#[cfg(target_os = "linux")]
+mod layers;
 #[cfg(target_os = "linux")]
 mod probe;
 // Only macOS can run it; its text is tested everywhere.
@@ -15,12 +18,14 @@ mod seatbelt;
 mod seccomp;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 pub(crate) use bwrap::{CAPABILITIES_OF_ROOT, arguments as bwrap_arguments};
+#[cfg(target_os = "linux")]
+pub(crate) use layers::Layers;
 #[cfg(target_os = "macos")]
 pub(crate) use seatbelt::profile as seatbelt_profile;
 #[cfg(target_os = "linux")]
@@ -95,12 +100,13 @@ pub enum Network {
     },
 }
 
-/// One exception from "read all, write nothing".
+/// What is seen at one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     pub path: PathBuf,
     pub access: Access,
-    /// What is seen there instead of what is there, where the system can do that.
+    /// What is seen there instead of what is there, where the system can do that. Of [`Access::Layered`] the directory
+    /// that keeps the changes, of [`Access::Link`] what the link leads to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
 }
@@ -112,8 +118,12 @@ impl Place {
 
     /// What is seen there.
     #[cfg(target_os = "linux")]
-    pub(crate) fn source(&self) -> &Path {
-        self.from.as_deref().unwrap_or(&self.path)
+    pub(crate) fn source(&self) -> PathBuf {
+        match (&self.from, self.access) {
+            (Some(kept), Access::Layered) => kept.join(MERGED),
+            (Some(from), _) => from.clone(),
+            (None, _) => self.path.clone(),
+        }
     }
 }
 
@@ -127,7 +137,18 @@ pub enum Access {
     /// Seen as it is, also below a hidden or writable place.
     ReadOnly,
     Writable,
+    /// A directory that seems writable: changes go to the directory named by `from`, and the real one stays as it is. Where
+    /// the system has no overlays, an empty directory is seen instead.
+    Layered,
+    /// A symbolic link. Only bubblewrap makes it.
+    Link,
 }
+
+/// Below the directory of a layered place: what is seen, the changes, and what the kernel needs beside them.
+#[cfg(target_os = "linux")]
+pub(crate) const MERGED: &str = "merged";
+/// The directories that a layered place needs, to be made by the caller.
+pub const LAYERS: [&str; 3] = ["merged", "upper", "work"];
 
 /// Why there is no sandbox on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,7 +174,7 @@ pub fn find_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
 
 #[cfg(target_os = "macos")]
 pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
-    if Path::new(SANDBOX_EXEC).exists() {
+    if std::path::Path::new(SANDBOX_EXEC).exists() {
         return Ok(Backend::Seatbelt);
     }
     Err(Unavailable { reason: format!("{SANDBOX_EXEC} is not there"), fix: "run without: --sandbox off".to_owned() })

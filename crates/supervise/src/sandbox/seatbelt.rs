@@ -17,11 +17,15 @@ pub(crate) fn profile(policy: &SandboxPolicy) -> String {
     for place in policy.ordered() {
         let filter = filter(&place.path);
         let _ = match place.access {
-            Access::HiddenDir | Access::HiddenFile => writeln!(text, "(deny file-read* file-write* {filter})"),
+            // Paths below it can be resolved, since some of them may be shown.
+            Access::HiddenDir | Access::HiddenFile => {
+                writeln!(text, "(deny file-read* file-write* {filter})\n(allow file-read-metadata {filter})")
+            }
             Access::ReadOnly => writeln!(text, "(allow file-read* {filter})\n(deny file-write* {filter})"),
             // There are no mounts: what should be seen elsewhere has to be told where it is.
             Access::Writable if place.from.is_some() => writeln!(text, "(deny file-write* {filter})"),
-            Access::Writable => writeln!(text, "(allow file-read* file-write* {filter})"),
+            Access::Writable | Access::Layered => writeln!(text, "(allow file-read* file-write* {filter})"),
+            Access::Link => Ok(()),
         };
     }
     match &policy.network {
@@ -64,6 +68,7 @@ mod tests {
         };
         let text = profile(&policy);
         let expected = "(deny file-read* file-write* (subpath \"/Users/me/.ssh\"))\n\
+             (allow file-read-metadata (subpath \"/Users/me/.ssh\"))\n\
              (allow file-read* file-write* (subpath \"/Users/me/\\\"wt\\\"\"))\n\
              (allow file-read* (subpath \"/Users/me/\\\"wt\\\"/.git/config\"))\n\
              (deny file-write* (subpath \"/Users/me/\\\"wt\\\"/.git/config\"))\n\

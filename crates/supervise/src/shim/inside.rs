@@ -26,7 +26,7 @@ use super::bridge::Bridge;
 use super::exec::Prepared;
 use super::reaper::Reaper;
 use crate::cgroup::Placement;
-use crate::sandbox::{SandboxPolicy, bwrap_arguments, restrict};
+use crate::sandbox::{Layers, SandboxPolicy, bwrap_arguments, restrict};
 use crate::spec::Containment;
 use crate::sys::{self, Forked, StringArray};
 
@@ -102,9 +102,12 @@ pub(super) fn start(
     let program = CString::new(program.as_os_str().as_bytes())?;
     let nothing = StringArray::new(Vec::new());
     let [stdin, stdout, stderr] = stdio.map(sys::borrowed);
-    match placement.fork(0)? {
+    let layers = Layers::of(policy)?;
+    match placement.fork(layers.as_ref().map_or(0, Layers::namespaces))? {
         Forked::Parent { child } => Ok(Wrapped { pid: child, errors, clears_up: false }),
         Forked::Child => {
+            // What cannot be mounted is seen as empty.
+            let _ = layers.as_ref().map(Layers::mount);
             let kept = [stdin, stdout, stderr, report, socket, orders.as_fd(), own.as_fd()];
             let error = become_wrapper(&kept, null.as_fd(), errors.as_fd(), || sys::execute(&program, &args, &nothing));
             let _ = (&errors).write_all(format!("{}: {error}", program.to_string_lossy()).as_bytes());

@@ -65,15 +65,21 @@ impl World {
         }
     }
 
-    /// In the second round of the cases: this world may be written to, and nothing else.
+    /// In the second round of the cases: this world may be written to, and the system is there to be read.
     fn sandbox(&self) -> Option<SandboxPolicy> {
         if !SANDBOXED.load(Ordering::Relaxed) {
             return None;
         }
+        let mut places = vec![Place::new(self.dir.path().canonicalize().unwrap(), Access::Writable)];
+        let system = ["/usr", "/bin", "/lib", "/lib64", "/etc", "/sys/fs/cgroup"];
+        let there = system.iter().filter(|path| std::path::Path::new(path).exists());
+        places.extend(there.map(|path| Place::new(*path, Access::ReadOnly)));
+        let own = std::env::current_exe().unwrap();
+        places.push(Place::new(own.parent().unwrap(), Access::ReadOnly));
         Some(SandboxPolicy {
             backend: probe_sandbox("").expect("it was there a moment ago"),
             network: Network::Allow,
-            places: vec![Place::new(self.dir.path().canonicalize().unwrap(), Access::Writable)],
+            places,
         })
     }
 

@@ -1,0 +1,305 @@
+//! The directories that the processes of a loop have for themselves, in the place of the user's home, caches and temporary
+//! files.
+//!
+//! They lie below the loop's temporary directory, one set for each kind of process, so that a gate finds nothing that the
+//! agent left for it. A home is new for every process; what a cache gained is there until the loop ends. Invariants: nothing
+//! here is the user's own file; what is copied has no line that looks like a login.
+
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use windlass_supervise::{Access, LAYERS};
+
+use super::SandboxError;
+use super::places::Places;
+use super::table::{CACHE_VARIABLES, CACHES, KEPT_CACHES, SETTINGS};
+use crate::data::private_dir;
+
+/// Larger files are no settings.
+const LARGEST: u64 = 1 << 20;
+/// Of a directory that is copied.
+const MOST_FILES: usize = 500;
+const DEEPEST: usize = 6;
+
+/// What marks a line with a login in settings of git and package managers.
+const LOGIN_WORDS: [&str; 9] =
+    ["token", "password", "passwd", "secret", "_auth", "authorization", "credential", "extraheader", "apikey"];
+
+#[derive(Debug)]
+pub(super) struct Private {
+    base: PathBuf,
+    /// A directory of the user's, by all of its names, and what is seen in its place.
+    roots: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Private {
+    /// An earlier process of the same kind has ended; its home goes.
+    pub(super) fn prepare(base: PathBuf) -> Result<Self, SandboxError> {
+        let private = Self { base, roots: Vec::new() };
+        for name in ["home", "run", "own"] {
+            let path = private.base.join(name);
+            match windlass_workspace::remove_tree(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(SandboxError::Prepare { path, source });
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        for name in ["home", "run", "tmp", "cache"] {
+            private.dir(name)?;
+        }
+        Ok(private)
+    }
+
+    /// A directory of this set, made if it is not there.
+    pub(super) fn dir(&self, name: &str) -> Result<PathBuf, SandboxError> {
+        let path = self.base.join(name);
+        private_dir(&path).map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
+        Ok(path)
+    }
+
+    /// One of them is seen in the place of a directory of the user's.
+    pub(super) fn replace(&mut self, places: &mut Places, real: &Path, name: &str) -> Result<(), SandboxError> {
+        let own = self.dir(name)?;
+        places.put_from(real, &own);
+        if let Ok(resolved) = real.canonicalize() {
+            self.roots.push((resolved, own.clone()));
+        }
+        self.roots.push((real.to_owned(), own));
+        Ok(())
+    }
+
+    /// Whether a path lies in a directory that is replaced.
+    pub(super) fn covers(&self, path: &Path) -> bool {
+        self.at(path).is_some()
+    }
+
+    /// Where a file has to be put so that it is seen at this path.
+    fn at(&self, path: &Path) -> Option<PathBuf> {
+        let fit = self.roots.iter().filter(|(real, _)| path.starts_with(real));
+        let (real, own) = fit.max_by_key(|(real, _)| real.components().count())?;
+        Some(own.join(path.strip_prefix(real).ok()?))
+    }
+
+    /// The user's directory, with changes kept here.
+    pub(super) fn layer(&self, places: &mut Places, path: &Path) -> Result<(), SandboxError> {
+        let name = format!("layers/{}", one_name(path));
+        if !path.is_dir() {
+            places.put_from(path, &self.dir(&name)?);
+            return Ok(());
+        }
+        for part in LAYERS {
+            self.dir(&format!("{name}/{part}"))?;
+        }
+        places.put_layered(path, &self.base.join(name));
+        Ok(())
+    }
+
+    /// An empty directory in the place of one that is otherwise shown.
+    pub(super) fn renew(&self, places: &mut Places, path: &Path) -> Result<(), SandboxError> {
+        places.put_from(path, &self.dir(&format!("own/{}", one_name(path)))?);
+        Ok(())
+    }
+
+    /// A file or a small directory of the user's, for the process to change as it likes.
+    pub(super) fn copy(&self, path: &Path) {
+        if let Some(to) = self.at(path) {
+            let mut left = MOST_FILES;
+            copy(path, &to, DEEPEST, &mut left, &|bytes| bytes);
+        }
+    }
+
+    /// Settings without logins.
+    fn copy_settings(&self, path: &Path) {
+        if let Some(to) = self.at(path) {
+            copy(path, &to, 0, &mut 1, &|bytes| {
+                String::from_utf8(bytes).map(|text| without_logins(&text).into_bytes()).unwrap_or_default()
+            });
+        }
+    }
+
+    /// Git's settings with the files that they include, and those of package managers.
+    pub(super) fn settings(&self, home: &Path, git_global: Option<&Path>) {
+        let named = SETTINGS.iter().map(|name| home.join(name));
+        for path in named.chain(git_global.map(Path::to_owned)) {
+            self.copy_settings(&path);
+            let is_git =
+                path.ends_with(".gitconfig") || path.ends_with(".config/git/config") || Some(&*path) == git_global;
+            let text = if is_git { std::fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
+            for included in included(&text, home, &path) {
+                self.copy_settings(&included);
+            }
+        }
+    }
+
+    /// Caches of tools: the user's, and what this loop adds to them.
+    pub(super) fn caches(
+        &mut self,
+        places: &mut Places,
+        env: &std::collections::BTreeMap<String, String>,
+        home: Option<&Path>,
+    ) -> Result<(), SandboxError> {
+        if let Some(home) = home {
+            let cache = env.get("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+            let cache = cache.unwrap_or_else(|| home.join(".cache"));
+            self.replace(places, &cache, "cache")?;
+            for name in CACHES {
+                let path = name.strip_prefix(".cache/").map_or_else(|| home.join(name), |below| cache.join(below));
+                if path.is_dir() {
+                    self.layer(places, &path)?;
+                } else if KEPT_CACHES.contains(name) {
+                    self.keep(&path, &cache);
+                }
+            }
+        }
+        for (variable, parts, shown) in CACHE_VARIABLES {
+            let Some(dir) = env.get(*variable).map(PathBuf::from).filter(|dir| dir.is_absolute()) else { continue };
+            if !parts.is_empty() && !self.covers(&dir) {
+                self.replace(places, &dir, &format!("own/{}", one_name(&dir)))?;
+            }
+            let parts = if parts.is_empty() { &[""] } else { *parts };
+            for part in parts.iter().map(|part| dir.join(part)) {
+                if part.is_dir() || !self.covers(&part) {
+                    self.layer(places, &part)?;
+                }
+            }
+            shown.iter().for_each(|part| places.put(&dir.join(part), Access::ReadOnly));
+        }
+        Ok(())
+    }
+
+    /// A cache that the user does not have lies in the loop's own, which is there longer than one process's home.
+    fn keep(&self, path: &Path, cache: &Path) {
+        let (Some(link), Some(kept)) = (self.at(path), self.at(cache)) else { return };
+        let name = format!("windlass/{}", one_name(path));
+        let made = private_dir(&kept.join(&name)).and_then(|()| link.parent().map_or(Ok(()), private_dir));
+        if made.is_ok() {
+            let _ = std::os::unix::fs::symlink(cache.join(name), link);
+        }
+    }
+}
+
+/// A path as the name of one file.
+fn one_name(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%%").replace('/', "%")
+}
+
+/// Copies what can be read. A link is followed, since what it leads to is not there inside.
+fn copy(from: &Path, to: &Path, deepest: usize, left: &mut usize, change: &dyn Fn(Vec<u8>) -> Vec<u8>) {
+    let Ok(data) = from.metadata() else { return };
+    if *left == 0 {
+        return;
+    }
+    if data.is_dir() && deepest > 0 {
+        for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+            copy(&entry.path(), &to.join(entry.file_name()), deepest - 1, left, change);
+        }
+    } else if data.is_file() && data.len() <= LARGEST {
+        *left -= 1;
+        let written = std::fs::read(from).and_then(|bytes| {
+            to.parent().map_or(Ok(()), private_dir)?;
+            let mode = if rustix::fs::access(from, rustix::fs::Access::EXEC_OK).is_ok() { 0o700 } else { 0o600 };
+            let mut options = std::fs::OpenOptions::new();
+            let mut file = options.write(true).create(true).truncate(true).mode(mode).open(to)?;
+            io::Write::write_all(&mut file, &change(bytes))
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, path = %from.display(), "not copied into the sandbox");
+        }
+    }
+}
+
+/// Leaves out lines that look like a login, with the whole section if it is its head.
+fn without_logins(text: &str) -> String {
+    let mut kept = String::new();
+    let mut skipping = false;
+    for line in text.lines() {
+        let head = line.trim_start().starts_with('[');
+        let login = is_login(line);
+        skipping = if head { login } else { skipping };
+        if !skipping && !login {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+fn is_login(line: &str) -> bool {
+    let lower = line.to_ascii_lowercase();
+    let named = LOGIN_WORDS.iter().any(|word| lower.contains(word));
+    // A user in an address, often with a password.
+    let in_address = lower.split_once("://").is_some_and(|(_, rest)| {
+        let host = rest.split(['/', '"', ' ']).next().unwrap_or_default();
+        host.contains('@')
+    });
+    named || in_address
+}
+
+/// The files that git's settings include.
+fn included(text: &str, home: &Path, file: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut includes = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            includes = line.to_ascii_lowercase().starts_with("[include");
+        } else if let Some((key, value)) = line.split_once('=')
+            && includes
+            && key.trim().eq_ignore_ascii_case("path")
+        {
+            let value = value.trim().trim_matches('"');
+            found.push(match value.strip_prefix("~/") {
+                Some(below) => home.join(below),
+                None => file.parent().unwrap_or(home).join(value),
+            });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_keep_who_commits_and_where_packages_come_from_and_no_login() {
+        let git = "[user]\n\tname = Me\n[credential]\n\thelper = store\n[url \"https://x:tok@github.com/\"]\n\
+                   \tinsteadOf = https://github.com/\n[alias]\n\tst = status\n[http]\n\textraheader = Authorization: Basic x\n";
+        let kept = without_logins(git);
+        assert!(kept.contains("name = Me") && kept.contains("st = status"), "{kept}");
+        for word in ["helper", "insteadOf", "tok", "Basic"] {
+            assert!(!kept.contains(word), "{kept}");
+        }
+        let npm = "registry=https://npm.example/\n//npm.example/:_authToken=abc\nalways-auth=true\n";
+        assert_eq!(without_logins(npm), "registry=https://npm.example/\nalways-auth=true\n");
+        assert_eq!(without_logins("index-url = https://me:pw@pypi.example/simple\n"), "");
+    }
+
+    #[test]
+    fn what_git_includes_is_found_from_the_home_and_beside_the_file() {
+        let text =
+            "[include]\n\tpath = ~/work.inc\n[includeIf \"gitdir:~/x/\"]\n\tpath = \"other\"\n[core]\n\tpath = no\n";
+        let found = included(text, Path::new("/h"), Path::new("/h/.config/git/config"));
+        assert_eq!(found, [PathBuf::from("/h/work.inc"), PathBuf::from("/h/.config/git/other")]);
+    }
+
+    #[test]
+    fn a_home_is_new_for_each_process_and_a_cache_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, base) = (dir.path().join("home"), dir.path().join("private"));
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join(".gitconfig"), "[user]\n\tname = Me\n").unwrap();
+        let mut places = Places::default();
+        let mut private = Private::prepare(base.clone()).unwrap();
+        private.replace(&mut places, &home, "home").unwrap();
+        private.settings(&home, None);
+        private.caches(&mut places, &std::collections::BTreeMap::new(), Some(&home)).unwrap();
+        assert!(std::fs::read_to_string(base.join("home/.gitconfig")).unwrap().contains("Me"));
+        assert!(base.join("home/.npm/_cacache").symlink_metadata().unwrap().is_symlink());
+        std::fs::write(base.join("home/.profile"), "planted").unwrap();
+        std::fs::write(base.join("cache/kept"), "x").unwrap();
+        Private::prepare(base.clone()).unwrap();
+        assert!(!base.join("home/.profile").exists() && base.join("cache/kept").exists());
+    }
+}
