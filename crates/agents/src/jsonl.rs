@@ -3,6 +3,7 @@
 //! A line nobody understands is kept as it is and breaks nothing. A turn is finished only if the agent said so in its
 //! own closing line *and* ended with exit code 0: several of them exit with 0 after a cut stream or a signal.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -25,6 +26,10 @@ const LONGEST_QUOTE: usize = 500;
 /// An agent that meets the same error so often, and gets no further in between, will go on for ever. Those that give up
 /// by themselves do so after about ten tries.
 const MOST_SAME_ERRORS: u32 = 25;
+/// To ask again with a prompt that is too long costs the most; a summary of the session helps at once or never.
+const MOST_OVERFLOWS: u32 = 5;
+/// So many tool calls of a turn are remembered.
+const MOST_CALLS: usize = 2_000;
 
 /// What one adapter knows: the meaning of a line.
 pub(crate) trait Dialect: Send + fmt::Debug {
@@ -79,6 +84,9 @@ struct Known {
     fault: Option<Fault>,
     /// The last error, and how often it came since a tool last worked.
     same_error: Option<(Fault, u32)>,
+    /// Tool calls since then: to make the same one again after an error is not to get further.
+    calls: BTreeSet<String>,
+    new_call: bool,
     /// The line only says that the agent is there.
     heartbeat: bool,
     /// Something else came since it was last asked.
@@ -140,12 +148,16 @@ impl Turn<'_> {
     pub(crate) fn tool_use(&mut self, id: &str, name: &str, input: &Value) {
         self.end_text();
         let input = shown(input);
+        if self.known.calls.len() >= MOST_CALLS {
+            self.known.calls.clear();
+        }
+        self.known.new_call |= self.known.calls.insert(format!("{name} {}", cut(&input, LONGEST_QUOTE)));
         self.events.push(AgentEvent::ToolUse { id: id.to_owned(), name: name.to_owned(), input });
     }
 
     pub(crate) fn tool_result(&mut self, id: &str, output: &Value, is_error: bool) {
         self.end_text();
-        if !is_error {
+        if !is_error && std::mem::take(&mut self.known.new_call) {
             self.known.same_error = None;
         }
         self.events.push(AgentEvent::ToolResult { id: id.to_owned(), output: shown(output), is_error });
@@ -326,8 +338,11 @@ impl<D: Dialect> Session for JsonSession<D> {
     }
 
     fn spins(&self) -> Option<(ErrorKind, String)> {
-        let (fault, times) = self.known.same_error.as_ref().filter(|(_, times)| *times >= MOST_SAME_ERRORS)?;
-        Some((fault.kind, format!("the agent met the same error {times} times and got no further: {}", fault.message)))
+        let (fault, times) = self.known.same_error.as_ref()?;
+        let most = if fault.kind == ErrorKind::ContextOverflow { MOST_OVERFLOWS } else { MOST_SAME_ERRORS };
+        (times >= &most).then(|| {
+            (fault.kind, format!("the agent met the same error {times} times and got no further: {}", fault.message))
+        })
     }
 
     fn input(&mut self) -> Vec<u8> {

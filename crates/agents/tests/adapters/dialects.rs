@@ -338,8 +338,6 @@ fn the_same_error_again_and_again_is_an_agent_that_spins() {
             {"name": "ContextOverflowError", "data": {"message": format!("prompt is too long: {n} tokens")}}})
     };
     let step = json!({"type": "step_start", "sessionID": "s"});
-    let tool = json!({"type": "tool_use", "part":
-        {"callID": "c", "tool": "bash", "state": {"status": "completed", "input": {}, "output": "ok"}}});
     let spins = |printed: &[Value]| {
         let mut session = windlass_agents::session(&adapter("opencode"));
         session.stdout(&lines(printed), &mut Vec::new());
@@ -350,8 +348,14 @@ fn the_same_error_again_and_again_is_an_agent_that_spins() {
     let (kind, message) = spins(&many).expect("it spins");
     assert_eq!(kind, ErrorKind::ContextOverflow);
     assert!(message.contains("the same error 40 times") && message.contains("prompt is too long"), "{message}");
-    assert_eq!(spins(&(0..10).flat_map(round).collect::<Vec<_>>()), None, "a few tries are nothing");
-    let worked: Vec<Value> =
-        (0..10).flat_map(|_| (0..10).flat_map(round).chain([tool.clone()]).collect::<Vec<_>>()).collect();
-    assert_eq!(spins(&worked), None, "tools worked in between");
+    assert_eq!(spins(&(0..4).flat_map(round).collect::<Vec<_>>()), None, "a few tries are nothing");
+    let working = |call: &dyn Fn(u64) -> Value| -> Vec<Value> {
+        (0..20).flat_map(|n| [vec![call(n)], round(n).to_vec()].concat()).collect()
+    };
+    let tool = |n: u64| {
+        json!({"type": "tool_use", "part": {"callID": n.to_string(), "tool": "bash", "state":
+            {"status": "completed", "input": {"command": format!("echo {n}")}, "output": "ok"}}})
+    };
+    assert_eq!(spins(&working(&tool)), None, "tools did something new in between");
+    assert!(spins(&working(&|_| tool(7))).is_some(), "the same call again is nothing new");
 }
