@@ -171,7 +171,7 @@ async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Rai
             // Cut off. A plain resume goes on just there; anything else is a new opening after a pause.
             // A pause or a stop that was asked for before is over with that.
             let plain = by == Opener::Resume && raise == Raise::default() && held.state.wish.is_none();
-            engine.apply(held, &Input::Attach).await?;
+            engine.attach(held).await?;
             if plain {
                 return Ok(());
             }

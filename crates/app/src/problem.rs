@@ -164,6 +164,7 @@ impl From<DriveError> for Problem {
             | DriveError::Sandbox(_)
             | DriveError::DiskFull { .. }
             | DriveError::Transcript { .. }
+            | DriveError::NotTried(_)
             | DriveError::Lost(_)) => {
                 let full = matches!(error, DriveError::DiskFull { .. });
                 let hint = if full {

@@ -170,7 +170,9 @@ impl Only {
                 }
                 Event::LoopCreated { .. }
                 | Event::LoopOpened { .. }
-                | Event::DriverAttached
+                | Event::DriverAttached { .. }
+                | Event::NotTried { .. }
+                | Event::Merged { .. }
                 | Event::WorkspaceOpened { .. }
                 | Event::WorkspaceSetUp
                 | Event::AgentChanged { .. }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use windlass_app::{App, ListLoops, Local};
 use windlass_core::duration::human;
+use windlass_core::stop::Outcome;
 use windlass_engine::view::LoopView;
 
 use crate::args::ListArgs;
@@ -58,7 +59,7 @@ fn table(rows: &[LoopView]) -> String {
         let age = u64::try_from(now.as_millisecond() - row.created_at.as_millisecond()).unwrap_or(0);
         let iteration = format!("{}{of}", row.iterations);
         let age = human(age).split(' ').next().unwrap_or_default().to_owned();
-        let goal = format!("{}{}", style.warn(&waits(row, now)), one_line(&row.goal, 60));
+        let goal = format!("{}{}", style.warn(&note(row, now)), one_line(&row.goal, 60));
         let _ = writeln!(text, "{name:<width$}  {}{padding} {iteration:>9}  {age:>7}  {goal}", style.status(word));
     }
     if rows.len() > SHOWN {
@@ -67,8 +68,18 @@ fn table(rows: &[LoopView]) -> String {
     text
 }
 
-/// Until when a loop waits, if it does.
-fn waits(row: &LoopView, now: Timestamp) -> String {
+/// Until when a loop waits, or what kept a completed one from being verified.
+fn note(row: &LoopView, now: Timestamp) -> String {
+    let unverified = row.outcome.and_then(|outcome| match outcome {
+        Outcome::Verified => None,
+        Outcome::Claimed => Some("claimed, not verified: "),
+        Outcome::Unchanged => Some("unchanged: "),
+        Outcome::CheckedInPlace => Some("checked in place: "),
+        Outcome::RolledBack => Some("rolled back: "),
+    });
+    if let Some(note) = unverified {
+        return note.to_owned();
+    }
     let until = row.waiting_until.filter(|_| row.status == "waiting");
     until.map_or(String::new(), |until| format!("until {}, {} left: ", clock_time(until, now), left(until, now)))
 }

@@ -9,7 +9,6 @@ use windlass_app::{
     App, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop, StartLoop, Until, agents,
 };
 use windlass_core::ids::LoopId;
-use windlass_core::machine::Input;
 use windlass_core::stop::{Status, StopReason};
 use windlass_engine::feed::News;
 use windlass_engine::journal;
@@ -253,7 +252,7 @@ pub async fn drive(local: &Local, id: &str) -> Result<Exit, Failure> {
     let engine = local.engine().await?;
     let mut held = engine.take(&LoopId(id.to_owned())).await?;
     if held.state.started_at.is_some() && matches!(held.state.status, Status::Running | Status::Waiting { .. }) {
-        engine.apply(&mut held, &Input::Attach).await?;
+        engine.attach(&mut held).await?;
     }
     let (_told, shutdown) = watch_signals()?;
     let driving = engine.drive(held, shutdown)?;

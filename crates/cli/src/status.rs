@@ -11,7 +11,7 @@ use windlass_core::ids::Role;
 use windlass_core::machine::{AcceptedFeature, Aim, LoopState, Phase};
 use windlass_core::milestone::Milestone;
 use windlass_core::spec::WorkspaceKind;
-use windlass_core::stop::{End, PauseReason, Status, StopReason};
+use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
 use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
 
@@ -120,17 +120,7 @@ pub fn row(label: &str, value: &str, style: Style) -> String {
 pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     let mut text = String::new();
     let headline = match &state.status {
-        Status::Ended { end: End::Completed } if state.verified => {
-            style.good(match (state.spec.gates.is_empty(), &state.spec.review) {
-                (false, None) => "✔ completed: every gate passed on the recorded commit",
-                (false, Some(_)) => "✔ completed: the reviewer agreed, and every gate passed on the recorded commit",
-                (true, _) => "✔ completed: the reviewer agreed to the recorded commit (no gate was given)",
-            })
-        }
-        Status::Ended { end: End::Completed } if !state.spec.gates.is_empty() => {
-            style.warn("✔ completed, then taken back to an earlier checkpoint, which is not verified")
-        }
-        Status::Ended { end: End::Completed } => style.warn("✔ completed: claimed, not verified (no gate was given)"),
+        Status::Ended { end: End::Completed } => completed(state, style),
         Status::Ended { end } => {
             let why = state.stop_reason.as_ref().map(reason).unwrap_or_default();
             style.bad(&format!("■ {}: {why}", end.name()))
@@ -195,6 +185,22 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         }
     }
     text
+}
+
+fn completed(state: &LoopState, style: Style) -> String {
+    match state.outcome {
+        Some(Outcome::Verified) => style.good(match (state.spec.gates.is_empty(), &state.spec.review) {
+            (false, None) => "✔ completed: verified, every gate passed on the recorded commit",
+            (false, Some(_)) => {
+                "✔ completed: verified, the reviewer approved and every gate passed on the recorded commit"
+            }
+            (true, _) => "✔ completed: verified, the reviewer approved the recorded commit (no gates were set)",
+        }),
+        Some(Outcome::CheckedInPlace) => style.warn("✔ completed: checked in place, not verified on a commit"),
+        Some(Outcome::Unchanged) => style.warn("✔ completed: unchanged, nothing was changed"),
+        Some(Outcome::RolledBack) => style.warn("✔ completed: then rolled back, not verified"),
+        Some(Outcome::Claimed) | None => style.warn("✔ completed: claimed, not verified"),
+    }
 }
 
 /// The command that logs the agent in.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine::ChangedFile;
 use crate::resources::LimitHit;
 use crate::review::{Report, Verdict};
+use crate::trouble::Trouble;
 use crate::usage::UsageByModel;
 
 /// Something an agent said or did. Also the line format of a command agent that prints JSON lines.
@@ -109,6 +110,13 @@ pub enum TurnOutcome {
     },
     /// The engine ended the turn; `TurnInterrupted` says why.
     Interrupted,
+    /// Windlass could not run the turn, or lost its supervising process. `began`: the agent may have worked.
+    NotTried {
+        #[serde(flatten)]
+        trouble: Trouble,
+        #[serde(default)]
+        began: bool,
+    },
     /// The turn was under way when its engine went away; nobody saw it end.
     CutOff,
 }
@@ -124,6 +132,7 @@ impl TurnOutcome {
             TurnOutcome::Failed { message, .. }
             | TurnOutcome::RateLimited { message, .. }
             | TurnOutcome::NotStarted { message, .. } => message.clone(),
+            TurnOutcome::NotTried { trouble, .. } => trouble.to_string(),
             TurnOutcome::Interrupted => "the turn ran into its time limit".to_owned(),
             TurnOutcome::CutOff => "the turn was cut off".to_owned(),
             TurnOutcome::Finished => String::new(),

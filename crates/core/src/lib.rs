@@ -25,4 +25,5 @@ pub mod size;
 pub mod spec;
 pub mod stop;
 pub mod summary;
+pub mod trouble;
 pub mod usage;

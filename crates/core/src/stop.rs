@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Role;
+use crate::trouble::{Step, Trouble};
 
 /// How a loop stands. `interrupted` is missing on purpose: it is what a reader sees when a running loop's driver
 /// is gone, and nothing writes it.
@@ -39,6 +40,34 @@ pub enum End {
     Errored,
 }
 
+/// What a completed loop amounts to. Only `Verified` looks verified anywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every gate passed on, or the reviewer agreed to, the recorded commit, which changes something against the base.
+    Verified,
+    /// Neither a gate nor a reviewer judged what is recorded.
+    Claimed,
+    /// The tree equals the base.
+    Unchanged,
+    /// The gates or the reviewer judged a tree that no commit records, or the user's own checkout.
+    CheckedInPlace,
+    /// A person went back to an earlier checkpoint after the loop was completed.
+    RolledBack,
+}
+
+impl Outcome {
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Verified => "verified",
+            Outcome::Claimed => "claimed",
+            Outcome::Unchanged => "unchanged",
+            Outcome::CheckedInPlace => "checked_in_place",
+            Outcome::RolledBack => "rolled_back",
+        }
+    }
+}
+
 /// Why a loop waits for the clock; each message is the agent's or the provider's own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -54,6 +83,12 @@ pub enum WaitReason {
         role: Role,
         message: String,
     },
+    /// Something could not be tried, and is tried again.
+    Infrastructure {
+        step: Step,
+        #[serde(flatten)]
+        trouble: Trouble,
+    },
 }
 
 impl fmt::Display for WaitReason {
@@ -62,6 +97,7 @@ impl fmt::Display for WaitReason {
             WaitReason::RateLimit { message } => write!(f, "rate limit: {message}"),
             WaitReason::NoAnswer { message } => write!(f, "the provider does not answer: {message}"),
             WaitReason::TurnFailed { role, message } => write!(f, "the {role} failed: {message}"),
+            WaitReason::Infrastructure { step, trouble } => write!(f, "{step} could not be tried ({trouble})"),
         }
     }
 }
@@ -77,6 +113,14 @@ pub enum PauseReason {
     Auth { message: String },
     /// The loop takes more disk than it may, or too little is free.
     Disk { message: String },
+    /// Something could not be tried, however often.
+    Infrastructure {
+        step: Step,
+        #[serde(flatten)]
+        trouble: Trouble,
+    },
+    /// The reviewer failed, and so did those that could replace it. It says nothing of the work.
+    Reviewer { role: Role, agent: String, message: String },
     /// The reviewer accepted the work, and a person has to agree.
     Review,
     /// The reviewer rejected so often in a row that a person has to say how to go on.

@@ -194,6 +194,7 @@ fn judge(call: &Call, transcript: &TranscriptReader, record: &ExitRecord) -> Ans
         (TurnOutcome::Failed { message, .. } | TurnOutcome::NotStarted { message, .. }, EndedBy::Itself) => {
             Answer::Failed { message }
         }
+        (TurnOutcome::NotTried { trouble, .. }, EndedBy::Itself) => Answer::Failed { message: trouble.message },
         (TurnOutcome::Interrupted | TurnOutcome::CutOff, EndedBy::Itself) => {
             Answer::Failed { message: format!("it ended without a word ({exit})") }
         }

@@ -329,6 +329,12 @@ impl Engine {
         }
     }
 
+    /// Takes over a loop that was cut off. What it ran until then counts as its time, what passed since does not.
+    pub async fn attach(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
+        let alive_until = last_written(&self.data.transcripts(&held.state.id));
+        self.apply(held, &Input::Attach { alive_until }).await
+    }
+
     /// Brings a loop that was cut off to a pause: what became of its turn is journalled, nothing new is started.
     pub async fn settle(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
         // A commit that was under way comes first, so a second look may be needed.
@@ -399,7 +405,7 @@ impl Engine {
         let id = held.state.id.clone();
         if let Status::Running | Status::Waiting { .. } = held.state.status {
             // Or the time without a driver would count as the loop's.
-            self.apply(&mut held, &Input::Attach).await?;
+            self.attach(&mut held).await?;
         }
         let (_keep, leave) = watch::channel(true);
         self.drive(held, leave)?.ended().await?;
@@ -497,4 +503,13 @@ pub fn status_word(listed: &Listed) -> &str {
         "running" | "waiting" if !driven => "interrupted",
         _ => stored,
     }
+}
+
+/// When anything of the loop's transcripts was last written.
+fn last_written(transcripts: &Path) -> Option<jiff::Timestamp> {
+    let written = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
+    let turns = std::fs::read_dir(transcripts).ok()?.flatten().map(|turn| turn.path());
+    let newest_turn = turns.max_by_key(|turn| written(turn))?;
+    let files = std::fs::read_dir(newest_turn).ok()?.flatten().map(|file| file.path());
+    files.filter_map(|file| written(&file)).max().and_then(|time| jiff::Timestamp::try_from(time).ok())
 }

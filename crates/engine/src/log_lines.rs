@@ -50,7 +50,9 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         }
         Event::LoopCreated { .. }
         | Event::LoopOpened { .. }
-        | Event::DriverAttached
+        | Event::DriverAttached { .. }
+        | Event::NotTried { .. }
+        | Event::Merged { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }
         | Event::IterationStarted { .. }

@@ -64,6 +64,9 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             | TurnOutcome::RateLimited { message, .. } => {
                 vec![format!("Iteration {}: {}", turn.iteration, one_line(message))]
             }
+            TurnOutcome::NotTried { trouble, .. } => {
+                vec![format!("Iteration {}: not tried: {}", turn.iteration, one_line(&trouble.to_string()))]
+            }
             TurnOutcome::Finished | TurnOutcome::Interrupted | TurnOutcome::CutOff => Vec::new(),
         },
         Event::Summarised { summary, .. } => summary.problem.iter().map(|problem| one_line(problem)).collect(),
@@ -76,6 +79,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::WaitStarted { until, why } => {
             vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(&why.to_string()))]
         }
+        Event::Merged { merge } => vec![format!("Merged into {}", one_line(&merge.target))],
         Event::RolledBack { to_iteration, .. } => vec![format!("Rolled back to iteration {to_iteration}")],
         Event::LoopStopped { stop_reason, .. } => {
             let mut lines = vec![format!("Loop stopped: {}", stop_reason.name())];
@@ -92,7 +96,8 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         }
         Event::Review(event) => review_lines(event),
         Event::LoopCreated { .. }
-        | Event::DriverAttached
+        | Event::DriverAttached { .. }
+        | Event::NotTried { .. }
         | Event::NetworkDenied { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Phase, Ruling, Verdict,
+    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, Phase, Ruling, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{Limits, ReviewKind, SessionPolicy, Verify};
-use windlass_core::stop::{PauseReason, Status, StopReason, WaitReason};
+use windlass_core::stop::{Outcome, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
 use windlass_store::CatalogueEntry;
@@ -36,10 +36,17 @@ pub struct LoopView {
     #[serde(default)]
     pub pause: Option<PauseReason>,
     pub stop_reason: Option<StopReason>,
+    /// Of a completed loop.
+    #[serde(default)]
+    pub outcome: Option<Outcome>,
+    /// The outcome is `verified`.
     pub verified: bool,
     /// What gates start from: clean, warm or cold.
     #[serde(default)]
     pub verify: Verify,
+    /// The last merge of its work by Windlass.
+    #[serde(default)]
+    pub merged: Option<Merge>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -129,8 +136,10 @@ impl LoopView {
             wait: wait(&state.status),
             pause: pause(&state.status),
             stop_reason: state.stop_reason.clone(),
-            verified: state.verified,
+            outcome: state.outcome,
+            verified: state.is_verified(),
             verify: state.spec.workspace.verify,
+            merged: state.merged.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),
@@ -274,7 +283,11 @@ fn review(state: &LoopState) -> Option<ReviewView> {
         milestone: spec.milestone.as_ref().map(|milestone| milestone.id.clone()),
         features_accepted: review.accepted.clone(),
         questions: review.questions.clone(),
-        completion_summary: review.post_action.as_ref().map(|record| record.summary.clone()),
+        completion_summary: review
+            .post_action
+            .as_ref()
+            .filter(|record| record.undone_for.is_empty())
+            .map(|record| record.summary.clone()),
     })
 }
 
@@ -307,6 +320,10 @@ fn waiting_for(status: &Status) -> Option<String> {
             PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),
             PauseReason::Disk { message } => message.clone(),
             PauseReason::Auth { message } => format!("the agent is not logged in: {message}"),
+            PauseReason::Infrastructure { step, trouble } => format!("{step} could not be tried ({trouble})"),
+            PauseReason::Reviewer { role, agent, message } => {
+                format!("the {role} ({agent}) gave no verdict: {message}")
+            }
             PauseReason::Review => "a person has to approve or reject the work".to_owned(),
             PauseReason::Rejections { reasons } => {
                 format!("a person has to say how to go on after {} rejections in a row", reasons.len())

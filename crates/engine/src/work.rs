@@ -93,7 +93,7 @@ impl Engine {
     pub async fn rollback(self: &Arc<Self>, held: &mut Held, to: &Point) -> Result<Restored, EngineError> {
         match held.state.status {
             Status::Running | Status::Waiting { .. } => {
-                self.apply(held, &Input::Attach).await?;
+                self.attach(held).await?;
                 self.settle(held).await?;
             }
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
@@ -129,7 +129,7 @@ impl Engine {
             MergePlan::Ready(planned) => planned,
             MergePlan::Over(outcome) => return Ok(Merged::Outcome(outcome)),
         };
-        let judged = state.workspace.as_ref().is_some_and(|known| state.verified && known.tree == planned.tree);
+        let judged = state.workspace.as_ref().is_some_and(|known| state.is_verified() && known.tree == planned.tree);
         if gates
             && !judged
             && let Some(red) = crate::driver::judge_merge(self, state, &planned.commit).await?

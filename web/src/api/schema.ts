@@ -1296,8 +1296,18 @@ export interface components {
             /** @constant */
             type: "loop_opened";
         } | {
+            /** Format: date-time */
+            alive_until?: string | null;
             /** @constant */
             type: "driver_attached";
+        } | {
+            kind: components["schemas"]["TroubleKind"];
+            message: string;
+            step: components["schemas"]["Step"];
+            /** Format: uint32 */
+            times: number;
+            /** @constant */
+            type: "not_tried";
         } | {
             /** Format: uint32 */
             iteration: number;
@@ -1436,12 +1446,25 @@ export interface components {
             head_commit: string | null;
             /** Format: uint32 */
             iterations: number;
+            /**
+             * @description Of a completed loop.
+             * @default null
+             */
+            outcome: components["schemas"]["Outcome"] | null;
             status: components["schemas"]["End"];
             stop_reason: components["schemas"]["StopReason"];
             /** @constant */
             type: "loop_stopped";
             usage: components["schemas"]["Usage"];
+            /** @description The outcome is `verified`. */
             verified: boolean;
+        } | {
+            /** @description The target's commit that has the work. */
+            commit: string;
+            /** @description The branch that was merged into. */
+            target: string;
+            /** @constant */
+            type: "merged";
         } | {
             /** Format: uint64 */
             count: number;
@@ -2158,7 +2181,17 @@ export interface components {
             /** Format: date-time */
             last_activity_at: string;
             limits: components["schemas"]["Limits"];
+            /**
+             * @description The last merge of its work by Windlass.
+             * @default null
+             */
+            merged: components["schemas"]["Merge"] | null;
             name: string;
+            /**
+             * @description Of a completed loop.
+             * @default null
+             */
+            outcome: components["schemas"]["Outcome"] | null;
             /**
              * @description The same while it waits for a person.
              * @default null
@@ -2207,6 +2240,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             usage: components["schemas"]["UsageView"];
+            /** @description The outcome is `verified`. */
             verified: boolean;
             /**
              * @description What gates start from: clean, warm or cold.
@@ -2253,7 +2287,17 @@ export interface components {
             /** Format: uint32 */
             iterations: number;
             limits: components["schemas"]["Limits"];
+            /**
+             * @description The last merge of its work by Windlass.
+             * @default null
+             */
+            merged: components["schemas"]["Merge"] | null;
             name: string;
+            /**
+             * @description Of a completed loop.
+             * @default null
+             */
+            outcome: components["schemas"]["Outcome"] | null;
             /**
              * @description The same while it waits for a person.
              * @default null
@@ -2302,6 +2346,7 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             usage: components["schemas"]["UsageView"];
+            /** @description The outcome is `verified`. */
             verified: boolean;
             /**
              * @description What gates start from: clean, warm or cold.
@@ -2342,6 +2387,13 @@ export interface components {
             processes: components["schemas"]["Holder"];
             /** @description Why not everything is held by a cgroup. */
             why?: string | null;
+        };
+        /** @description A merge of the loop's work by Windlass. */
+        Merge: {
+            /** @description The target's commit that has the work. */
+            commit: string;
+            /** @description The branch that was merged into. */
+            target: string;
         };
         MergeLoop: {
             /** @default null */
@@ -2556,6 +2608,8 @@ export interface components {
         OnLimit: "stop" | "pause";
         /** @enum {string} */
         Opener: "start" | "resume" | "restart";
+        /** @description What a completed loop amounts to. Only `Verified` looks verified anywhere. */
+        Outcome: "verified" | "claimed" | "unchanged" | "checked_in_place" | "rolled_back";
         OutputFormat: "text" | "jsonl";
         Outside: {
             after: string;
@@ -2630,6 +2684,18 @@ export interface components {
             message: string;
             /** @constant */
             type: "disk";
+        } | {
+            kind: components["schemas"]["TroubleKind"];
+            message: string;
+            step: components["schemas"]["Step"];
+            /** @constant */
+            type: "infrastructure";
+        } | {
+            agent: string;
+            message: string;
+            role: components["schemas"]["Role"];
+            /** @constant */
+            type: "reviewer";
         } | {
             /** @constant */
             type: "review";
@@ -3410,8 +3476,11 @@ export interface components {
             delivered: boolean;
             text: string;
         };
-        /** @description Stop it now. */
-        StopLoop: Record<string, never>;
+        /**
+         * @description What was to be done.
+         * @enum {string}
+         */
+        Step: "workspace" | "setup" | "turn" | "summary" | "checkpoint" | "gate" | "seal" | "undo";
         /** @description Why a stretch of a loop ended; exactly one for each stretch between opening and end. */
         StopReason: {
             /** @constant */
@@ -3643,8 +3712,9 @@ export interface components {
             /** @constant */
             type: "section_after";
         };
-        /** @description What a repository's own files would run. */
-        TrustOf: {
+        TroubleKind: "git" | "sandbox" | "supervisor" | "disk" | "files";
+        /** @description A repository whose own files are asked for, or no longer agreed to. */
+        Trust: {
             /**
              * @description The revision that loops will start from; what is checked out is looked at as well.
              * @default null
@@ -3689,6 +3759,13 @@ export interface components {
         } | {
             /** @constant */
             type: "interrupted";
+        } | {
+            /** @default false */
+            began: boolean;
+            kind: components["schemas"]["TroubleKind"];
+            message: string;
+            /** @constant */
+            type: "not_tried";
         } | {
             /** @constant */
             type: "cut_off";
@@ -3887,6 +3964,12 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @constant */
             type: "turn_failed";
+        } | {
+            kind: components["schemas"]["TroubleKind"];
+            message: string;
+            step: components["schemas"]["Step"];
+            /** @constant */
+            type: "infrastructure";
         };
         /** @description A file to be downloaded. */
         WantTicket: {

@@ -9,6 +9,7 @@ import { bytes, clock, commit, duration } from "../lib/format";
 import { pauseWords, waitWords } from "../loop/phase";
 import { useRole } from "../loop/roles";
 import { Check, Chevron, Commit, Cross, Eye, Flag, Gate, Message, Warn } from "../ui/icons";
+import { unverified } from "../ui/status";
 import { plain } from "./ansi";
 import type { SilentType } from "./rows";
 
@@ -91,7 +92,9 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "loop_opened":
       return <Line at={at}>{t(`opened.${item.by}`)}</Line>;
     case "loop_stopped":
-      return <Line at={at} tone={item.status === "completed" ? "good" : item.status === "cancelled" ? "plain" : item.status === "exhausted" ? "wait" : "bad"} icon={item.status === "completed" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong>{item.status === "completed" ? (item.verified ? "" : ` · ${t("loop.not_verified")}`) : ` · ${t(`reason.${item.stop_reason.type}`)}`}</Line>;
+      return <Line at={at} tone={unverified(item.outcome, t) ? "wait" : item.status === "completed" ? "good" : item.status === "cancelled" ? "plain" : item.status === "exhausted" ? "wait" : "bad"} icon={item.status === "completed" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong>{item.status === "completed" ? (unverified(item.outcome, t) ? ` · ${unverified(item.outcome, t)}` : "") : ` · ${t(`reason.${item.stop_reason.type}`)}`}</Line>;
+    case "merged":
+      return <Line at={at} tone="good" icon={Commit}>{t("feed.merged", { target: item.target })}</Line>;
     case "section_finished":
       return <Line at={at} tone="good" icon={Flag}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
     case "workspace_opened":

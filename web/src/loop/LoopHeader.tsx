@@ -27,7 +27,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
     <div className="border-b border-line bg-panel px-3 pt-2.5 pb-2 sm:px-4">
       <div className="flex items-center gap-x-3">
         <h1 className="min-w-0 truncate" title={loop.name}>{loop.name}</h1>
-        <span className="max-sm:hidden"><StatusBadge status={loop.status} verified={loop.verified} /></span>
+        <span className="max-sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
         <div className="ml-auto flex shrink-0 items-center gap-1">
           {open || loop.status === "paused" ? <Button small onClick={() => onAsk("steer")}><Message className="size-3.5" /><span className="max-sm:sr-only">{t("action.steer")}</span></Button> : null}
           {open ? <Button small onClick={onPause}><Pause className="size-3.5" /><span className="max-sm:sr-only">{t("action.pause")}</span></Button> : null}
@@ -43,7 +43,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
         </div>
       </div>
       <div className="mt-1 flex items-center gap-2">
-        <span className="sm:hidden"><StatusBadge status={loop.status} verified={loop.verified} /></span>
+        <span className="sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
         <p className="min-w-0 text-sm break-words text-soft max-sm:truncate sm:line-clamp-2" title={loop.goal}>{loop.goal}</p>
       </div>
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-2 max-sm:justify-between">

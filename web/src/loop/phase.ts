@@ -34,6 +34,8 @@ export function pauseWords(why: PauseReason, t: TFunction): string {
       return withMessage(words, t(`reason.${why.limit.type}`));
     case "auth":
     case "disk":
+    case "infrastructure":
+    case "reviewer":
       return withMessage(words, why.message);
     case "rejections":
       return withMessage(words, why.reasons.at(-1) ?? "");

@@ -8,7 +8,7 @@ import { ago, baseName, duration } from "../lib/format";
 import { phaseWords } from "../loop/phase";
 import { Check, Cross, Message, Pause, Play, Stop, Warn } from "../ui/icons";
 import { IconButton } from "../ui/primitives";
-import { StatusShape, canResume, isOpen, statusName, wantsPerson } from "../ui/status";
+import { StatusShape, canResume, isOpen, statusName, unverified, wantsPerson } from "../ui/status";
 import type { Verb } from "./actions";
 import { Cost, Countdown, Gates, Iterations } from "./parts";
 import { Sparkline } from "./Sparkline";
@@ -38,7 +38,7 @@ export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, 
             {/* The line below says the others. */}
             {status === "completed" || status === "running" ? t(`status.${status}`) : null}
             {loop.waiting_until ? <Countdown until={loop.waiting_until} /> : null}
-            {status === "completed" && !loop.verified ? ` · ${t("loop.not_verified")}` : null}
+            {unverified(loop.outcome, t) ? ` · ${unverified(loop.outcome, t)}` : null}
           </span>
           {loop.review && loop.review.consecutive_rejections > 0 ? <span className="shrink-0 text-xs text-bad">{t("loop.rejections", { count: loop.review.consecutive_rejections })}</span> : null}
         </Link>

@@ -105,7 +105,7 @@ function Card({ milestone, first, last, movable, onMove, onStart, onAsk }: { mil
             <IconButton label={t("milestones.earlier")} small disabled={first} onClick={() => onMove(-1)}><Up className="size-3.5" /></IconButton>
             <IconButton label={t("milestones.later")} small disabled={last} onClick={() => onMove(1)}><Down className="size-3.5" /></IconButton>
           </span>
-        ) : <StatusBadge status={milestone.status} verified={milestone.loop?.verified} />}
+        ) : <StatusBadge status={milestone.status} outcome={milestone.loop?.outcome} />}
       </div>
       {features.length > 0 ? (
         <ul className="mt-2 space-y-1 text-xs">

@@ -1,7 +1,9 @@
 // A loop's status: never by colour alone, each has a shape of its own.
 
 import clsx from "clsx";
+import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
+import type { LoopView } from "../api/types";
 
 export const STATUSES = [
   "running", "waiting", "queued", "awaiting_review", "paused", "interrupted", "completed", "exhausted", "stalled", "errored", "cancelled",
@@ -61,14 +63,20 @@ function shape(name: StatusName) {
   }
 }
 
-export function StatusBadge({ status, verified }: { status: string; verified?: boolean | undefined }) {
+/** What kept a completed loop from being verified; nothing for a verified one. */
+export function unverified(outcome: LoopView["outcome"] | undefined, t: TFunction): string {
+  return outcome && outcome !== "verified" ? t(`completed.${outcome}`) : "";
+}
+
+export function StatusBadge({ status, outcome }: { status: string; outcome?: LoopView["outcome"] | undefined }) {
   const { t } = useTranslation();
   const name = statusName(status);
+  const note = unverified(outcome, t);
   return (
-    <span className={clsx("inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap", GROUND[name], TONE[name])}>
+    <span className={clsx("inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap", note ? "bg-wait-soft text-wait" : [GROUND[name], TONE[name]])}>
       <StatusShape status={name} className="size-3.5" />
       {t(`status.${name}`)}
-      {name === "completed" && verified === false ? <span className="font-normal">· {t("loop.not_verified")}</span> : null}
+      {note ? <span className="font-normal">· {note}</span> : null}
     </span>
   );
 }

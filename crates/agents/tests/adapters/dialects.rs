@@ -30,6 +30,7 @@ fn until(outcome: &TurnOutcome) -> Option<String> {
         | TurnOutcome::Failed { .. }
         | TurnOutcome::NotStarted { .. }
         | TurnOutcome::Interrupted
+        | TurnOutcome::NotTried { .. }
         | TurnOutcome::CutOff => None,
     }
 }

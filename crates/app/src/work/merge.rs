@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use windlass_core::ids::Role;
-use windlass_core::machine::LoopState;
-use windlass_core::stop::Status;
+use windlass_core::machine::{Input, LoopState, Merge};
+use windlass_core::stop::{Outcome, Status};
 use windlass_engine::driver::RedGate;
-use windlass_engine::engine::Engine;
+use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work::Merged;
-use windlass_workspace::MergeRequest;
+use windlass_workspace::{MergeOutcome, MergeRequest};
 
 use super::has_own_workspace;
 use crate::local::Local;
@@ -23,12 +23,13 @@ impl Request for MergeLoop {
     const NAME: &'static str = "merge";
 
     async fn perform(self, here: &Local) -> Result<MergeReport, Problem> {
-        here.held(&self.id, async |engine, held| bring_home(engine, &held.state, &self).await).await
+        here.held(&self.id, async |engine, held| bring_home(engine, held, &self).await).await
     }
 }
 
 /// Merges a loop's branch; the loop has to be at rest.
-async fn bring_home(engine: &Arc<Engine>, state: &LoopState, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
+async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
+    let state = &held.state;
     let name = &state.name;
     match &state.status {
         Status::Running | Status::Waiting { .. } => {
@@ -46,8 +47,9 @@ async fn bring_home(engine: &Arc<Engine>, state: &LoopState, wanted: &MergeLoop)
         ));
     }
     let mut warnings = Vec::new();
-    if !state.verified {
-        warnings.push(format!("{name} is {}, and its work is not verified", state.status.name()));
+    if !state.is_verified() {
+        let word = state.outcome.map_or(state.status.name(), Outcome::name);
+        warnings.push(format!("{name} is {word}, and its work is not verified"));
     }
     warnings.extend(left_out(engine, state).await);
     let request = MergeRequest { into: wanted.into.clone(), squash: wanted.squash, message: message(state, wanted) };
@@ -56,7 +58,12 @@ async fn bring_home(engine: &Arc<Engine>, state: &LoopState, wanted: &MergeLoop)
         Merged::Red { into, gate } => return Err(red(state, &into, &gate)),
     };
     let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
-    Ok(MergeReport { name: name.clone(), branch, outcome, warnings })
+    let report = MergeReport { name: name.clone(), branch, outcome, warnings };
+    if let MergeOutcome::Merged { commit, into, .. } = &report.outcome {
+        let merge = Merge { commit: commit.clone(), target: into.clone() };
+        engine.apply(held, &Input::Merged { merge }).await?;
+    }
+    Ok(report)
 }
 
 /// A word on what is on disk and in no commit.

@@ -138,7 +138,7 @@ impl Renderer {
                     Opener::Restart => style.bold("restarted with a fresh agent session"),
                 }
             }
-            Event::DriverAttached => style.dim("going on where it was left"),
+            Event::DriverAttached { .. } => style.dim("going on where it was left"),
             Event::WorkspaceOpened { opening } => {
                 let mut notes: Vec<String> =
                     opening.notes.iter().map(|note| style.warn(&format!("note: {note}"))).collect();
@@ -229,6 +229,7 @@ impl Renderer {
                 let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what was undone is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
             }
+            Event::Merged { merge } => style.good(&format!("merged into {} ({})", merge.target, short(&merge.commit))),
             Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  under review …"),
             Event::PhaseEntered { phase: Phase::Plan, .. } => style.dim("the plan is written first …"),
             Event::PhaseEntered { phase: Phase::PostAction, .. } => style.dim("  post-action …"),
@@ -245,6 +246,7 @@ impl Renderer {
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }
             | Event::WaitEnded
+            | Event::NotTried { .. }
             | Event::ResidueChecked { .. }
             | Event::LoopStopped { .. } => return String::new(),
         };
@@ -266,6 +268,9 @@ impl Renderer {
             }
             TurnOutcome::Interrupted => style.warn("  turn interrupted"),
             TurnOutcome::CutOff => style.warn("  the turn was cut off"),
+            TurnOutcome::NotTried { trouble, .. } => {
+                style.warn(&format!("  Windlass could not run the turn ({})", one_line(&trouble.to_string(), 300)))
+            }
         };
         let (of_git, files) = report.put_back.iter().partition::<Vec<_>, _>(|file| file.path.starts_with(".git/"));
         let changed: String = [
@@ -395,6 +400,12 @@ pub fn pause(why: &PauseReason) -> String {
         PauseReason::Limit { limit } => reason(limit),
         PauseReason::Disk { message } => one_line(message, 400),
         PauseReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 200)),
+        PauseReason::Infrastructure { step, trouble } => {
+            format!("{step} could not be tried ({})", one_line(&trouble.to_string(), 400))
+        }
+        PauseReason::Reviewer { role, agent, message } => {
+            format!("the {role} ({agent}) gave no verdict: {}", one_line(message, 300))
+        }
         PauseReason::Review => "the work is accepted by the reviewer and waits for you".to_owned(),
         PauseReason::Rejections { reasons } => {
             let last = reasons.last().map(|reason| one_line(reason, 200)).unwrap_or_default();
@@ -421,7 +432,7 @@ pub fn reason(reason: &StopReason) -> String {
         StopReason::Cancelled => "stopped by a person".to_owned(),
         StopReason::Stall { stalls } => format!("the agent stalled {stalls} times in a row"),
         StopReason::NoProgress { iterations } => {
-            format!("{iterations} iterations with the same files and the same failing gates")
+            format!("{iterations} iterations in a row changed nothing")
         }
         StopReason::AgentFailed { message } => format!("the agent failed: {}", one_line(message, 400)),
         StopReason::AgentMissing { message } => format!("the agent cannot be started: {}", one_line(message, 400)),

@@ -22,7 +22,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
 use windlass_core::ids::LoopId;
-use windlass_core::machine::Input;
 use windlass_engine::changes;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
@@ -173,7 +172,7 @@ impl Serving {
             }
             match self.engine.take(&LoopId(listed.entry.id.clone())).await {
                 Ok(mut held) => {
-                    self.engine.apply(&mut held, &Input::Attach).await?;
+                    self.engine.attach(&mut held).await?;
                     self.drive(held)?;
                 }
                 Err(EngineError::Driven { .. }) => {}

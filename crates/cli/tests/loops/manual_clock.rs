@@ -133,7 +133,7 @@ async fn x_2_a_duration_counts_over_restarts_and_not_between_them() {
     clock.advance_ms(24 * 60 * MINUTE);
     let second = engine(&world, &clock);
     let mut held = second.take(&state.id).await.unwrap();
-    second.apply(&mut held, &Input::Attach).await.unwrap();
+    second.apply(&mut held, &Input::Attach { alive_until: None }).await.unwrap();
     let mut watched = Watched::drive(&second, held);
     wait_turns(&agent, 2).await;
     clock.advance_ms(9 * MINUTE);
@@ -173,7 +173,7 @@ async fn x_4_a_wait_for_a_rate_limit_survives_a_restart_of_the_engine() {
     assert!(matches!(state.status, Status::Waiting { until: same, .. } if same == until));
     let second = engine(&world, &clock);
     let mut held = second.take(&state.id).await.unwrap();
-    second.apply(&mut held, &Input::Attach).await.unwrap();
+    second.apply(&mut held, &Input::Attach { alive_until: None }).await.unwrap();
     let mut watched = Watched::drive(&second, held);
     clock.advance_ms(29 * MINUTE);
     assert!(matches!(watched.state().await.status, Status::Waiting { .. }));

@@ -21,7 +21,7 @@ fn x_1_a_claim_that_the_gate_confirms_completes_the_loop() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
     let out = run(&world, &agent, &["--gate", "grep -q fixed state"]);
-    out.assert_code(0).assert_stdout_has("completed: every gate passed on the recorded commit");
+    out.assert_code(0).assert_stdout_has("completed: verified, every gate passed on the recorded commit");
     out.assert_stdout_has("git diff").assert_stdout_has("windlass/work");
     let status = status(&world, "work");
     assert_eq!(status["status"], "completed");
@@ -476,7 +476,10 @@ fn commit_off_judges_the_tree_and_commits_nothing() {
     let agent = world.script(FIXES_IT);
     run(&world, &agent, &["--gate", "grep -q fixed state", "--commit", "off"]).assert_code(0);
     let status = status(&world, "work");
-    assert_eq!(status["verified"], true);
+    assert_eq!(
+        (&status["verified"], &status["outcome"]),
+        (&serde_json::json!(false), &serde_json::json!("checked_in_place"))
+    );
     assert!(status["gates"][0]["commit"].is_null(), "{status}");
     assert!(status["gates"][0]["tree"].as_str().is_some_and(|tree| tree.len() >= 40), "{status}");
     assert!(commits(&world, "work").is_empty());
@@ -501,4 +504,13 @@ fn one_turn_without_a_loop_ends_after_the_gates() {
     run(&world, &agent, &["--no-loop", "--gate", "grep -q fixed state"]).assert_code(0);
     assert_eq!(agent.turns().len(), 1);
     assert_eq!(status(&world, "work")["verified"], true);
+}
+
+#[test]
+fn doing_nothing_with_a_green_gate_completes_as_unchanged() {
+    let world = crate::world();
+    let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]\n");
+    run(&world, &agent, &["--gate", "true"]).assert_code(0).assert_stdout_has("unchanged, nothing was changed");
+    let status = status(&world, "work");
+    assert_eq!((status["verified"].as_bool(), status["outcome"].as_str()), (Some(false), Some("unchanged")));
 }

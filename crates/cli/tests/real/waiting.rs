@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use windlass_core::machine::{Event, Input};
+use windlass_core::machine::Event;
 use windlass_core::stop::{End, Status};
 use windlass_engine::clock::{Clock, ManualClock};
 use windlass_engine::config::Options;
@@ -58,7 +58,7 @@ impl Clocked {
         let state = self.watched.leave().await;
         let engine = crate::clocked::engine(&self.driven.world, &self.clock);
         let mut held = engine.take(&state.id).await.unwrap();
-        engine.apply(&mut held, &Input::Attach).await.unwrap();
+        engine.attach(&mut held).await.unwrap();
         let watched = Watched::drive(&engine, held);
         Clocked { engine, watched, ..self }
     }

@@ -225,7 +225,12 @@ impl Scope {
 /// All findings of a loop, in the order of their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
-pub struct Findings(Vec<Finding>);
+pub struct Findings(
+    Vec<Finding>,
+    /// The highest id that was ever given.
+    #[serde(skip)]
+    u32,
+);
 
 impl Findings {
     pub fn all(&self) -> &[Finding] {
@@ -302,7 +307,13 @@ impl Findings {
     }
 
     fn next_id(&self) -> FindingId {
-        FindingId(self.0.iter().map(|finding| finding.id.0).max().unwrap_or(0) + 1)
+        FindingId(self.0.iter().map(|finding| finding.id.0).max().unwrap_or(0).max(self.1) + 1)
+    }
+
+    /// Goes back to what was known before; an id is not given twice for that.
+    pub fn go_back_to(&mut self, known: &Findings) {
+        let highest = self.next_id().0 - 1;
+        *self = Findings(known.0.clone(), highest);
     }
 
     /// Takes over a finding that was checked.

@@ -6,6 +6,7 @@ use super::event::{Restore, SessionUse};
 use super::input::GateKey;
 use super::state::{LoopState, Phase};
 use crate::ids::TurnKey;
+use crate::spec::Done;
 use crate::stop::Status;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -80,10 +81,10 @@ fn running(state: &LoopState) -> Vec<Effect> {
         Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => work(state),
         Phase::Seal => section(state).map(|section| Effect::Seal { section }).into_iter().collect(),
         Phase::Undo => agreed(state).map(|commit| Effect::Undo { commit }).into_iter().collect(),
-        Phase::Setup => vec![Effect::SetUpWorkspace],
+        Phase::Setup => with_duration(state, Some(Effect::SetUpWorkspace)),
         Phase::Summarise => state.last_turn.iter().map(|last| Effect::Summarise { turn: last.key }).collect(),
         Phase::Checkpoint => state.last_turn.iter().map(|last| Effect::Checkpoint { turn: last.key }).collect(),
-        Phase::Baseline | Phase::Gates => state.next_gate().map(|gate| Effect::RunGate { gate }).into_iter().collect(),
+        Phase::Baseline | Phase::Gates => with_duration(state, state.next_gate().map(|gate| Effect::RunGate { gate })),
         Phase::Decide => Vec::new(),
     }
 }
@@ -106,6 +107,22 @@ fn work(state: &LoopState) -> Vec<Effect> {
     let mut wanted = vec![Effect::RunTurn { turn: turn.key, session: turn.session.clone() }];
     wanted.extend([Some(timeout), duration_timer(state)].into_iter().flatten().map(|timer| Effect::SetTimer { timer }));
     wanted
+}
+
+/// What is not a turn ends with the loop's time too.
+fn with_duration(state: &LoopState, effect: Option<Effect>) -> Vec<Effect> {
+    let timer = duration_timer(state).filter(|_| effect.is_some() && state.duration_ends_phase());
+    effect.into_iter().chain(timer.map(|timer| Effect::SetTimer { timer })).collect()
+}
+
+impl LoopState {
+    /// Whether the loop's time ends what is under way. A loop that works until its time is up is judged after that.
+    pub(super) fn duration_ends_phase(&self) -> bool {
+        match self.spec.done {
+            Done::Duration { ms } => self.iteration == 0 || self.duration_limit_ms().is_some_and(|limit| limit < ms),
+            Done::Promise { .. } | Done::Gates | Done::Count { .. } | Done::Review => true,
+        }
+    }
 }
 
 fn duration_timer(state: &LoopState) -> Option<Timer> {

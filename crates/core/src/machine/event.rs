@@ -4,13 +4,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
+use super::outcome::Merge;
 use super::review_event::ReviewEvent;
 use super::state::Phase;
 use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Leftover;
 use crate::spec::LoopSpec;
-use crate::stop::{End, PauseReason, StopReason, WaitReason};
+use crate::stop::{End, Outcome, PauseReason, StopReason, WaitReason};
+use crate::trouble::{Step, Trouble};
 use crate::usage::Usage;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -27,8 +29,18 @@ pub enum Event {
         by: Opener,
         raise: Raise,
     },
-    /// A driver took over; time since the last event does not count as the loop's.
-    DriverAttached,
+    /// A driver took over. Of the time since the last event, only what something of the loop ran counts as the loop's.
+    DriverAttached {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alive_until: Option<Timestamp>,
+    },
+    /// Something that is not a turn could not be tried, so many times in a row.
+    NotTried {
+        step: Step,
+        #[serde(flatten)]
+        trouble: Trouble,
+        times: u32,
+    },
     PhaseEntered {
         phase: Phase,
         iteration: u32,
@@ -130,10 +142,19 @@ pub enum Event {
     LoopStopped {
         status: End,
         stop_reason: StopReason,
+        /// Of a completed loop.
+        #[serde(default)]
+        outcome: Option<Outcome>,
+        /// The outcome is `verified`.
         verified: bool,
         iterations: u32,
         head_commit: Option<String>,
         usage: Usage,
+    },
+    /// Windlass merged the loop's work.
+    Merged {
+        #[serde(flatten)]
+        merge: Merge,
     },
     /// A host was asked for that is not on the loop's list: the first time, the tenth, the hundredth …
     NetworkDenied {
@@ -237,7 +258,8 @@ impl Event {
         match self {
             Event::LoopCreated { .. } => "loop_created",
             Event::LoopOpened { .. } => "loop_opened",
-            Event::DriverAttached => "driver_attached",
+            Event::DriverAttached { .. } => "driver_attached",
+            Event::NotTried { .. } => "not_tried",
             Event::PhaseEntered { .. } => "phase_entered",
             Event::WorkspaceOpened { .. } => "workspace_opened",
             Event::IterationStarted { .. } => "iteration_started",
@@ -263,6 +285,7 @@ impl Event {
             Event::SteeringQueued { .. } => "steering_queued",
             Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
+            Event::Merged { .. } => "merged",
             Event::NetworkDenied { .. } => "network_denied",
             Event::ResidueChecked { .. } => "residue_checked",
         }

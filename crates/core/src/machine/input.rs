@@ -1,15 +1,18 @@
 //! What is reported to the machine: outcomes of effects, timers, and what people ask for.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::effect::TimerKind;
+use super::effect::{Effect, TimerKind};
 use super::event::Opener;
+use super::outcome::Merge;
 use super::review::Said;
 use crate::agent::TurnReport;
 use crate::findings::NewFinding;
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
 use crate::residue::Leftover;
+use crate::trouble::Trouble;
 use crate::usage::UsageByModel;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +23,15 @@ pub enum Input {
         raise: Raise,
     },
     /// A driver took the lease of a loop that is under way.
-    Attach,
+    Attach {
+        /// The last sign of life of what the earlier driver ran.
+        alive_until: Option<Timestamp>,
+    },
+    /// What is wanted could not be tried.
+    NotTried {
+        effect: Effect,
+        trouble: Trouble,
+    },
     /// The driver is told to leave.
     Shutdown,
     WorkspaceOpened {
@@ -115,6 +126,10 @@ pub enum Input {
     /// What is left of the loop on the machine, looked for when it rests.
     ResidueChecked {
         left: Vec<Leftover>,
+    },
+    /// Windlass merged the loop's work.
+    Merged {
+        merge: Merge,
     },
     /// A person took the work back to an earlier checkpoint; 0 is the base.
     RolledBack {

@@ -10,6 +10,7 @@ mod event;
 mod evolve;
 mod held_back;
 mod input;
+mod outcome;
 mod review;
 mod review_event;
 mod state;
@@ -22,6 +23,7 @@ pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
     WorkspaceOpening,
 };
+pub use outcome::Merge;
 pub use review::{
     AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling, Said,
     SkippedBecause,

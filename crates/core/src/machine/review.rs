@@ -1,5 +1,8 @@
 //! What a reviewed loop is about: its plan, what was found and said, and where in all that the loop is.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::state::LoopState;
@@ -158,9 +161,45 @@ pub struct Review {
     pub agreed: Option<String>,
     pub agreed_tree: Option<String>,
     pub post_action: Option<PostActionRecord>,
+    /// What was known when each iteration was over.
+    pub past: BTreeMap<u32, Arc<Known>>,
+}
+
+/// What a review knows and going back takes along.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    plan: Option<Plan>,
+    adjustments: Vec<Adjustment>,
+    aim: Aim,
+    finished: Vec<FinishedSection>,
+    accepted: Vec<AcceptedFeature>,
+    findings: Findings,
 }
 
 impl Review {
+    pub(super) fn known(&self) -> Known {
+        Known {
+            plan: self.plan.clone(),
+            adjustments: self.adjustments.clone(),
+            aim: self.aim,
+            finished: self.finished.clone(),
+            accepted: self.accepted.clone(),
+            findings: self.findings.clone(),
+        }
+    }
+
+    pub(super) fn go_back_to(&mut self, known: &Known) {
+        // A plan that was written before anything was done is not undone.
+        if known.plan.is_some() {
+            self.plan.clone_from(&known.plan);
+            self.adjustments.clone_from(&known.adjustments);
+            self.aim = known.aim;
+        }
+        self.finished.clone_from(&known.finished);
+        self.accepted.clone_from(&known.accepted);
+        self.findings.go_back_to(&known.findings);
+    }
+
     pub(super) fn new() -> Self {
         Self {
             plan: None,
@@ -188,6 +227,7 @@ impl Review {
             agreed: None,
             agreed_tree: None,
             post_action: None,
+            past: BTreeMap::new(),
         }
     }
 

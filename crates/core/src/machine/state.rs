@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Interrupt, Restore, SessionUse};
 use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
+use super::outcome::Merge;
 use super::review::Review;
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Certificate;
 use crate::spec::{AgentChoice, CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
-use crate::stop::{Status, StopReason};
+use crate::stop::{Outcome, Status, StopReason};
+use crate::trouble::Step;
 use crate::usage::{Usage, UsageByModel, UsageLedger};
 
 /// Step of an iteration.
@@ -118,7 +120,10 @@ pub struct LoopState {
     pub seq: u64,
     pub status: Status,
     pub stop_reason: Option<StopReason>,
-    pub verified: bool,
+    /// Of a completed loop.
+    pub outcome: Option<Outcome>,
+    /// The last merge of its work by Windlass.
+    pub merged: Option<Merge>,
     pub phase: Phase,
     /// The iteration under way, or the last one; 0 before the first.
     pub iteration: u32,
@@ -208,8 +213,13 @@ impl EndedTurn {
             TurnOutcome::Finished => false,
             // What follows the accepted work may fail, and is over then.
             TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if self.key.role == Role::Finisher => false,
-            TurnOutcome::CutOff | TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } => true,
+            TurnOutcome::CutOff
+            | TurnOutcome::RateLimited { .. }
+            | TurnOutcome::NotStarted { .. }
+            | TurnOutcome::NotTried { .. } => true,
             TurnOutcome::Failed { kind, .. } => match kind {
+                // What the coder wrote before is committed and judged.
+                ErrorKind::ContextOverflow if self.key.role == Role::Coder => false,
                 ErrorKind::RateLimit
                 | ErrorKind::Overloaded
                 | ErrorKind::Network
@@ -287,10 +297,14 @@ pub struct Counters {
     /// The provider was overloaded or not reached.
     pub no_answers: u32,
     pub sessions_lost: u32,
-    /// Iterations with the same tree and the same failing gates.
+    /// Iterations with the same tree and the same failing gates; without a failing gate, with the same words or none.
     pub same: u32,
     pub same_tree: String,
     pub same_failing: Vec<String>,
+    /// What the agent said in the last of them.
+    pub same_words: String,
+    /// How often each step could not be tried.
+    pub not_tried: BTreeMap<Step, u32>,
 }
 
 impl LoopState {
@@ -370,7 +384,9 @@ impl LoopState {
     /// Whether the last turn is a claim to be done. Gates come on top.
     pub fn claims_done(&self) -> bool {
         match self.spec.done {
-            Done::Promise { .. } => self.last_turn.as_ref().is_some_and(|last| last.report.claim),
+            Done::Promise { .. } => {
+                self.last_turn.as_ref().is_some_and(|last| last.report.claim && last.report.outcome.is_finished())
+            }
             Done::Gates => true,
             Done::Review => self.aims_at_whole(),
             Done::Count { iterations } => self.iteration >= iterations,

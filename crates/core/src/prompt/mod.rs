@@ -20,6 +20,7 @@ const GATES_FAILED: &str = include_str!("texts/gates_failed.md");
 const RECOVERY: &str = include_str!("texts/recovery.md");
 const STEERING: &str = include_str!("texts/steering.md");
 const STEERING_PENDING: &str = include_str!("texts/steering_pending.md");
+const OVERFLOW: &str = include_str!("texts/overflow.md");
 const NUDGE: &str = include_str!("texts/nudge.md");
 const BASELINE: &str = include_str!("texts/baseline.md");
 const HELD_BACK: &str = include_str!("texts/held_back.md");
@@ -85,6 +86,7 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     }
     parts.extend(baseline(state));
     parts.extend(recovery(state));
+    parts.extend(overflow(state));
     parts.extend(protected(state));
     parts.extend(held_back(state));
     parts.extend(refusal(state));
@@ -147,11 +149,20 @@ fn recovery(state: &LoopState) -> Option<String> {
             | ErrorKind::Other => "the agent could not go on",
         },
         Some(TurnOutcome::Interrupted) => "it was interrupted",
-        Some(TurnOutcome::CutOff | TurnOutcome::Finished | TurnOutcome::NotStarted { .. }) | None => {
-            "the machine or the engine went away"
-        }
+        Some(
+            TurnOutcome::CutOff | TurnOutcome::Finished | TurnOutcome::NotStarted { .. } | TurnOutcome::NotTried { .. },
+        )
+        | None => "the machine or the engine went away",
     };
     Some(fill(RECOVERY, context! { why }))
+}
+
+/// Told to the session that follows one that was full.
+pub(super) fn overflow(state: &LoopState) -> Option<String> {
+    let fresh = state.turn.as_ref().is_some_and(|turn| !matches!(turn.session, SessionUse::Resume { .. }));
+    let outcome = state.last_turn.as_ref().map(|last| &last.report.outcome)?;
+    let overflowed = matches!(outcome, TurnOutcome::Failed { kind: ErrorKind::ContextOverflow, .. });
+    (fresh && overflowed).then(|| OVERFLOW.trim_end().to_owned())
 }
 
 fn refusal(state: &LoopState) -> Option<String> {
@@ -189,7 +200,8 @@ fn refusal(state: &LoopState) -> Option<String> {
 
 fn nudge(state: &LoopState) -> Option<String> {
     let iterations = state.counters.same;
-    (iterations >= 3).then(|| fill(NUDGE, context! { iterations }))
+    let failing = !state.counters.same_failing.is_empty();
+    (iterations >= 3).then(|| fill(NUDGE, context! { iterations, failing }))
 }
 
 fn steering(state: &LoopState) -> Vec<String> {

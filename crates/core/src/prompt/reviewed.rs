@@ -7,8 +7,8 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use super::{
-    Facts, baseline, fence_around, fill, held_back, last_chars, nudge, protected, recovery, refusal, steering,
-    who_commits,
+    Facts, baseline, fence_around, fill, held_back, last_chars, nudge, overflow, protected, recovery, refusal,
+    steering, who_commits,
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
@@ -96,6 +96,7 @@ impl Told<'_> {
         }
         parts.extend(baseline(state));
         parts.extend(recovery(state));
+        parts.extend(overflow(state));
         parts.extend(protected(state));
         parts.extend(held_back(state));
         parts.extend(refusal(state));

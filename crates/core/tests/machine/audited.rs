@@ -1,7 +1,7 @@
 //! The audited recipe: sections, findings, the audit of the whole, the post-action.
 
 use crate::driven::reviewed::{TWO_SECTIONS, agent, answer, audit as review, audited, block, clean, dirty, ended};
-use crate::driven::{Driven, checkpoint_of, gate, open};
+use crate::driven::{Driven, checkpoint_of, gate, interrupted, open};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::{Role, TurnKey};
@@ -42,7 +42,7 @@ fn s4_9_sections_come_in_order_and_the_whole_last() {
     assert_eq!(driven.turn(), TurnKey { iteration: 2, role: Role::Auditor, attempt: 2 });
     driven.end_turn(clean());
     assert_eq!(ended(&driven), (End::Completed, StopReason::Completed));
-    assert!(driven.state.verified);
+    assert!(driven.state.is_verified());
     assert_eq!(driven.state.claims.made, 1);
 }
 
@@ -117,8 +117,8 @@ fn s4_27_bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_ends_the_loop() {
-    for (plan, reason) in [(Some(TWO_SECTIONS), "audit_retry_exhausted"), (None, "final_audit_retry_exhausted")] {
+fn unreadable_audit_is_asked_for_once_more_and_then_pauses_the_loop_and_names_the_reviewer() {
+    for plan in [Some(TWO_SECTIONS), None] {
         let mut driven = Driven::working(audited(plan, review()));
         work(&mut driven);
         let turn = driven.turn();
@@ -128,7 +128,10 @@ fn an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_ends_the_loop()
         let session = driven.state.turn.as_ref().unwrap().session.clone();
         assert_eq!(session, windlass_core::machine::SessionUse::Resume { session: "s-auditor".into() });
         driven.end_turn(answer(""));
-        assert_eq!(ended(&driven).1.name(), reason);
+        let Status::Paused { why: PauseReason::Reviewer { role, agent, .. } } = &driven.state.status else {
+            panic!("{:?}", driven.state.status)
+        };
+        assert_eq!((*role, agent.as_str()), (Role::Auditor, "auditor"));
         // Opened again, the auditor is asked anew.
         driven.ok(open(Opener::Resume));
         driven.ok(crate::driven::workspace_opened());
@@ -541,4 +544,52 @@ fn a_plan_of_one_section_reaches_the_coder_and_the_auditor_and_a_goal_is_told_on
     }
     let driven = Driven::working(audited(None, review()));
     assert_eq!(told(&driven).matches("Build the feature").count(), 1, "{}", told(&driven));
+}
+
+#[test]
+fn rollback_brings_back_findings_sections_and_adjustments_of_that_point() {
+    let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
+    work(&mut driven);
+    driven.end_turn(dirty());
+    work(&mut driven);
+    let resolved = r#"{"verdict": "clean", "resolved": ["f1"], "section_summary": {"done": ["it"]}}"#;
+    driven.end_turn(block(resolved));
+    let turn = driven.state.last_turn.as_ref().unwrap().key;
+    driven.ok(Input::Sealed { section: 1, checkpoint: checkpoint_of(turn) });
+    assert_eq!(driven.state.review.as_ref().unwrap().section_number(), Some(2));
+    driven.ok(Input::Pause { now: true });
+    driven.end_turn(interrupted());
+    let back_to = |to_iteration, commit: &str| Input::RolledBack {
+        to_iteration,
+        commit: commit.into(),
+        tree: format!("tree of {commit}"),
+        saved: None,
+    };
+    driven.ok(back_to(1, "c1"));
+    let review = driven.state.review.as_ref().unwrap();
+    assert_eq!(review.findings.open().count(), 1, "its fix is undone");
+    assert_eq!((review.section_number(), review.finished.len()), (Some(1), 0));
+    driven.ok(back_to(0, "c0"));
+    assert_eq!(driven.state.review.as_ref().unwrap().findings.all().len(), 0);
+    driven.ok(back_to(2, "c2"));
+    let review = driven.state.review.as_ref().unwrap();
+    assert_eq!(review.findings.open().count(), 0);
+    assert_eq!((review.section_number(), review.finished.len()), (Some(2), 1));
+}
+
+#[test]
+fn message_during_the_post_action_is_delivered_before_the_loop_completes() {
+    let post_action = Some(PostAction { prompt: Some("tidy up".into()), skill: None });
+    let mut driven = Driven::working(audited(None, ReviewSpec { post_action, ..review() }));
+    work(&mut driven);
+    driven.end_turn(clean());
+    assert_eq!(driven.turn().role, Role::Finisher);
+    driven.ok(Input::Steer { id: "m1".into(), text: "also the docs".into(), now: false });
+    driven.end_turn(answer("tidied"));
+    driven.checkpoint();
+    assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
+    assert_eq!(driven.state.undelivered_steering().count(), 0);
+    work(&mut driven);
+    driven.end_turn(clean());
+    assert_eq!(driven.turn().role, Role::Finisher, "the post-action follows what is accepted now");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Aim, Event, GateKey, Interrupt, Opener, Phase, Raise, RefusedBecause, ReviewEvent, Ruling, Said, SessionUse,
+    Aim, Event, GateKey, Interrupt, Merge, Opener, Phase, Raise, RefusedBecause, ReviewEvent, Ruling, Said, SessionUse,
     SkippedBecause, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
@@ -13,6 +13,7 @@ use windlass_core::plan::{Adjustment, Plan};
 use windlass_core::residue::{Leftover, LeftoverKind};
 use windlass_core::review::Report;
 use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
+use windlass_core::trouble::{Step, Trouble, TroubleKind};
 use windlass_core::usage::{Usage, UsageByModel};
 
 fn every_event() -> Vec<Event> {
@@ -26,7 +27,7 @@ fn every_event() -> Vec<Event> {
             spec: Box::new(promise_loop()),
         },
         Event::LoopOpened { by: Opener::Resume, raise: Raise { budget_usd: 0.1, ..Raise::default() } },
-        Event::DriverAttached,
+        Event::DriverAttached { alive_until: Some(start_of_time()) },
         Event::PhaseEntered { phase: Phase::Gates, iteration: 2 },
         Event::WorkspaceOpened { opening: opening() },
         Event::IterationStarted { iteration: 2 },
@@ -78,6 +79,7 @@ fn every_event() -> Vec<Event> {
         Event::LoopStopped {
             status: End::Exhausted,
             stop_reason: limit,
+            outcome: None,
             verified: false,
             iterations: 2,
             head_commit: None,
@@ -119,6 +121,12 @@ fn every_event() -> Vec<Event> {
             left: vec![Leftover { kind: LeftoverKind::Process, what: "7 sleep".into(), fix: "windlass clean".into() }],
         },
         Event::NetworkDenied { host: "a.org:443".into(), why: "not listed".into(), count: 10 },
+        Event::NotTried {
+            step: Step::Gate,
+            trouble: Trouble { kind: TroubleKind::Sandbox, message: "no user namespaces".into() },
+            times: 2,
+        },
+        Event::Merged { merge: Merge { commit: "c9".into(), target: "main".into() } },
     ]
 }
 
@@ -149,7 +157,7 @@ fn the_list_above_has_every_event() {
     let place = |event: &Event| match event {
         Event::LoopCreated { .. } => 0,
         Event::LoopOpened { .. } => 1,
-        Event::DriverAttached => 2,
+        Event::DriverAttached { .. } => 2,
         Event::PhaseEntered { .. } => 3,
         Event::WorkspaceOpened { .. } => 4,
         Event::IterationStarted { .. } => 5,
@@ -174,6 +182,8 @@ fn the_list_above_has_every_event() {
         Event::RolledBack { .. } => 24,
         Event::LoopStopped { .. } => 25,
         Event::NetworkDenied { .. } => 46,
+        Event::NotTried { .. } => 47,
+        Event::Merged { .. } => 48,
         Event::ResidueChecked { .. } => 45,
         Event::AgentChanged { .. } => 26,
         Event::Review(ReviewEvent::Planned { .. }) => 27,
@@ -195,7 +205,7 @@ fn the_list_above_has_every_event() {
         Event::Review(ReviewEvent::PersonRuled { .. }) => 43,
         Event::Review(ReviewEvent::MilestoneAmended { .. }) => 44,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..47).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..49).collect::<Vec<_>>());
 }
 
 #[test]

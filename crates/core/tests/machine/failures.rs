@@ -3,10 +3,13 @@
 use crate::driven::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    Effect, Event, Input, Interrupt, Opener, Phase, Restore, SessionUse, Timer, TimerKind, WorkspaceFailure,
+    CheckpointReport, Claims, Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Refusal, Restore, SessionUse,
+    Timer, TimerKind, Verdict, WorkspaceFailure,
 };
+use windlass_core::prompt;
 use windlass_core::spec::{Limits, LoopSpec, OnFailure};
-use windlass_core::stop::{End, PauseReason, Status, StopReason, WaitReason};
+use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason, WaitReason};
+use windlass_core::trouble::{Step, Trouble, TroubleKind};
 use windlass_core::usage::Usage;
 
 fn at_most(max_iterations: u32) -> LoopSpec {
@@ -24,6 +27,11 @@ fn resumed() -> SessionUse {
 fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit: &str) -> Event {
     Event::LoopStopped {
         status: stop_reason.end(),
+        outcome: (stop_reason == StopReason::Completed).then_some(if verified {
+            Outcome::Verified
+        } else {
+            Outcome::Claimed
+        }),
         stop_reason,
         verified,
         iterations,
@@ -203,29 +211,27 @@ fn x_15_a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it
 }
 
 #[test]
-fn x_5_a_session_that_is_lost_or_full_is_replaced_by_a_fresh_one_on_the_checkpoint() {
-    for kind in [ErrorKind::UnknownSession, ErrorKind::ContextOverflow] {
-        let mut driven = Driven::working(promise_loop());
-        driven.end_turn_and_checkpoint(finished());
-        let turn = key(2, 1);
-        assert_eq!(
-            driven.end_turn(failed(kind))[1..],
-            [Event::SessionLost { turn, message: "oops".into() }, entered(Phase::Prepare, 2)]
-        );
-        let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: turn };
-        assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
-        assert_eq!(
-            driven.ok(workspace_opened())[1..],
-            [Event::TurnStarted {
-                agent: 0,
-                turn: key(2, 2),
-                turn_id: "l1.2.coder.2".into(),
-                session: SessionUse::Fresh,
-                steering: vec![],
-                recovery: false,
-            }]
-        );
-    }
+fn x_5_a_session_that_is_lost_is_replaced_by_a_fresh_one_on_the_checkpoint() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn_and_checkpoint(finished());
+    let turn = key(2, 1);
+    assert_eq!(
+        driven.end_turn(failed(ErrorKind::UnknownSession))[1..],
+        [Event::SessionLost { turn, message: "oops".into() }, entered(Phase::Prepare, 2)]
+    );
+    let restore = Restore::Reset { commit: "commit-1.coder.1".into(), cut_turn: turn };
+    assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
+    assert_eq!(
+        driven.ok(workspace_opened())[1..],
+        [Event::TurnStarted {
+            agent: 0,
+            turn: key(2, 2),
+            turn_id: "l1.2.coder.2".into(),
+            session: SessionUse::Fresh,
+            steering: vec![],
+            recovery: false,
+        }]
+    );
 }
 
 #[test]
@@ -271,4 +277,119 @@ fn s0_41_a_workspace_that_cannot_be_opened_ends_the_loop() {
         driven.ok(Input::WorkspaceFailed { failure });
         assert_eq!(driven.stop_reason(), reason);
     }
+}
+
+fn trouble() -> Trouble {
+    Trouble { kind: TroubleKind::Sandbox, message: "no user namespaces".into() }
+}
+
+/// What is wanted cannot be tried, until the loop rests; how often that was.
+fn in_trouble(driven: &mut Driven) -> u32 {
+    for times in 1..10 {
+        let effect = driven.effects().remove(0);
+        driven.ok(Input::NotTried { effect, trouble: trouble() });
+        let Status::Waiting { until, why } = &driven.state.status else { return times };
+        assert!(matches!(why, WaitReason::Infrastructure { .. }), "{why:?}");
+        driven.now = *until;
+        driven.ok(Input::TimerFired { timer: TimerKind::Wait });
+        if matches!(driven.effects()[..], [Effect::OpenWorkspace { .. }]) && driven.state.workspace.is_some() {
+            driven.ok(workspace_opened());
+        }
+    }
+    panic!("the loop never rests");
+}
+
+#[track_caller]
+fn assert_paused_for(driven: &Driven, step: Step) {
+    let why = PauseReason::Infrastructure { step, trouble: trouble() };
+    assert_eq!(driven.state.status, Status::Paused { why });
+}
+
+#[test]
+fn gate_that_could_not_be_tried_is_tried_again_and_then_pauses_the_loop() {
+    let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
+    driven.end_turn_and_checkpoint(claimed());
+    assert_eq!(in_trouble(&mut driven), 4);
+    assert_paused_for(&driven, Step::Gate);
+    assert!(driven.state.gates.is_empty() && driven.state.claims == Claims::default());
+    driven.ok(open(Opener::Resume));
+    driven.judge(Verdict::Pass);
+    assert_eq!(driven.state.outcome, Some(Outcome::Verified), "nothing was lost by it");
+}
+
+#[test]
+fn turn_that_could_not_be_tried_is_no_failure_of_the_agent() {
+    let mut driven = Driven::working(promise_loop());
+    assert_eq!(in_trouble(&mut driven), 4);
+    assert_paused_for(&driven, Step::Turn);
+    assert_eq!((driven.state.iteration, driven.state.counters.failures), (1, 0));
+    driven.ok(open(Opener::Resume));
+    driven.ok(workspace_opened());
+    assert_eq!(driven.turn(), key(1, 5));
+    assert!(!driven.state.turn.as_ref().unwrap().recovery, "no attempt ever ran");
+}
+
+#[test]
+fn checkpoint_that_could_not_be_made_keeps_the_turn_and_is_made_later() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn(claimed());
+    assert_eq!(in_trouble(&mut driven), 4);
+    assert_paused_for(&driven, Step::Checkpoint);
+    driven.ok(open(Opener::Resume));
+    driven.checkpoint();
+    assert_eq!(driven.state.outcome, Some(Outcome::Claimed));
+}
+
+#[test]
+fn workspace_that_could_not_be_opened_pauses_the_loop() {
+    let mut driven = Driven::created(promise_loop());
+    driven.start();
+    assert_eq!(in_trouble(&mut driven), 4);
+    assert_paused_for(&driven, Step::Workspace);
+}
+
+#[test]
+fn stop_during_trouble_cancels_the_loop() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn(claimed());
+    driven.ok(Input::Stop);
+    let effect = driven.effects().remove(0);
+    driven.ok(Input::NotTried { effect, trouble: trouble() });
+    assert_eq!(driven.stop_reason(), "cancelled");
+}
+
+#[test]
+fn trouble_with_something_no_longer_wanted_is_stale() {
+    let mut driven = Driven::working(promise_loop());
+    let gate = Effect::RunGate { gate: GateKey { iteration: 1, index: 0, attempt: 1 } };
+    assert_eq!(driven.refused(Input::NotTried { effect: gate, trouble: trouble() }), Refusal::Stale);
+}
+
+#[test]
+fn work_before_a_context_overflow_is_committed_judged_and_continued_in_a_fresh_session() {
+    let mut driven = Driven::working(LoopSpec {
+        gates: vec![gate("cargo test")],
+        limits: Limits { max_iterations: Some(9), ..Limits::default() },
+        ..promise_loop()
+    });
+    for iteration in 1..=5 {
+        driven.end_turn_and_checkpoint(failed(ErrorKind::ContextOverflow));
+        driven.judge(Verdict::Fail);
+        assert_eq!(driven.turn(), key(iteration + 1, 1), "an overflow after work is no failure, however often");
+        assert!(!matches!(driven.state.turn.as_ref().unwrap().session, SessionUse::Resume { .. }));
+    }
+    let prompt = prompt::build(&driven.state, &prompt::Facts::default(), &|text| text.len() / 4);
+    assert!(prompt.contains("ran out of context"), "{prompt}");
+}
+
+#[test]
+fn context_overflow_without_any_work_fails_the_third_time() {
+    let mut driven = Driven::working(promise_loop());
+    for _ in 0..3 {
+        let turn = driven.turn();
+        driven.end_turn(failed(ErrorKind::ContextOverflow));
+        let checkpoint = CheckpointReport { files_changed: 0, created: false, ..checkpoint_of(turn) };
+        driven.ok(Input::Checkpointed { turn, checkpoint });
+    }
+    assert_eq!(driven.stop_reason(), "agent_failed");
 }

@@ -8,7 +8,7 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{CheckpointReport, Event, Input, Opener, Restore, SessionUse, TimerKind, Verdict};
 use windlass_core::spec::{AgentChoice, LoopSpec, OnFailure, ReviewSpec};
-use windlass_core::stop::{Status, StopReason};
+use windlass_core::stop::{PauseReason, Status, StopReason};
 
 fn stand_ins(names: &[&str]) -> Vec<AgentChoice> {
     names.iter().map(|name| agent(name)).collect()
@@ -160,10 +160,10 @@ fn o_4_5_a_provider_that_does_not_answer_is_left_after_many_waits() {
 fn sessions_that_are_lost_again_and_again_are_left_to_the_next() {
     let mut driven = Driven::working(with(&["b"]));
     for _ in 0..2 {
-        driven.end_turn(failed(ErrorKind::ContextOverflow));
+        driven.end_turn(failed(ErrorKind::UnknownSession));
         driven.ok(workspace_opened());
     }
-    assert_eq!(changes(&driven.end_turn(failed(ErrorKind::ContextOverflow))), change(Role::Coder, "scripted", "b"));
+    assert_eq!(changes(&driven.end_turn(failed(ErrorKind::UnknownSession))), change(Role::Coder, "scripted", "b"));
     driven.ok(workspace_opened());
     for _ in 0..2 {
         driven.end_turn(failed(ErrorKind::UnknownSession));
@@ -300,7 +300,7 @@ fn a_stand_in_is_asked_as_often_as_who_went_before() {
     driven.end_turn(answer("I do not know either"));
     assert_eq!(told(&driven), (TurnKey { iteration: 1, role: Role::Auditor, attempt: 4 }, 1), "asked once more");
     driven.end_turn(answer("no"));
-    assert_eq!(driven.stop_reason(), "audit_retry_exhausted");
+    assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Reviewer { .. } }));
     driven.ok(open(Opener::Restart));
     driven.ok(workspace_opened());
     assert_eq!(driven.state.agent(Role::Auditor).name, "auditor");

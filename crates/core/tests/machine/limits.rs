@@ -1,13 +1,14 @@
 //! Time, money and tokens: what bounds a loop, and the targets of a loop that works so long or so often.
 
 use crate::driven::*;
+use jiff::SignedDuration;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
     CheckpointReport, Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Raise, Timer, TimerKind, Verdict,
 };
 use windlass_core::resources::ResourceSpec;
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure};
-use windlass_core::stop::{End, PauseReason, Status, StopReason};
+use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
 
 fn with_gates(commands: &[&str]) -> LoopSpec {
@@ -21,6 +22,11 @@ fn entered(phase: Phase, iteration: u32) -> Event {
 fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit: &str) -> Event {
     Event::LoopStopped {
         status: stop_reason.end(),
+        outcome: (stop_reason == StopReason::Completed).then_some(if verified {
+            Outcome::Verified
+        } else {
+            Outcome::Claimed
+        }),
         stop_reason,
         verified,
         iterations,
@@ -70,7 +76,7 @@ fn time_without_a_driver_or_in_a_pause_is_not_the_loops() {
     driven.pass(MINUTE);
     driven.ok(workspace_opened());
     driven.pass(HOUR);
-    driven.ok(Input::Attach);
+    driven.ok(Input::Attach { alive_until: None });
     driven.pass(MINUTE);
     assert_eq!(driven.state.elapsed_at(driven.now), 3 * MINUTE);
 }
@@ -200,7 +206,7 @@ fn a_refine_loop_whose_time_is_up_inside_a_turn_is_judged_on_what_is_there() {
     driven.ok(Input::TimerFired { timer: TimerKind::Duration });
     driven.end_turn_and_checkpoint(interrupted());
     driven.judge(Verdict::Pass);
-    assert_eq!((driven.stop_reason(), driven.state.verified), ("completed", true));
+    assert_eq!((driven.stop_reason(), driven.state.is_verified()), ("completed", true));
 }
 
 #[test]
@@ -219,7 +225,7 @@ fn a_refine_loop_whose_time_is_up_in_a_wait_commits_and_judges_what_is_there() {
     );
     driven.checkpoint();
     driven.judge(Verdict::Pass);
-    assert_eq!((driven.stop_reason(), driven.state.verified), ("completed", true));
+    assert_eq!((driven.stop_reason(), driven.state.is_verified()), ("completed", true));
 }
 
 #[test]
@@ -247,4 +253,40 @@ fn a_turn_ended_by_a_limit_of_memory_has_failed_like_any_other() {
     driven.end_turn(TurnReport::bare(outcome));
     assert_eq!(driven.state.counters.failures, 1);
     assert_eq!(names(&driven.checkpoint()).last(), Some(&"wait_started"));
+}
+
+#[test]
+fn duration_ends_a_gate_and_the_baseline() {
+    let limits = Limits { duration_ms: Some(3_000), max_iterations: Some(5), ..Limits::default() };
+    let spec = || LoopSpec { gates: vec![gate("cargo test")], limits: limits.clone(), ..promise_loop() };
+    let mut gates = Driven::working(spec());
+    gates.end_turn_and_checkpoint(claimed());
+    let mut with_baseline = spec();
+    with_baseline.workspace.baseline = true;
+    let baseline = Driven::working(with_baseline);
+    let mut with_setup = spec();
+    with_setup.workspace.setup = vec!["npm ci".into()];
+    let setup = Driven::working(with_setup);
+    for mut driven in [gates, baseline, setup] {
+        let effects = driven.effects();
+        let [_, Effect::SetTimer { timer }] = effects[..] else { panic!("{effects:?}") };
+        assert_eq!(timer.kind, TimerKind::Duration);
+        driven.now = timer.at;
+        driven.ok(Input::TimerFired { timer: timer.kind });
+        assert_eq!(driven.stop_reason(), "duration");
+        assert_eq!(driven.effects(), [], "what ran is not wanted any more");
+    }
+}
+
+#[test]
+fn time_that_a_cut_off_turn_ran_counts_and_the_time_without_a_driver_does_not() {
+    let limits = Limits { duration_ms: Some(HOUR), ..Limits::default() };
+    let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
+    let started = driven.now;
+    driven.pass(10 * HOUR);
+    let alive_until = Some(started + SignedDuration::from_mins(59));
+    driven.ok(Input::Attach { alive_until });
+    assert_eq!(driven.state.elapsed_ms, 59 * MINUTE);
+    driven.pass(MINUTE);
+    driven.ok(Input::TimerFired { timer: TimerKind::Duration });
 }

@@ -4,12 +4,12 @@
 use crate::driven::*;
 use windlass_core::agent::TurnReport;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, RefusedBecause, Restore, SessionUse, StallStep,
-    Timer, TimerKind, Verdict,
+    CheckpointReport, Effect, Event, GateKey, Input, Merge, Opener, Phase, Refusal, RefusedBecause, Restore,
+    SessionUse, StallStep, Timer, TimerKind, Verdict,
 };
 use windlass_core::prompt::Facts;
-use windlass_core::spec::{Done, Limits, LoopSpec, OnLimit, SessionPolicy};
-use windlass_core::stop::{End, PauseReason, Status, StopReason};
+use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnLimit, SessionPolicy, WorkspaceKind};
+use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
 
 fn with_gates(commands: &[&str]) -> LoopSpec {
@@ -36,6 +36,11 @@ fn resumed() -> SessionUse {
 fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit: &str) -> Event {
     Event::LoopStopped {
         status: stop_reason.end(),
+        outcome: (stop_reason == StopReason::Completed).then_some(if verified {
+            Outcome::Verified
+        } else {
+            Outcome::Claimed
+        }),
         stop_reason,
         verified,
         iterations,
@@ -105,7 +110,7 @@ fn a_claim_without_gates_completes_the_loop_unverified() {
             stopped(StopReason::Completed, false, 1, "commit-1.coder.1"),
         ]
     );
-    assert!(!driven.state.verified);
+    assert!(!driven.state.is_verified());
 }
 
 #[test]
@@ -299,4 +304,92 @@ fn x_5_a_fresh_policy_starts_every_turn_in_a_session_of_its_own() {
     let mut driven = Driven::working(LoopSpec { session: SessionPolicy::Fresh, ..promise_loop() });
     let events = driven.end_turn_and_checkpoint(finished());
     assert_eq!(events.last(), Some(&turn_started(2, SessionUse::Fresh)));
+}
+
+/// The loop after a claim on this checkpoint, with every gate passing.
+fn completed(spec: LoopSpec, checkpoint: CheckpointReport) -> Driven {
+    let gates = spec.gates.len();
+    let mut driven = Driven::working(spec);
+    driven.end_turn(claimed());
+    driven.ok(Input::Checkpointed { turn: key(1, 1), checkpoint });
+    for _ in 0..gates {
+        driven.judge(Verdict::Pass);
+    }
+    assert_eq!(driven.stop_reason(), "completed");
+    driven
+}
+
+fn nothing_changed() -> CheckpointReport {
+    CheckpointReport {
+        commit: Some("base".into()),
+        tree: "tree-base".into(),
+        files: Vec::new(),
+        files_changed: 0,
+        created: false,
+        ..checkpoint_of(key(1, 1))
+    }
+}
+
+#[test]
+fn completed_loop_has_an_outcome_that_only_judged_changes_on_a_commit_make_verified() {
+    let gated = || LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() };
+    let mut in_place = gated();
+    in_place.workspace.kind = WorkspaceKind::InPlace;
+    let no_commits = LoopSpec { commit: CommitPolicy::Off, ..gated() };
+    let uncommitted = CheckpointReport { commit: None, created: false, ..checkpoint_of(key(1, 1)) };
+    let cases = [
+        (gated(), checkpoint_of(key(1, 1)), Outcome::Verified),
+        (promise_loop(), checkpoint_of(key(1, 1)), Outcome::Claimed),
+        (gated(), nothing_changed(), Outcome::Unchanged),
+        (promise_loop(), nothing_changed(), Outcome::Unchanged),
+        (in_place, checkpoint_of(key(1, 1)), Outcome::CheckedInPlace),
+        (no_commits, uncommitted, Outcome::CheckedInPlace),
+    ];
+    for (spec, checkpoint, outcome) in cases {
+        let driven = completed(spec, checkpoint);
+        assert_eq!(driven.state.outcome, Some(outcome));
+        assert_eq!(driven.state.is_verified(), outcome == Outcome::Verified);
+    }
+}
+
+#[test]
+fn merge_is_recorded_beside_the_outcome() {
+    let mut driven = completed(promise_loop(), checkpoint_of(key(1, 1)));
+    let merge = Merge { commit: "m1".into(), target: "main".into() };
+    assert_eq!(names(&driven.ok(Input::Merged { merge: merge.clone() })), ["merged"]);
+    assert_eq!(names(&driven.ok(Input::Merged { merge: merge.clone() })), [""; 0]);
+    assert_eq!((driven.state.merged, driven.state.outcome), (Some(merge.clone()), Some(Outcome::Claimed)));
+    let mut driven = Driven::working(promise_loop());
+    assert_eq!(driven.refused(Input::Merged { merge }), Refusal::UnderWay);
+}
+
+#[test]
+fn turns_that_change_nothing_and_say_nothing_new_end_the_loop_without_a_gate() {
+    let same_words = || TurnReport { last_words: "Working on it.".into(), ..finished() };
+    for report in [finished, same_words] as [fn() -> TurnReport; 2] {
+        let mut driven = Driven::working(LoopSpec {
+            limits: Limits { max_iterations: Some(50), ..Limits::default() },
+            ..promise_loop()
+        });
+        while driven.state.is_open() {
+            let turn = driven.turn();
+            driven.end_turn(report());
+            driven.ok(Input::Checkpointed { turn, checkpoint: nothing_changed() });
+        }
+        assert_eq!((driven.stop_reason(), driven.state.iteration), ("no_progress", 8));
+    }
+}
+
+#[test]
+fn turns_that_say_something_new_are_progress() {
+    let mut driven = Driven::working(LoopSpec {
+        limits: Limits { max_iterations: Some(12), ..Limits::default() },
+        ..promise_loop()
+    });
+    while driven.state.is_open() {
+        let turn = driven.turn();
+        driven.end_turn(TurnReport { last_words: format!("Read file {}.", turn.iteration), ..finished() });
+        driven.ok(Input::Checkpointed { turn, checkpoint: nothing_changed() });
+    }
+    assert_eq!((driven.stop_reason(), driven.state.iteration), ("max_iterations", 12));
 }

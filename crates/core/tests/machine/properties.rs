@@ -183,7 +183,7 @@ proptest! {
         for (given, event) in walk.events() {
             let Event::LoopStopped { status: End::Completed, verified, head_commit, .. } = event else { continue };
             let state = &given.after;
-            prop_assert_eq!(*verified, !state.spec.gates.is_empty());
+            prop_assert!(!*verified || !state.spec.gates.is_empty());
             prop_assert_eq!(state.gates.len(), state.spec.gates.len());
             for gate in state.gates.values() {
                 prop_assert!(gate.verdict.passed());
@@ -246,6 +246,16 @@ proptest! {
     }
 
     #[test]
+    fn what_could_not_be_tried_is_no_verdict(walk in walks()) {
+        rules::what_could_not_be_tried_is_no_verdict(&walk)?;
+    }
+
+    #[test]
+    fn only_judged_changes_on_a_commit_are_verified(walk in walks()) {
+        rules::only_judged_changes_on_a_commit_are_verified(&walk)?;
+    }
+
+    #[test]
     fn a_decision_is_a_function_of_its_arguments(walk in walks()) {
         rules::a_decision_is_a_function_of_its_arguments(&walk)?;
     }
@@ -265,7 +275,7 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
         "loop_created loop_opened driver_attached phase_entered workspace_opened iteration_started turn_started",
         "session_found turn_interrupted turn_ended session_lost checkpointed gate_ended iteration_judged",
         "claim_refused progress_stalled wait_started wait_ended pause_requested loop_paused stop_requested",
-        "steering_queued loop_stopped",
+        "steering_queued loop_stopped not_tried merged",
     ]
     .iter()
     .flat_map(|names| names.split(' ').map(str::to_owned))
@@ -299,9 +309,14 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
 fn is_tried_again(outcome: &TurnOutcome, interrupt: Option<&Interrupt>) -> bool {
     let ended_for_good = match outcome {
         TurnOutcome::Finished => true,
-        TurnOutcome::Failed { kind, .. } => matches!(kind, ErrorKind::Other | ErrorKind::ModelNotFound),
+        TurnOutcome::Failed { kind, .. } => {
+            matches!(kind, ErrorKind::Other | ErrorKind::ModelNotFound | ErrorKind::ContextOverflow)
+        }
         TurnOutcome::Interrupted => matches!(interrupt, Some(Interrupt::TurnTimeout | Interrupt::Limit { .. })),
-        TurnOutcome::RateLimited { .. } | TurnOutcome::NotStarted { .. } | TurnOutcome::CutOff => false,
+        TurnOutcome::RateLimited { .. }
+        | TurnOutcome::NotStarted { .. }
+        | TurnOutcome::NotTried { .. }
+        | TurnOutcome::CutOff => false,
     };
     !ended_for_good
 }

@@ -31,7 +31,7 @@ fn second_attempt(session: SessionUse, recovery: bool) -> Event {
 fn b_0_9_a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_note() {
     let mut driven = in_iteration_two(promise_loop(), Some("s1"));
     driven.pass(HOUR);
-    driven.ok(Input::Attach);
+    driven.ok(Input::Attach { alive_until: None });
     assert_eq!(
         driven.end_turn(cut_off()),
         [
@@ -103,7 +103,7 @@ fn a_driver_that_leaves_interrupts_the_turn_and_the_next_one_goes_on_with_it() {
     driven.end_turn(interrupted());
     assert_eq!(driven.state.status, Status::Running, "nothing is written about the driver");
     driven.pass(HOUR);
-    assert_eq!(driven.ok(Input::Attach), [Event::DriverAttached]);
+    assert_eq!(driven.ok(Input::Attach { alive_until: None }), [Event::DriverAttached { alive_until: None }]);
     let events = driven.ok(workspace_opened());
     assert_eq!(events.last(), Some(&second_attempt(SessionUse::Resume { session: "s1".into() }, true)));
     assert_eq!(driven.state.counters.cut_offs, 0);
@@ -123,7 +123,7 @@ fn a_journal_that_ends_anywhere_wants_what_was_wanted_there() {
 #[test]
 fn a_journal_without_a_creation_is_an_error() {
     assert!(replay([]).is_err());
-    assert!(replay([(start_of_time(), Event::DriverAttached)]).is_err());
+    assert!(replay([(start_of_time(), Event::DriverAttached { alive_until: None })]).is_err());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::driven::*;
 use windlass_core::machine::{Effect, Event, Input, Opener, Raise, Refusal, SessionUse, Verdict, effects};
 use windlass_core::prompt;
 use windlass_core::spec::{Done, Limits, LoopSpec};
-use windlass_core::stop::{End, Status};
+use windlass_core::stop::{End, Outcome, Status};
 
 fn back_to(to_iteration: u32, commit: &str) -> Input {
     Input::RolledBack { to_iteration, commit: commit.into(), tree: format!("tree of {commit}"), saved: None }
@@ -85,9 +85,9 @@ fn a_completed_loop_that_goes_back_is_no_longer_verified() {
     let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
-    assert!(driven.state.verified);
+    assert!(driven.state.is_verified());
     let events = driven.ok(back_to(0, "c0"));
     assert!(matches!(events[..], [Event::RolledBack { .. }]));
-    assert!(!driven.state.verified);
+    assert_eq!(driven.state.outcome, Some(Outcome::RolledBack));
     assert_eq!(driven.refused(Input::Open { by: Opener::Resume, raise: Raise::default() }), Refusal::Completed);
 }

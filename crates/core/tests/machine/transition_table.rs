@@ -154,6 +154,8 @@ fn show(event: &Event) -> String {
             PauseReason::Limit { .. } => "limit",
             PauseReason::Auth { .. } => "auth",
             PauseReason::Disk { .. } => "disk",
+            PauseReason::Infrastructure { .. } => "infrastructure",
+            PauseReason::Reviewer { .. } => "reviewer",
             PauseReason::Review => "review",
             PauseReason::Rejections { .. } => "rejections",
         };
@@ -399,7 +401,7 @@ fn inputs() -> Vec<Case> {
             input: |_| Input::Open { by: Opener::Resume, raise: Raise { max_iterations: 1, ..Raise::default() } },
         },
         Case { name: "restart", input: |_| open(Opener::Restart) },
-        Case { name: "attach", input: |_| Input::Attach },
+        Case { name: "attach", input: |_| Input::Attach { alive_until: None } },
         Case { name: "shutdown", input: |_| Input::Shutdown },
         Case { name: "workspace opened", input: |_| workspace_opened() },
         Case {

@@ -14,6 +14,7 @@ mod review;
 mod setup;
 mod shell;
 mod summary;
+mod trouble;
 mod turn;
 mod workspace;
 
@@ -68,6 +69,8 @@ pub enum DriveError {
         #[source]
         source: std::io::Error,
     },
+    #[error("{0}")]
+    NotTried(windlass_core::trouble::Trouble),
     #[error("a part of the engine stopped unexpectedly: {0}")]
     Lost(String),
 }
@@ -194,12 +197,7 @@ impl Driver {
     async fn drive(&mut self) -> Result<Left, DriveError> {
         crate::sandbox::docker::clear(&self.state).await;
         self.take_commands().await?;
-        if self.under_way()
-            && let Some(failed) = self.performing.ensure_workspace(&self.state).await?
-            && let Ok(decided) = self.decide(&failed)
-        {
-            self.append(decided, Vec::new(), Vec::new()).await?;
-        }
+        self.ensure_workspace().await?;
         loop {
             self.take_commands().await?;
             if !self.under_way() {
@@ -226,6 +224,26 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// A loop that goes on in the middle of an iteration finds its workspace as it left it. A turn says by itself what
+    /// became of it, and the workspace is opened before the next.
+    async fn ensure_workspace(&mut self) -> Result<(), DriveError> {
+        if self.state.status != Status::Running {
+            return Ok(());
+        }
+        let error = match self.performing.ensure_workspace(&self.state).await {
+            Ok(None) => return Ok(()),
+            Ok(Some(failed)) => return self.hear(Report::News(failed)).await,
+            Err(error) if self.state.phase.has_turn() => {
+                tracing::warn!(loop_id = %self.state.id, %error, "the workspace cannot be opened yet");
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let effect = effects(&self.state).into_iter().next();
+        let (Some(effect), Some(trouble)) = (effect, trouble::of_error(&error)) else { return Err(error) };
+        self.hear(Report::News(Input::NotTried { effect, trouble })).await
     }
 
     fn under_way(&self) -> bool {
@@ -273,9 +291,16 @@ impl Driver {
     async fn hear(&mut self, report: Report) -> Result<(), DriveError> {
         let input = match report {
             Report::News(input) => input,
-            Report::Done { key, result } => {
-                self.performing.forget(&key);
-                result?
+            Report::Done { effect, result } => {
+                self.performing.forget(&effect);
+                match result {
+                    Ok(input) => input,
+                    Err(error) => {
+                        let Some(trouble) = trouble::of_error(&error) else { return Err(error) };
+                        tracing::warn!(loop_id = %self.state.id, %trouble, "could not be tried");
+                        Input::NotTried { effect, trouble }
+                    }
+                }
             }
         };
         match self.decide(&input) {

@@ -46,7 +46,7 @@ pub(super) enum Report {
     /// Something on the way.
     News(Input),
     Done {
-        key: Key,
+        effect: Effect,
         result: Result<Input, DriveError>,
     },
 }
@@ -112,8 +112,9 @@ impl Performing {
         self.reports.clone()
     }
 
-    pub(super) fn forget(&mut self, key: &Key) {
-        self.tasks.retain(|task| task.key != *key);
+    pub(super) fn forget(&mut self, effect: &Effect) {
+        let key = Key::of(effect);
+        self.tasks.retain(|task| task.key != key);
     }
 
     /// A loop that goes on in the middle of an iteration finds its workspace as it left it.
@@ -163,13 +164,13 @@ impl Performing {
         };
         let state = state.clone();
         let effect = effect.clone();
-        let reported = key.clone();
+        let reported = effect.clone();
         let reports = self.reports.clone();
         let performing = tokio::spawn(perform(context, state, effect));
         let handle = tokio::spawn(async move {
             // An effect that panics must not leave the loop waiting for its answer.
             let result = performing.await.unwrap_or_else(|panic| Err(DriveError::Lost(panic.to_string())));
-            let _ = reports.send(Report::Done { key: reported, result });
+            let _ = reports.send(Report::Done { effect: reported, result });
         });
         self.tasks.push(Task { key, end, hurry, handle });
     }

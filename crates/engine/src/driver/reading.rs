@@ -10,7 +10,7 @@ use windlass_supervise::{Ended, EndedBy, ExitRecord, SpawnFailureKind};
 
 use super::performing::Context;
 use super::turn::session_facts;
-use super::{DriveError, transcript_error};
+use super::{DriveError, transcript_error, trouble};
 use crate::data::TurnFiles;
 use crate::limits;
 use crate::transcript::{TranscriptReader, TurnWatcher};
@@ -120,7 +120,7 @@ impl Reading {
         }
         let (outcome, exit) = match record {
             None => (TurnOutcome::CutOff, None),
-            Some(record) => self.judge(record, context.engine.clock.now())?,
+            Some(record) => self.judge(record, context.engine.clock.now()),
         };
         let mut report = self.watcher.report(outcome, exit, duration_ms);
         if let Some(record) = record {
@@ -139,12 +139,13 @@ impl Reading {
             TurnOutcome::Finished
             | TurnOutcome::Failed { .. }
             | TurnOutcome::NotStarted { .. }
+            | TurnOutcome::NotTried { .. }
             | TurnOutcome::Interrupted
             | TurnOutcome::CutOff => TurnOutcome::Interrupted,
         }
     }
 
-    fn judge(&self, record: &ExitRecord, now: Timestamp) -> Result<(TurnOutcome, Option<Exit>), DriveError> {
+    fn judge(&self, record: &ExitRecord, now: Timestamp) -> (TurnOutcome, Option<Exit>) {
         let exit = match &record.ended {
             Ended::Exited { code } => Exit::Code(*code),
             Ended::Signaled { signal } => Exit::Signal(*signal),
@@ -153,8 +154,11 @@ impl Reading {
                 match record.by {
                     EndedBy::Itself => {}
                     // It was told to end before it had begun, which is no fault of the agent's.
-                    EndedBy::Stopped => return Ok((TurnOutcome::Interrupted, None)),
-                    EndedBy::EngineGone => return Ok((TurnOutcome::CutOff, None)),
+                    EndedBy::Stopped => return (TurnOutcome::Interrupted, None),
+                    EndedBy::EngineGone => return (TurnOutcome::CutOff, None),
+                }
+                if let Some(trouble) = trouble::of_spawn(failure) {
+                    return (TurnOutcome::NotTried { trouble, began: false }, None);
                 }
                 let missing = match failure.kind {
                     SpawnFailureKind::ProgramNotFound | SpawnFailureKind::InterpreterNotFound => true,
@@ -168,19 +172,19 @@ impl Reading {
                     | SpawnFailureKind::SandboxUnavailable
                     | SpawnFailureKind::Other => false,
                 };
-                return Ok((TurnOutcome::NotStarted { message: failure.message.clone(), missing }, None));
+                return (TurnOutcome::NotStarted { message: failure.message.clone(), missing }, None);
             }
-            Ended::WriteFailed { out_of_space: true, .. } => {
-                return Err(DriveError::DiskFull { path: self.files.dir.display().to_string() });
-            }
-            Ended::WriteFailed { out_of_space: false, message } => {
-                return Err(transcript_error(&self.files.dir, std::io::Error::other(message.clone())));
+            Ended::WriteFailed { out_of_space, message } => {
+                return (
+                    TurnOutcome::NotTried { trouble: trouble::of_write(*out_of_space, message), began: true },
+                    None,
+                );
             }
         };
-        Ok(match record.by {
+        match record.by {
             EndedBy::Itself => (self.transcript.outcome(exit, now), Some(exit)),
             EndedBy::Stopped => (self.interrupted(exit, now), Some(exit)),
             EndedBy::EngineGone => (TurnOutcome::CutOff, Some(exit)),
-        })
+        }
     }
 }

@@ -7,9 +7,9 @@ use windlass_core::machine::{LoopState, Verdict};
 use windlass_process::{CommandSpec, Stdin};
 use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec};
 
-use super::DriveError;
 use super::judge::Place;
 use super::performing::Context;
+use super::{DriveError, trouble};
 use crate::data::TurnFiles;
 use crate::limits::{self, DiskWatch};
 use crate::sandbox::{Confined, Ground};
@@ -133,19 +133,21 @@ fn limits_note(verdict: Verdict, record: Option<&ExitRecord>, state: &LoopState,
 
 fn judge(record: Option<&ExitRecord>, timed_out: bool) -> Result<(Verdict, Option<i32>), DriveError> {
     let Some(record) = record else {
-        return Err(DriveError::Lost("the supervisor of a gate was killed".into()));
+        return Err(DriveError::NotTried(trouble::supervisor_gone()));
     };
     Ok(match &record.ended {
         _ if timed_out && record.by != EndedBy::Itself => (Verdict::TimedOut, None),
         Ended::Exited { code: 0 } => (Verdict::Pass, Some(0)),
         Ended::Exited { code } => (Verdict::Fail, Some(*code)),
         Ended::Signaled { .. } => (Verdict::Fail, None),
-        Ended::SpawnFailed(_) => (Verdict::NotStarted, None),
+        Ended::SpawnFailed(failure) => match trouble::of_spawn(failure).filter(|_| record.by == EndedBy::Itself) {
+            Some(trouble) => return Err(DriveError::NotTried(trouble)),
+            None => (Verdict::NotStarted, None),
+        },
         Ended::TurnOver => return Err(DriveError::Lost("a gate was taken for a turn".into())),
-        Ended::WriteFailed { out_of_space: true, message } => {
-            return Err(DriveError::DiskFull { path: message.clone() });
+        Ended::WriteFailed { out_of_space, message } => {
+            return Err(DriveError::NotTried(trouble::of_write(*out_of_space, message)));
         }
-        Ended::WriteFailed { out_of_space: false, message } => return Err(DriveError::Lost(message.clone())),
     })
 }
 

@@ -17,7 +17,7 @@ use super::follow::{Followed, follow};
 use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
-use super::{DriveError, review, transcript_error, workspace};
+use super::{DriveError, review, transcript_error, trouble, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::limits;
@@ -50,9 +50,6 @@ pub(super) async fn run(
             let message = format!("{error} ({})", error.hint());
             TurnReport::bare(TurnOutcome::NotStarted { message, missing: false })
         }
-        Err(JobError::Sandbox(error)) => {
-            TurnReport::bare(TurnOutcome::NotStarted { message: error.to_string(), missing: false })
-        }
         Err(JobError::Drive(error)) => return Err(error),
     };
     Ok(Input::TurnEnded { turn, report })
@@ -60,7 +57,6 @@ pub(super) async fn run(
 
 enum JobError {
     Launch(LaunchError),
-    Sandbox(SandboxError),
     Drive(DriveError),
 }
 
@@ -72,7 +68,7 @@ impl From<LaunchError> for JobError {
 
 impl From<SandboxError> for JobError {
     fn from(error: SandboxError) -> Self {
-        JobError::Sandbox(error)
+        JobError::Drive(error.into())
     }
 }
 
@@ -138,7 +134,11 @@ impl Job<'_> {
     ) -> Result<TurnReport, JobError> {
         faults::point("turn.closed");
         let took = self.engine.clock.now().as_millisecond() - started_at.as_millisecond();
-        let report = followed.reading.report(context, followed.record.as_ref(), u64::try_from(took).unwrap_or(0))?;
+        let mut report =
+            followed.reading.report(context, followed.record.as_ref(), u64::try_from(took).unwrap_or(0))?;
+        if followed.record.is_none() {
+            report.outcome = TurnOutcome::NotTried { trouble: trouble::supervisor_gone(), began: true };
+        }
         if let Some(running) = followed.waits {
             if followed.fit && self.keeps() && report.outcome.is_finished() {
                 let session = report.session.clone().or_else(|| self.session().map(str::to_owned));

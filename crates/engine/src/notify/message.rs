@@ -46,6 +46,8 @@ impl Occasion {
                 PauseReason::Limit { .. }
                 | PauseReason::Auth { .. }
                 | PauseReason::Disk { .. }
+                | PauseReason::Infrastructure { .. }
+                | PauseReason::Reviewer { .. }
                 | PauseReason::Review
                 | PauseReason::Rejections { .. } => Some(Occasion::NeedsPerson),
             };

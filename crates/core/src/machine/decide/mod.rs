@@ -3,6 +3,7 @@
 //! Each rule pushes events onto a batch, which folds them at once, so a later rule sees what an earlier one decided.
 //! One batch is one durable transaction.
 
+mod infrastructure;
 mod opening;
 mod review;
 mod timer;
@@ -21,7 +22,7 @@ use crate::findings::FindingRefusal;
 use crate::ids::{Role, TurnKey};
 use crate::plan::AdjustError;
 use crate::spec::OnLimit;
-use crate::stop::{End, PauseReason, Status, StopReason};
+use crate::stop::{End, Outcome, PauseReason, Status, StopReason};
 
 /// Why an input changes nothing.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -64,7 +65,8 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
     let mut batch = Batch { state: state.clone(), now, events: Vec::new() };
     match input {
         Input::Open { by, raise } => batch.open(*by, raise)?,
-        Input::Attach => batch.attach()?,
+        Input::Attach { alive_until } => batch.attach(*alive_until)?,
+        Input::NotTried { effect, trouble } => batch.not_tried(effect, trouble)?,
         Input::Shutdown => batch.interrupt_turn(Interrupt::Shutdown)?,
         Input::WorkspaceOpened { opening } => batch.workspace_opened(opening)?,
         Input::WorkspaceFailed { failure } => batch.workspace_failed(failure)?,
@@ -95,6 +97,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Steer { id, text, now } => batch.steer(id, text, *now)?,
         Input::NetworkDenied { host, why, count } => batch.network_denied(host, why, *count)?,
         Input::ResidueChecked { left } => batch.residue_checked(left)?,
+        Input::Merged { merge } => batch.merged(merge)?,
         Input::RolledBack { to_iteration, commit, tree, saved } => {
             batch.rolled_back(*to_iteration, commit, tree, saved.as_deref())?;
         }
@@ -102,14 +105,14 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
     Ok(batch.events)
 }
 
-struct Batch {
-    state: LoopState,
+pub(super) struct Batch {
+    pub(super) state: LoopState,
     now: Timestamp,
     events: Vec<Event>,
 }
 
 impl Batch {
-    fn push(&mut self, event: impl Into<Event>) {
+    pub(super) fn push(&mut self, event: impl Into<Event>) {
         let event = event.into();
         apply(&mut self.state, self.now, &event);
         self.events.push(event);
@@ -121,9 +124,11 @@ impl Batch {
 
     fn stop_loop(&mut self, stop_reason: StopReason) {
         let status = stop_reason.end();
+        let outcome = (status == End::Completed).then(|| self.state.outcome_now());
         self.push(Event::LoopStopped {
             status,
-            verified: status == End::Completed && (!self.state.gates.is_empty() || self.state.review.is_some()),
+            outcome,
+            verified: outcome == Some(Outcome::Verified),
             stop_reason,
             iterations: self.state.iteration,
             head_commit: self.state.head_commit().map(str::to_owned),

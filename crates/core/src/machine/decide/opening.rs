@@ -1,5 +1,7 @@
 //! Where a stretch begins and goes on from: opening a loop, its workspace, the turn that comes first.
 
+use jiff::Timestamp;
+
 use super::{Batch, Refusal};
 use crate::agent::TurnOutcome;
 use crate::machine::event::{Event, Opener};
@@ -55,9 +57,9 @@ impl Batch {
         }
     }
 
-    pub(super) fn attach(&mut self) -> Result<(), Refusal> {
+    pub(super) fn attach(&mut self, alive_until: Option<Timestamp>) -> Result<(), Refusal> {
         self.expect_under_way()?;
-        self.push(Event::DriverAttached);
+        self.push(Event::DriverAttached { alive_until });
         Ok(())
     }
 
@@ -133,6 +135,7 @@ impl Batch {
                 // A turn that never ran left nothing that the next attempt would have to know of.
                 let recovery = self.state.last_turn.as_ref().is_some_and(|last| match last.report.outcome {
                     TurnOutcome::NotStarted { .. } => false,
+                    TurnOutcome::NotTried { began, .. } => began,
                     TurnOutcome::Finished
                     | TurnOutcome::Failed { .. }
                     | TurnOutcome::RateLimited { .. }

@@ -20,6 +20,8 @@ use super::turn::back_off_ms;
 
 /// An answer that cannot be read is asked for once more.
 const MOST_UNREADABLE: usize = 2;
+/// A reviewer that fails is tried again so often before it is replaced.
+const REVIEW_RETRIES: u32 = 2;
 
 impl Batch {
     /// Splits the plan into its sections, once; a loop without one has its goal for a plan.
@@ -149,34 +151,34 @@ impl Batch {
         }
     }
 
+    /// A reviewer or planner failed: it is tried again on the same commit, then replaced. The work is not judged by it.
     fn side_turn_failed(&mut self, role: Role, outcome: &TurnOutcome) {
         let message = outcome.failure();
         let retries = match self.state.spec.on_failure {
             OnFailure::Retry { times } => times,
+            OnFailure::Stop | OnFailure::Continue | OnFailure::CountAsRejection if role.reviews() => REVIEW_RETRIES,
             OnFailure::Stop | OnFailure::Continue | OnFailure::CountAsRejection => 0,
         };
         let failures = self.state.counters.failures;
-        if role == Role::Acceptor {
-            let reason = format!("the acceptor gave no verdict: {message}");
-            return self.rejected(self.state.last_keys[&role], reason);
-        }
         if failures <= retries {
             let until = later(self.now, back_off_ms(failures.saturating_sub(1)));
             return self.wait(until, WaitReason::TurnFailed { role, message });
         }
-        if self.fall_back(role, &message) {
-            return self.unless_told_to_rest(Self::prepare);
-        }
-        self.stop_loop(self.gave_up(role, message));
+        self.reviewer_gave_up(role, &message);
     }
 
-    fn gave_up(&self, role: Role, message: String) -> StopReason {
-        let whole = self.state.aims_at_whole();
-        match role {
-            Role::Auditor | Role::Acceptor if whole => StopReason::FinalAuditRetryExhausted { message },
-            Role::Auditor | Role::Acceptor => StopReason::AuditRetryExhausted { message },
-            Role::Coder | Role::Summariser | Role::Planner | Role::Finisher => StopReason::AgentFailed { message },
+    /// A reviewer or planner cannot be had: its fallback takes over, or a person is asked.
+    pub(super) fn reviewer_gave_up(&mut self, role: Role, message: &str) {
+        let agent = self.state.agent(role).label();
+        if self.fall_back(role, message) {
+            return self.unless_told_to_rest(Self::prepare);
         }
+        let message = message.to_owned();
+        if role.reviews() {
+            let why = PauseReason::Reviewer { role, agent, message };
+            return self.unless_told_to_rest(|batch| batch.push(Event::LoopPaused { why }));
+        }
+        self.stop_loop(StopReason::AgentFailed { message });
     }
 
     /// The answer says nothing that could be acted upon. It is asked for once more in the same session.
@@ -188,13 +190,7 @@ impl Batch {
             return self.start_side_turn(phase, turn.role);
         }
         let message = format!("the {} was asked twice, and its answer could not be read: {why}", turn.role);
-        if turn.role == Role::Acceptor {
-            return self.rejected(turn, message);
-        }
-        if self.fall_back(turn.role, &message) {
-            return self.unless_told_to_rest(Self::prepare);
-        }
-        self.stop_loop(self.gave_up(turn.role, message));
+        self.reviewer_gave_up(turn.role, &message);
     }
 
     fn plan_written(&mut self, turn: TurnKey, report: &TurnReport) {
@@ -446,6 +442,12 @@ impl Batch {
     }
 
     fn complete(&mut self) {
+        // Somebody spoke while the post-action ran.
+        if self.state.undelivered_steering().next().is_some() {
+            let iteration = self.state.iteration;
+            self.push(Event::ClaimRefused { iteration, because: RefusedBecause::SteeringPending });
+            return self.next_iteration();
+        }
         let asks = self.state.spec.review.as_ref().is_some_and(|review| review.human_review);
         if asks {
             self.enter(Phase::Decide);

@@ -3,6 +3,7 @@
 use super::{Batch, Refusal};
 use crate::machine::effect::{TimerKind, later};
 use crate::machine::event::{Event, Interrupt};
+use crate::machine::state::Phase;
 use crate::stop::{Status, StopReason};
 
 impl Batch {
@@ -45,9 +46,26 @@ impl Batch {
                 self.target_or_limit(limit);
                 Ok(())
             }
-            Status::Queued | Status::Running | Status::Paused { .. } | Status::Ended { .. } => {
-                self.interrupt_turn(Interrupt::Limit { limit })
-            }
+            Status::Running => match self.state.phase {
+                Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => {
+                    self.interrupt_turn(Interrupt::Limit { limit })
+                }
+                Phase::Setup | Phase::Baseline | Phase::Gates if self.state.duration_ends_phase() => {
+                    self.limit_reached(limit);
+                    Ok(())
+                }
+                // Looked at before what comes next.
+                Phase::Prepare
+                | Phase::Setup
+                | Phase::Baseline
+                | Phase::Summarise
+                | Phase::Gates
+                | Phase::Checkpoint
+                | Phase::Decide
+                | Phase::Seal
+                | Phase::Undo => Err(Refusal::Stale),
+            },
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => Err(Refusal::Stale),
         }
     }
 }

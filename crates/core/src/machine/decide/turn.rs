@@ -12,6 +12,7 @@ use crate::machine::state::{Phase, Wish};
 use crate::spec::OnFailure;
 use crate::stop::{PauseReason, StopReason, WaitReason};
 use crate::summary::SummariserKind;
+use crate::trouble::Step;
 use crate::usage::UsageByModel;
 
 /// So many cut-offs in a row end a loop.
@@ -97,6 +98,7 @@ impl Batch {
             TurnOutcome::NotStarted { message, missing: false } => {
                 self.stop_loop(StopReason::AgentFailed { message: message.clone() });
             }
+            TurnOutcome::NotTried { trouble, .. } => self.try_again_or_pause(Step::Turn, trouble),
             TurnOutcome::Failed { kind, message } => self.turn_failed(turn, *kind, message),
         }
         Ok(())
@@ -109,6 +111,11 @@ impl Batch {
             // Nothing is committed: that would take space too, and the turn is tried again.
             Some(Interrupt::Disk { message }) => self.push(Event::LoopPaused { why: PauseReason::Disk { message } }),
             Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
+                if let Some(role) =
+                    self.state.last_turn.as_ref().map(|last| last.key.role).filter(|role| role.reviews())
+                {
+                    return self.reviewer_gave_up(role, "it printed nothing for too long");
+                }
                 self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
             }
             Some(Interrupt::Stall | Interrupt::Shutdown | Interrupt::Steer) | None => {
@@ -131,6 +138,11 @@ impl Batch {
                 }
                 let until = later(self.now, back_off_ms(tries - 1));
                 self.wait(until, WaitReason::NoAnswer { message: message.to_owned() });
+            }
+            // What it wrote is committed and judged; the next iteration has a fresh session.
+            ErrorKind::ContextOverflow if turn.role == Role::Coder => {
+                self.push(Event::SessionLost { turn, message: message.to_owned() });
+                self.close_turn();
             }
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
                 // A fresh session that fails in the same way would go on for ever.
@@ -226,7 +238,24 @@ impl Batch {
             // It would have been tried again; it is closed because the target was reached before that.
             Some(_) | None => last.is_due_again(),
         };
-        if !last.report.outcome.is_finished() && !target_reached {
+        let overflow = match &last.report.outcome {
+            TurnOutcome::Failed { kind: ErrorKind::ContextOverflow, message } => Some(message.clone()),
+            TurnOutcome::Failed { .. }
+            | TurnOutcome::Finished
+            | TurnOutcome::RateLimited { .. }
+            | TurnOutcome::NotStarted { .. }
+            | TurnOutcome::NotTried { .. }
+            | TurnOutcome::Interrupted
+            | TurnOutcome::CutOff => None,
+        };
+        if let Some(message) = overflow.as_ref().filter(|_| self.state.counters.sessions_lost >= MAX_SESSIONS_LOST) {
+            self.enter(Phase::Decide);
+            if self.fall_back(Role::Coder, message) {
+                return self.next_iteration();
+            }
+            return self.stop_loop(StopReason::AgentFailed { message: message.clone() });
+        }
+        if !last.report.outcome.is_finished() && !target_reached && overflow.is_none() {
             self.enter(Phase::Decide);
             return match last.interrupt {
                 Some(Interrupt::Limit { limit }) => self.limit_reached(limit),

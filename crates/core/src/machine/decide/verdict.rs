@@ -123,7 +123,8 @@ impl Batch {
     /// A refine loop whose time or count is up has reached its target, not a limit. What counts is the verdict on the
     /// last checkpoint, so that is made and judged where it was not yet.
     pub(super) fn target_or_limit(&mut self, limit: StopReason) {
-        if !self.is_target(&limit) {
+        // Before the first iteration there is nothing that could have reached a target.
+        if !self.is_target(&limit) || self.state.iteration == 0 {
             self.limit_reached(limit);
         } else if self.state.due_again().is_some() {
             self.close_turn();

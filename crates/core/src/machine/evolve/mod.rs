@@ -17,8 +17,9 @@ use crate::machine::state::{
 };
 use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
-use crate::stop::{End, Status, StopReason};
+use crate::stop::{End, Outcome, Status, StopReason};
 use crate::summary::{self, Material};
+use crate::trouble::Step;
 use crate::usage::UsageLedger;
 
 /// An event with the time it was decided at.
@@ -48,7 +49,8 @@ impl LoopState {
             seq: 1,
             status: Status::Queued,
             stop_reason: None,
-            verified: false,
+            outcome: None,
+            merged: None,
             phase: Phase::Prepare,
             iteration: 0,
             workspace: None,
@@ -89,13 +91,16 @@ pub fn evolve(mut state: LoopState, at: Timestamp, event: &Event) -> LoopState {
 
 pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Event) {
     state.seq += 1;
-    if *event != Event::DriverAttached {
-        state.elapsed_ms = state.elapsed_at(at);
-    }
+    state.elapsed_ms = state.elapsed_at(if let Event::DriverAttached { alive_until } = event {
+        // The time without a driver is not the loop's.
+        alive_until.map_or(state.updated_at, |alive| alive.min(at))
+    } else {
+        at
+    });
     state.updated_at = at;
     match event {
         // A second creation cannot be journalled (sequence numbers) and would mean nothing.
-        Event::LoopCreated { .. } | Event::DriverAttached => {}
+        Event::LoopCreated { .. } | Event::DriverAttached { .. } => {}
         Event::LoopOpened { by, raise } => opened(state, at, *by, raise),
         Event::PhaseEntered { phase, .. } => {
             state.phase = *phase;
@@ -106,7 +111,13 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             review::phase_entered(state, *phase);
         }
         Event::WorkspaceOpened { opening } => workspace_opened(state, opening),
-        Event::IterationStarted { iteration } => state.iteration = *iteration,
+        Event::NotTried { step, times, .. } => {
+            state.counters.not_tried.insert(*step, *times);
+        }
+        Event::IterationStarted { iteration } => {
+            review::remember(state);
+            state.iteration = *iteration;
+        }
         Event::TurnStarted { turn, session, steering, recovery, .. } => {
             turn_started(state, at, *turn, session, steering, *recovery);
         }
@@ -126,11 +137,13 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::AgentChanged { role, index, .. } => agent_changed(state, *role, *index),
         Event::Checkpointed { turn, checkpoint } => checkpointed(state, at, *turn, checkpoint),
         Event::WorkspaceSetUp => {
+            state.counters.not_tried.remove(&Step::Setup);
             if let Some(workspace) = &mut state.workspace {
                 workspace.set_up = true;
             }
         }
         Event::Summarised { turn, summary } => {
+            state.counters.not_tried.remove(&Step::Summary);
             state.usage.record(Role::Summariser, &summary.usage);
             state.summary =
                 Some(summary.clone()).filter(|_| state.last_turn.as_ref().is_some_and(|last| last.key == *turn));
@@ -141,7 +154,10 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.claims.made += u32::from(*claim);
             judged(state, *iteration, failing);
         }
-        Event::ClaimRefused { .. } => state.claims.refused += 1,
+        Event::ClaimRefused { .. } => {
+            state.claims.refused += 1;
+            review::claim_refused(state);
+        }
         Event::ProgressStalled { step, .. } => match step {
             StallStep::FreshSession => state.sessions.clear(),
             StallStep::Nudge | StallStep::Stop => {}
@@ -168,10 +184,11 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::ResidueChecked { left } => {
             state.residue = Some(Certificate { checked_at: at, left: left.clone() });
         }
-        Event::LoopStopped { status, stop_reason, verified, .. } => {
+        Event::Merged { merge } => state.merged = Some(merge.clone()),
+        Event::LoopStopped { status, stop_reason, outcome, .. } => {
             state.status = Status::Ended { end: *status };
             state.stop_reason = Some(stop_reason.clone());
-            state.verified = *verified;
+            state.outcome = *outcome;
             state.stopped_at = Some(at);
             state.residue = None;
             state.wish = None;
@@ -193,6 +210,7 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
     if by == Opener::Restart || ended_by_counters {
         state.counters = Counters::default();
     }
+    state.counters.not_tried.clear();
     review::opened(state, by);
     if by == Opener::Restart {
         state.sessions.clear();
@@ -210,7 +228,11 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
 fn agent_changed(state: &mut LoopState, role: Role, index: usize) {
     state.chosen.insert(role.seat(), index);
     state.sessions.retain(|other, _| other.seat() != role.seat());
-    state.counters = Counters { cut_offs: state.counters.cut_offs, ..Counters::default() };
+    state.counters = Counters {
+        cut_offs: state.counters.cut_offs,
+        not_tried: std::mem::take(&mut state.counters.not_tried),
+        ..Counters::default()
+    };
     review::agent_changed(state);
     if let Some(last) = state.last_turn.as_mut().filter(|last| last.key.role == role) {
         last.taken_over = true;
@@ -236,6 +258,7 @@ fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
 }
 
 fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
+    state.counters.not_tried.remove(&Step::Workspace);
     let (base_tree, head_commit, tree, set_up) = match state.workspace.take() {
         // The journal knows the checkpoint; an agent may have moved HEAD since.
         Some(known) => (known.base_tree, known.head_commit, known.tree, known.set_up && !opening.recreated),
@@ -295,6 +318,7 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
 const RUNS_OF_A_FLAKY_GATE: u32 = 3;
 
 fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport) {
+    state.counters.not_tried.remove(&Step::Gate);
     if gate.iteration == 0 {
         state.baseline.entry(gate.index).or_default().push(report.clone());
         return;
@@ -308,7 +332,11 @@ fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport) {
 
 fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Interrupt>) {
     let cut_offs_before = std::mem::take(&mut counters.cut_offs);
+    let not_tried_before = counters.not_tried.remove(&Step::Turn).unwrap_or(0);
     match outcome {
+        TurnOutcome::NotTried { .. } => {
+            counters.not_tried.insert(Step::Turn, not_tried_before + 1);
+        }
         TurnOutcome::Finished => {
             counters.stalls = 0;
             counters.failures = 0;
@@ -363,6 +391,11 @@ fn abandon_turn(state: &mut LoopState) {
 }
 
 fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint: &CheckpointReport) {
+    state.counters.not_tried.remove(&Step::Checkpoint);
+    if checkpoint.files_changed > 0 {
+        // A session that is full after work was done is not a session that cannot be had.
+        state.counters.sessions_lost = 0;
+    }
     if let Some(workspace) = &mut state.workspace {
         if checkpoint.commit.is_some() {
             workspace.head_commit.clone_from(&checkpoint.commit);
@@ -413,7 +446,7 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     if state.head_commit() != Some(commit) {
         state.gates.clear();
         state.gate_runs.clear();
-        state.verified = false;
+        state.outcome = state.outcome.map(|_| Outcome::RolledBack);
     }
     if let Some(workspace) = &mut state.workspace {
         workspace.head_commit = Some(commit.to_owned());
@@ -451,23 +484,20 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
     });
     let tree = tree.to_owned();
     if state.review.is_none() || !failing.is_empty() {
-        watch_sameness(&mut state.counters, tree, failing);
+        let words = state.last_turn.as_ref().map_or("", |last| last.report.last_words.trim()).to_owned();
+        watch_sameness(&mut state.counters, tree, failing, words);
     }
 }
 
-/// Counts how often in a row the same things were wrong with the same tree.
-fn watch_sameness(counters: &mut Counters, tree: String, failing: &[String]) {
-    if failing.is_empty() {
-        counters.same = 0;
-    } else if tree.is_empty() {
-        counters.same = 1;
-    } else if counters.same > 0 && counters.same_tree == tree && counters.same_failing == failing {
-        counters.same += 1;
-    } else {
-        counters.same = 1;
-    }
+/// Counts how often in a row nothing changed: the same tree with the same things wrong or, where nothing is known to be
+/// wrong, with the same words or none.
+fn watch_sameness(counters: &mut Counters, tree: String, failing: &[String], words: String) {
+    let says_nothing_new = !failing.is_empty() || words.is_empty() || counters.same_words == words;
+    let same = !tree.is_empty() && counters.same_tree == tree && counters.same_failing == failing && says_nothing_new;
+    counters.same = if same { counters.same + 1 } else { 1 };
     counters.same_tree = tree;
     counters.same_failing = failing.to_vec();
+    counters.same_words = words;
 }
 
 impl StopReason {

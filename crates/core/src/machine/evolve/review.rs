@@ -1,5 +1,7 @@
 //! The fold of what happens around a review.
 
+use std::sync::Arc;
+
 use super::watch_sameness;
 use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
@@ -11,6 +13,7 @@ use crate::machine::review_event::ReviewEvent;
 use crate::machine::state::{LoopState, Phase};
 use crate::review::{self, Report};
 use crate::stop::{PauseReason, Status};
+use crate::trouble::Step;
 
 pub(super) fn phase_entered(state: &mut LoopState, phase: Phase) {
     let Some(review) = &mut state.review else { return };
@@ -80,7 +83,25 @@ pub(super) fn question_is_moot(state: &mut LoopState) {
     }
 }
 
+/// The work goes on, and what follows it is done once more then.
+pub(super) fn claim_refused(state: &mut LoopState) {
+    if let Some(review) = &mut state.review {
+        review.post_action = None;
+    }
+}
+
+/// What was known when an iteration was over, for who goes back to it.
+pub(super) fn remember(state: &mut LoopState) {
+    let iteration = state.iteration;
+    if let Some(review) = &mut state.review {
+        let known = review.known();
+        review.past.entry(iteration).or_insert_with(|| Arc::new(known));
+    }
+}
+
+/// Findings, sections and adjustments are again what they were then.
 pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
+    remember(state);
     let Some(review) = &mut state.review else { return };
     review.due = false;
     review.finishing = false;
@@ -90,13 +111,11 @@ pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     review.agreed = None;
     review.agreed_tree = None;
     review.started_at = None;
-    review.finished.retain(|section| section.iteration <= to_iteration);
-    review.accepted.retain(|feature| feature.iteration <= to_iteration);
-    if let Some(plan) = &review.plan
-        && plan.count() > 1
-    {
-        let next = review.finished.last().map_or(1, |section| section.number + 1);
-        review.aim = if next > plan.count() { Aim::Whole } else { Aim::Section { number: next } };
+    review.last = None;
+    review.objection = None;
+    review.forget_rejections();
+    if let Some(known) = review.past.get(&to_iteration).cloned() {
+        review.go_back_to(&known);
     }
 }
 
@@ -154,6 +173,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
                 commit: checkpoint.commit.clone(),
                 summary: review.summary.take().unwrap_or_default(),
             });
+            state.counters.not_tried.remove(&Step::Seal);
             if let Some(workspace) = &mut state.workspace {
                 if checkpoint.commit.is_some() {
                     workspace.head_commit.clone_from(&checkpoint.commit);
@@ -175,6 +195,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             if let Some(record) = &mut review.post_action {
                 record.commit = None;
             }
+            state.counters.not_tried.remove(&Step::Undo);
             if let Some(workspace) = &mut state.workspace {
                 workspace.head_commit = Some(commit.clone());
                 workspace.tree.clone_from(tree);
@@ -225,7 +246,7 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling) {
             }
             state.counters.same = 0;
         }
-        Ruling::Dirty { open } => watch_sameness(&mut state.counters, tree, open),
+        Ruling::Dirty { open } => watch_sameness(&mut state.counters, tree, open, String::new()),
         Ruling::Rejected { reason } if !whole => review.rejected(reason),
         // Said of the whole it is told to the developer, and counts by the turns it takes.
         Ruling::Rejected { reason } => {
@@ -239,5 +260,7 @@ fn accept_feature(review: &mut Review, iteration: u32, commit: Option<String>) {
         Some(Report::Feature(report)) => (report.feature_id.clone(), report.feature.clone()),
         Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => (None, String::new()),
     };
+    // Accepted once more is not one more; without a report nobody knows whether it is another one.
+    review.accepted.retain(|known| known.id != id || (id.is_none() && known.feature != feature));
     review.accepted.push(AcceptedFeature { iteration, id, feature, commit });
 }

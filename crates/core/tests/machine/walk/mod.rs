@@ -16,14 +16,15 @@ use proptest::prelude::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Opener, Raise, Refusal, SummaryReport, TimerKind,
-    Verdict, WorkspaceFailure, WorkspaceOpening, effects,
+    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, SummaryReport,
+    TimerKind, Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
 use windlass_core::spec::{
     CommitPolicy, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits,
     WorkspaceKind,
 };
 use windlass_core::summary::SummariserKind;
+use windlass_core::trouble::{Trouble, TroubleKind};
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::driven::{
@@ -70,6 +71,8 @@ pub enum Mood {
     FailingGates,
     NoAnswers,
     LostSessions,
+    /// Hardly anything can be tried.
+    Troubles,
 }
 
 pub fn walks() -> impl Strategy<Value = Walk> {
@@ -89,6 +92,7 @@ fn moods() -> impl Strategy<Value = Mood> {
         1 => Just(Mood::FailingGates),
         1 => Just(Mood::NoAnswers),
         1 => Just(Mood::LostSessions),
+        1 => Just(Mood::Troubles),
     ]
 }
 
@@ -166,6 +170,10 @@ impl Dice {
         let wanted = effects(&driven.state);
         // Timers come last and are rarer than what they wait for.
         let effect = if self.one_in(4) { self.pick(&wanted) } else { wanted.first()?.clone() };
+        let in_trouble = if self.mood == Mood::Troubles { !self.one_in(3) } else { self.one_in(30) };
+        if in_trouble && !matches!(effect, Effect::SetTimer { .. }) {
+            return Some(Input::NotTried { effect, trouble: self.trouble() });
+        }
         Some(match effect {
             Effect::OpenWorkspace { .. } if self.one_in(40) => workspace_failed(),
             Effect::OpenWorkspace { .. } => {
@@ -223,7 +231,7 @@ impl Dice {
         let failed = |kind| TurnOutcome::Failed { kind, message: "oops".into() };
         if !self.one_in(4) {
             match self.mood {
-                Mood::Mixed => {}
+                Mood::Mixed | Mood::Troubles => {}
                 Mood::Smooth | Mood::FailingGates => return TurnOutcome::Finished,
                 Mood::Stalls => return TurnOutcome::Interrupted,
                 Mood::CutOffs => return TurnOutcome::CutOff,
@@ -236,6 +244,7 @@ impl Dice {
         match self.throw(20) {
             0..=8 => TurnOutcome::Finished,
             9..=11 => TurnOutcome::CutOff,
+            12 if self.one_in(2) => TurnOutcome::NotTried { trouble: self.trouble(), began: self.one_in(2) },
             12 => TurnOutcome::Interrupted,
             13 => TurnOutcome::NotStarted { message: "no".into(), missing: self.one_in(2) },
             14..=15 => {
@@ -255,6 +264,10 @@ impl Dice {
                 ErrorKind::Other,
             ])),
         }
+    }
+
+    fn trouble(&mut self) -> Trouble {
+        Trouble { kind: self.pick(&[TroubleKind::Sandbox, TroubleKind::Git, TroubleKind::Disk]), message: "no".into() }
     }
 
     fn report(&mut self, outcome: TurnOutcome) -> TurnReport {
@@ -295,9 +308,14 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(10) {
+        match self.throw(11) {
             0..=2 => self.open(),
-            3..=4 => Input::Attach,
+            3 => Input::Attach { alive_until: None },
+            4 => {
+                let alive_until =
+                    Some(start_of_time() + SignedDuration::from_secs(i64::try_from(self.throw(10_000)).unwrap()));
+                Input::Attach { alive_until }
+            }
             5 => Input::Shutdown,
             6 => Input::Stop,
             7 => Input::Pause { now: self.one_in(2) },
@@ -310,6 +328,7 @@ impl Dice {
                     saved: None,
                 }
             }
+            9 => Input::Merged { merge: Merge { commit: format!("merge-{}", self.throw(3)), target: "main".into() } },
             _ => Input::Steer {
                 id: format!("message-{}", self.throw(20)),
                 text: "do it well".into(),

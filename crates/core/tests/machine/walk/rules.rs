@@ -1,11 +1,13 @@
 //! What holds for every loop, whoever judges its work.
 
 use proptest::prelude::*;
+use windlass_core::agent::TurnOutcome;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
     Effect, Event, Input, Opener, Refusal, ReviewEvent, Timer, TimerKind, decide, effects, evolve, replay,
 };
-use windlass_core::stop::{End, Status, StopReason};
+use windlass_core::spec::{CommitPolicy, WorkspaceKind};
+use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason, WaitReason};
 
 use super::{Given, Walk};
 
@@ -32,7 +34,9 @@ pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk
         let Status::Ended { end } = given.before.status else { continue };
         let reopens = match &given.input {
             Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
-            Input::RolledBack { .. } | Input::ResidueChecked { .. } => given.after.status == given.before.status,
+            Input::RolledBack { .. } | Input::ResidueChecked { .. } | Input::Merged { .. } => {
+                given.after.status == given.before.status
+            }
             Input::AmendMilestone { .. } => end != End::Completed && given.after.status == given.before.status,
             _ => false,
         };
@@ -81,6 +85,7 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
                 ended = true;
             }
             Event::RolledBack { .. }
+            | Event::Merged { .. }
             | Event::ResidueChecked { .. }
             | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
             _ => prop_assert!(!ended, "{} after the end", event.name()),
@@ -143,6 +148,57 @@ pub fn after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk: &Walk) -> Resul
     Ok(())
 }
 
+/// Trouble is told apart from everything that counts: it takes no iteration, refuses no claim, rejects nothing.
+pub fn what_could_not_be_tried_is_no_verdict(walk: &Walk) -> Result<(), TestCaseError> {
+    for given in &walk.given {
+        let not_tried = match &given.input {
+            Input::NotTried { .. } => true,
+            Input::TurnEnded { report, .. } => matches!(report.outcome, TurnOutcome::NotTried { .. }),
+            _ => false,
+        };
+        if !not_tried || given.result.is_err() {
+            continue;
+        }
+        let (before, after) = (&given.before, &given.after);
+        prop_assert_eq!(before.claims, after.claims);
+        prop_assert_eq!(before.iterations.len(), after.iterations.len());
+        prop_assert_eq!(&before.gates, &after.gates);
+        prop_assert_eq!(before.counters.failures, after.counters.failures);
+        if let Some((before, after)) = before.review.as_ref().zip(after.review.as_ref()) {
+            prop_assert_eq!(before.rejections, after.rejections);
+            prop_assert_eq!(&before.post_action, &after.post_action);
+        }
+        let asked = before.wish.is_some();
+        let rests = match &after.status {
+            Status::Waiting { why, .. } => matches!(why, WaitReason::Infrastructure { .. }),
+            Status::Paused { why } => asked || matches!(why, PauseReason::Infrastructure { .. }),
+            Status::Ended { end } => asked && *end == End::Cancelled,
+            Status::Queued | Status::Running => false,
+        };
+        prop_assert!(rests, "{:?}", after.status);
+    }
+    Ok(())
+}
+
+/// Only a commit that changes something, and that somebody agreed to, looks verified.
+pub fn only_judged_changes_on_a_commit_are_verified(walk: &Walk) -> Result<(), TestCaseError> {
+    for (given, event) in walk.events() {
+        let Event::LoopStopped { status, outcome, verified, head_commit, .. } = event else { continue };
+        let state = &given.after;
+        prop_assert_eq!(outcome.is_some(), *status == End::Completed);
+        prop_assert_eq!(*verified, *outcome == Some(Outcome::Verified));
+        if *verified {
+            let workspace = state.workspace.as_ref().unwrap();
+            prop_assert!(workspace.tree != workspace.base_tree || workspace.head_commit != workspace.base_commit);
+            prop_assert!(head_commit.is_some() && state.spec.commit != CommitPolicy::Off);
+            prop_assert!(matches!(state.spec.workspace.kind, WorkspaceKind::Clone));
+            let agreed = state.review.as_ref().is_some_and(|review| review.agreed == *head_commit);
+            prop_assert!(agreed || (!state.gates.is_empty() && state.failing_gates().is_empty()));
+        }
+    }
+    Ok(())
+}
+
 pub fn a_decision_is_a_function_of_its_arguments(walk: &Walk) -> Result<(), TestCaseError> {
     for given in &walk.given {
         prop_assert_eq!(&decide(&given.before, &given.input, given.at), &given.result);
@@ -170,6 +226,10 @@ fn is_wanted(given: &Given) -> Option<bool> {
             runs(turn) || ends(turn)
         }
         Input::Stalled { turn } | Input::DiskShort { turn, .. } => runs(turn),
+        Input::NotTried { effect, .. } => match effect {
+            Effect::RunTurn { turn, .. } | Effect::EndTurn { turn } => runs(turn) || ends(turn),
+            _ => wanted.contains(effect) && !matches!(effect, Effect::SetTimer { .. }),
+        },
         Input::SetUp => wanted.contains(&Effect::SetUpWorkspace),
         Input::Summarised { turn, .. } => wanted.contains(&Effect::Summarise { turn: *turn }),
         Input::Checkpointed { turn, .. } => wanted.contains(&Effect::Checkpoint { turn: *turn }),
@@ -187,7 +247,8 @@ fn is_wanted(given: &Given) -> Option<bool> {
         // Any phase can find its workspace gone.
         Input::WorkspaceFailed { .. } => given.before.status == Status::Running,
         Input::Open { .. }
-        | Input::Attach
+        | Input::Attach { .. }
+        | Input::Merged { .. }
         | Input::Shutdown
         | Input::Stop
         | Input::Pause { .. }

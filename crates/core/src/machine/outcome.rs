@@ -1,0 +1,69 @@
+//! What a completed loop amounts to, and whether its work was merged.
+
+use serde::{Deserialize, Serialize};
+
+use super::decide::{Batch, Refusal};
+use super::event::Event;
+use super::state::LoopState;
+use crate::spec::{CommitPolicy, WorkspaceKind};
+use crate::stop::{Outcome, Status};
+
+/// A merge of the loop's work by Windlass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Merge {
+    /// The target's commit that has the work.
+    pub commit: String,
+    /// The branch that was merged into.
+    pub target: String,
+}
+
+impl LoopState {
+    /// Whether gates or the reviewer agreed to what is recorded, on a commit that changes something.
+    pub fn is_verified(&self) -> bool {
+        self.outcome == Some(Outcome::Verified)
+    }
+
+    /// What the loop amounts to if it completes now.
+    pub(super) fn outcome_now(&self) -> Outcome {
+        if self.is_unchanged() {
+            return Outcome::Unchanged;
+        }
+        if !self.is_judged_by_somebody() {
+            return Outcome::Claimed;
+        }
+        match self.spec.workspace.kind {
+            WorkspaceKind::InPlace | WorkspaceKind::External => Outcome::CheckedInPlace,
+            WorkspaceKind::Clone => match self.spec.commit {
+                CommitPolicy::Off => Outcome::CheckedInPlace,
+                CommitPolicy::Engine | CommitPolicy::Agent => Outcome::Verified,
+            },
+        }
+    }
+
+    /// Whether the tree is known to equal the base. Only somebody else's tree is not known.
+    fn is_unchanged(&self) -> bool {
+        !self.is_external() && self.workspace.is_some() && !self.differs_from_base()
+    }
+
+    fn is_judged_by_somebody(&self) -> bool {
+        if !self.gates.is_empty() {
+            return true;
+        }
+        let Some(review) = &self.review else { return false };
+        // A post-action may have changed what the reviewer agreed to.
+        review.agreed.as_deref() == self.head_commit()
+    }
+}
+
+impl Batch {
+    pub(super) fn merged(&mut self, merge: &Merge) -> Result<(), Refusal> {
+        match self.state.status {
+            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        }
+        if self.state.merged.as_ref() != Some(merge) {
+            self.push(Event::Merged { merge: merge.clone() });
+        }
+        Ok(())
+    }
+}
