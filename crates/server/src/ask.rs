@@ -25,7 +25,14 @@ pub(crate) async fn answer<R: windlass_app::Request>(
 
 async fn read<R: windlass_app::Request>(request: Request) -> Result<R, Refused> {
     let (mut parts, body) = request.into_parts();
-    let named = RawPathParams::from_request_parts(&mut parts, &()).await.ok();
+    let named = match RawPathParams::from_request_parts(&mut parts, &()).await {
+        Ok(named) => Some(named),
+        Err(error) if error.status() == StatusCode::BAD_REQUEST => {
+            return Err(Problem::new(Kind::Invalid, error.body_text()).into());
+        }
+        // The path has no variable part.
+        Err(_) => None,
+    };
     let mut said: Vec<(String, String)> =
         named.iter().flatten().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let asked = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri);
