@@ -1045,7 +1045,7 @@ export interface components {
             files: components["schemas"]["ChangedFile"][];
             /** Format: uint64 */
             files_changed: number;
-            /** @description Files whose changes hold a secret, each with what it is. They are in no commit. */
+            /** @description Files whose changes are in no commit, each with the reason: a secret, or that git cannot store it. */
             held_back?: string[];
             notes?: string[];
             /** @description Protected paths that the agent changed; they were put back. */
@@ -1282,7 +1282,7 @@ export interface components {
             error: components["schemas"]["Problem"];
         };
         /** @description Causes of failure that a policy treats differently. */
-        ErrorKind: ("rate_limit" | "overloaded" | "network" | "context_overflow" | "auth" | "model_not_found" | "unknown_session" | "other") | "resource_limit";
+        ErrorKind: ("rate_limit" | "overloaded" | "network" | "context_overflow" | "auth" | "model_not_found" | "unknown_session" | "other") | "billing" | "resource_limit";
         Event: {
             id: components["schemas"]["LoopId"];
             name: string;
@@ -3481,6 +3481,8 @@ export interface components {
          * @enum {string}
          */
         Step: "workspace" | "setup" | "turn" | "summary" | "checkpoint" | "gate" | "seal" | "undo";
+        /** @description Stop it now. */
+        StopLoop: Record<string, never>;
         /** @description Why a stretch of a loop ended; exactly one for each stretch between opening and end. */
         StopReason: {
             /** @constant */
@@ -3713,8 +3715,8 @@ export interface components {
             type: "section_after";
         };
         TroubleKind: "git" | "sandbox" | "supervisor" | "disk" | "files";
-        /** @description A repository whose own files are asked for, or no longer agreed to. */
-        Trust: {
+        /** @description What a repository's own files would run. */
+        TrustOf: {
             /**
              * @description The revision that loops will start from; what is checked out is looked at as well.
              * @default null
