@@ -205,8 +205,8 @@ mod tests {
         std::fs::write(&path, "before ").unwrap();
         let mut transcript = Transcript::open(&path, None, &Rules::default()).unwrap();
         assert_eq!(transcript.offset(), 7);
-        transcript.take(b"after.").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"before after.");
+        transcript.take(b"after\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"before after\n");
         assert_eq!(transcript.offset(), 13);
     }
 }
