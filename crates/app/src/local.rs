@@ -29,7 +29,7 @@ pub struct Local {
     pub context: Context,
     background: Arc<dyn Background>,
     writer: OnceCell<Arc<Engine>>,
-    reader: OnceCell<Option<Arc<Engine>>>,
+    reader: OnceCell<Arc<Engine>>,
 }
 
 impl Local {
@@ -53,7 +53,12 @@ impl Local {
         if let Some(engine) = self.writer.get() {
             return Ok(Some(Arc::clone(engine)));
         }
-        Ok(self.reader.get_or_try_init(|| self.context.reader()).await?.clone())
+        if let Some(engine) = self.reader.get() {
+            return Ok(Some(Arc::clone(engine)));
+        }
+        // That there is no database is not remembered: another process may make one.
+        let Some(engine) = self.context.reader().await? else { return Ok(None) };
+        Ok(Some(Arc::clone(self.reader.get_or_init(|| async { engine }).await)))
     }
 
     /// The same, where there has to be a loop.

@@ -123,7 +123,10 @@ impl Request for FindLoop {
 
     async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
         let Self { project, name } = self;
-        let engine = here.readable().await?;
+        let Some(engine) = here.reader().await? else {
+            let message = format!("there are no loops yet, and so none is called '{name}'");
+            return Err(Problem::refused(message, "start one with `windlass run`, or watch `windlass demo`"));
+        };
         let named = match &project {
             Some(project) => engine.store.find(project, &name).await?,
             None => None,

@@ -105,7 +105,7 @@ fn a_subdirectory_is_in_the_project() {
     world.run(command).assert_code(0);
     let status = status(&world, "work");
     assert_eq!(status["project"].as_str(), world.repo().path().to_str());
-    assert!(world.repo().tree_files("windlass/work").contains(&"made".to_owned()));
+    assert!(world.repo().tree_files("windlass/work").contains(&"deep/er/made".to_owned()), "the agent works there");
 }
 
 #[test]
