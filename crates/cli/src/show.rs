@@ -61,8 +61,11 @@ fn in_full(state: &LoopState, word: &str) -> String {
         };
         let claim = if record.claim { " · claimed done" } else { "" };
         let failed = if record.success { "" } else { " · failed" };
-        let gates =
-            if record.gates.is_empty() { String::new() } else { format!(" · gates {}", record.gates.join(", ")) };
+        let gates = if record.gates.is_empty() {
+            String::new()
+        } else {
+            format!(" · gates {}", record.gates.iter().map(|mark| mark.name()).collect::<Vec<_>>().join(", "))
+        };
         row(&format!("iter {}", record.iteration), format!("{commit}{claim}{failed}{gates}"));
     }
     for message in state.undelivered_steering() {

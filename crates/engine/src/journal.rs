@@ -1,6 +1,7 @@
 //! Events between the machine and the store: as JSON text, with their time.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState, replay};
@@ -18,21 +19,50 @@ pub enum JournalError {
         #[source]
         source: serde_json::Error,
     },
+    #[error(
+        "event {seq} of loop {id} was written by another version of Windlass (format {version}, this one reads {FORMAT})"
+    )]
+    OtherFormat { id: String, seq: u64, version: u64 },
     #[error("there is no loop {id}")]
     NoSuchLoop { id: String },
 }
 
+/// The format that events are written in, as `v` in each of them. Events of the first, which had no number, decided too
+/// little to be replayed.
+const FORMAT: u64 = 2;
+
+/// An event as it is stored.
+#[derive(Serialize)]
+struct Versioned<'a> {
+    v: u64,
+    #[serde(flatten)]
+    event: &'a Event,
+}
+
+/// What is looked at before an event is read.
+#[derive(Deserialize)]
+struct Version {
+    #[serde(default = "first_format")]
+    v: u64,
+}
+
+fn first_format() -> u64 {
+    1
+}
+
 pub fn encode(at: Timestamp, event: &Event) -> NewEvent {
-    let body = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("an event is plain data: {error}"));
+    let body = serde_json::to_string(&Versioned { v: FORMAT, event });
+    let body = body.unwrap_or_else(|error| unreachable!("an event is plain data: {error}"));
     NewEvent { at, kind: event.name().to_owned(), body }
 }
 
 pub fn decode(id: &LoopId, stored: &StoredEvent) -> Result<Event, JournalError> {
-    serde_json::from_str(&stored.body).map_err(|source| JournalError::Unreadable {
-        id: id.0.clone(),
-        seq: stored.seq,
-        source,
-    })
+    let unreadable = |source| JournalError::Unreadable { id: id.0.clone(), seq: stored.seq, source };
+    let Version { v: version } = serde_json::from_str(&stored.body).map_err(unreadable)?;
+    if version != FORMAT {
+        return Err(JournalError::OtherFormat { id: id.0.clone(), seq: stored.seq, version });
+    }
+    serde_json::from_str(&stored.body).map_err(unreadable)
 }
 
 /// The state of a loop, from its whole journal.
@@ -51,4 +81,28 @@ pub async fn load(store: &dyn Store, id: &LoopId) -> Result<LoopState, JournalEr
         }
     }
     replay(events).map_err(|_| JournalError::NoSuchLoop { id: id.0.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(body: &str) -> StoredEvent {
+        StoredEvent { seq: 7, at: Timestamp::UNIX_EPOCH, kind: "wait_ended".into(), body: body.into() }
+    }
+
+    #[test]
+    fn every_event_carries_the_format_it_is_written_in() {
+        let written = encode(Timestamp::UNIX_EPOCH, &Event::WaitEnded);
+        assert_eq!(written.body, r#"{"v":2,"type":"wait_ended"}"#);
+        assert_eq!(decode(&LoopId("l1".into()), &stored(&written.body)).unwrap(), Event::WaitEnded);
+    }
+
+    #[test]
+    fn event_of_another_format_is_refused_by_its_number() {
+        for (body, format) in [(r#"{"type":"wait_ended"}"#, "format 1"), (r#"{"v":3,"type":"new"}"#, "format 3")] {
+            let refused = decode(&LoopId("l1".into()), &stored(body)).unwrap_err().to_string();
+            assert!(refused.contains(format) && refused.contains("event 7 of loop l1"), "{refused}");
+        }
+    }
 }

@@ -70,8 +70,8 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             TurnOutcome::Finished | TurnOutcome::Interrupted | TurnOutcome::CutOff => Vec::new(),
         },
         Event::Summarised { summary, .. } => summary.problem.iter().map(|problem| one_line(problem)).collect(),
-        Event::Checkpointed { turn, checkpoint } => checkpointed(state, turn.iteration, checkpoint),
-        Event::GateEnded { gate, report } => {
+        Event::Checkpointed { turn, checkpoint, .. } => checkpointed(state, turn.iteration, checkpoint),
+        Event::GateEnded { gate, report, .. } => {
             let verdict = if report.verdict.passed() { "passed" } else { "failed" };
             let on = if gate.iteration == 0 { " on the base" } else { "" };
             vec![format!("Gate {verdict}{on}: {}", one_line(&report.command))]
@@ -157,6 +157,7 @@ fn review_lines(event: &ReviewEvent) -> Vec<String> {
         | ReviewEvent::PlanAdjusted { .. }
         | ReviewEvent::VerdictGiven { .. }
         | ReviewEvent::Reported { .. }
+        | ReviewEvent::DecisionsTold { .. }
         | ReviewEvent::QuestionDeferred { .. }
         | ReviewEvent::ReviewSkipped { .. }
         | ReviewEvent::PostActionUndone { .. } => Vec::new(),

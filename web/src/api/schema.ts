@@ -1128,6 +1128,13 @@ export interface components {
             why: string;
             worktree: string;
         };
+        /** @description What a coder tells whoever reviews its work. */
+        CoderDecisions: {
+            decisions: string[];
+            notes: string[];
+            /** @description Commands that show that the work is right. */
+            verification: string[];
+        };
         /** @enum {string} */
         CommitPolicy: "engine" | "agent" | "off";
         /** @enum {string} */
@@ -1292,6 +1299,8 @@ export interface components {
             type: "loop_created";
         } | {
             by: components["schemas"]["Opener"];
+            /** @description What a completed loop is continued for, if that is not the same goal. */
+            goal?: string | null;
             raise: components["schemas"]["Raise"];
             /** @constant */
             type: "loop_opened";
@@ -1378,10 +1387,14 @@ export interface components {
             type: "summarised";
         } | {
             checkpoint: components["schemas"]["CheckpointReport"];
+            /** @description What is remembered of the turn; none for a turn that is no iteration. */
+            summary?: string | null;
             turn: components["schemas"]["TurnKey"];
             /** @constant */
             type: "checkpointed";
         } | {
+            /** @description The verdict stands. A gate that is known to be flaky runs again before its failure does. */
+            counts: boolean;
             gate: components["schemas"]["GateKey"];
             report: components["schemas"]["GateReport"];
             /** @constant */
@@ -1389,8 +1402,15 @@ export interface components {
         } | {
             claim: boolean;
             failing: string[];
+            /** @description In the gates' order. */
+            gates: components["schemas"]["GateMark"][];
             /** Format: uint32 */
             iteration: number;
+            /**
+             * Format: uint32
+             * @description Iterations in a row in which nothing changed, this one included; none where that is not watched.
+             */
+            same?: number | null;
             /** @constant */
             type: "iteration_judged";
         } | {
@@ -1861,6 +1881,8 @@ export interface components {
              */
             iteration: number;
         };
+        /** @description What a gate said of an iteration. */
+        GateMark: ("pass" | "fail") | "skipped";
         GateReport: {
             /** @description Files the gate changed; they were put back. */
             changed?: components["schemas"]["ChangedFile"][];
@@ -1937,8 +1959,8 @@ export interface components {
             claim: boolean;
             /** Format: uint64 */
             duration_ms: number;
-            /** @description `pass`, `fail` or `skipped`, in the gates' order. */
-            gates: string[];
+            /** @description In the gates' order. */
+            gates: components["schemas"]["GateMark"][];
             /** Format: uint32 */
             iteration: number;
             success: boolean;
@@ -2606,8 +2628,7 @@ export interface components {
         };
         /** @enum {string} */
         OnLimit: "stop" | "pause";
-        /** @enum {string} */
-        Opener: "start" | "resume" | "restart";
+        Opener: ("start" | "resume" | "restart") | "continue";
         /** @description What a completed loop amounts to. Only `Verified` looks verified anywhere. */
         Outcome: "verified" | "claimed" | "unchanged" | "checked_in_place" | "rolled_back";
         OutputFormat: "text" | "jsonl";
@@ -2997,6 +3018,11 @@ export interface components {
             /** @constant */
             type: "reported";
         } | {
+            decisions: components["schemas"]["CoderDecisions"];
+            turn: components["schemas"]["TurnKey"];
+            /** @constant */
+            type: "decisions_told";
+        } | {
             default?: string | null;
             question: string;
             turn: components["schemas"]["TurnKey"];
@@ -3015,6 +3041,11 @@ export interface components {
             why: string;
         } | {
             ruling: components["schemas"]["Ruling"];
+            /**
+             * Format: uint32
+             * @description Audits in a row with the same findings on the same tree.
+             */
+            same?: number | null;
             summary?: components["schemas"]["SectionSummary"] | null;
             turn: components["schemas"]["TurnKey"];
             /** @constant */

@@ -128,7 +128,7 @@ impl Renderer {
                 self.hints.begin(&spec.env_pass);
                 return String::new();
             }
-            Event::LoopOpened { by, raise } => {
+            Event::LoopOpened { by, raise, .. } => {
                 if raise.max_iterations > 0 {
                     self.max_iterations = self.max_iterations.map(|max| max + raise.max_iterations);
                 }
@@ -136,6 +136,7 @@ impl Renderer {
                     Opener::Start => return String::new(),
                     Opener::Resume => style.bold("resumed"),
                     Opener::Restart => style.bold("restarted with a fresh agent session"),
+                    Opener::Continue => style.bold("continued"),
                 }
             }
             Event::DriverAttached { .. } => style.dim("going on where it was left"),
@@ -180,10 +181,10 @@ impl Renderer {
                 Some(problem) => style.warn(&format!("  {}", one_line(problem, 300))),
                 None => style.dim(&format!("  summary: {}", one_line(&summary.summary, 300))),
             },
-            Event::GateEnded { gate, report } if gate.iteration == 0 => {
+            Event::GateEnded { gate, report, .. } if gate.iteration == 0 => {
                 format!("{}{}", self.baseline(gate.attempt, report), self.hint(report))
             }
-            Event::GateEnded { gate, report } => {
+            Event::GateEnded { gate, report, .. } => {
                 let again = if gate.attempt > 1 {
                     style.dim(&format!("  run {} of a gate that is known to flip\n", gate.attempt))
                 } else {

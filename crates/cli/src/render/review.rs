@@ -29,6 +29,7 @@ pub(super) fn event(event: &ReviewEvent, style: Style) -> String {
         )),
         ReviewEvent::VerdictGiven { verdict, .. } => style.dim(&format!("  the reviewer says {}", said(verdict))),
         ReviewEvent::Reported { report, .. } => style.dim(&format!("  {}", reported(report))),
+        ReviewEvent::DecisionsTold { .. } => String::new(),
         ReviewEvent::QuestionDeferred { question, default, .. } => {
             let on = default.as_ref().map_or(String::new(), |on| format!("; it goes on with: {}", one_line(on, 120)));
             style.warn(&format!("  nobody is here to answer: {}{on}", one_line(question, 200)))

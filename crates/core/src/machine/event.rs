@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
 use super::outcome::Merge;
 use super::review_event::ReviewEvent;
-use super::state::Phase;
+use super::state::{GateMark, Phase};
 use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Leftover;
@@ -28,6 +28,9 @@ pub enum Event {
     LoopOpened {
         by: Opener,
         raise: Raise,
+        /// What a completed loop is continued for, if that is not the same goal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
     },
     /// A driver took over. Of the time since the last event, only what something of the loop ran counts as the loop's.
     DriverAttached {
@@ -95,15 +98,25 @@ pub enum Event {
     Checkpointed {
         turn: TurnKey,
         checkpoint: CheckpointReport,
+        /// What is remembered of the turn; none for a turn that is no iteration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
     },
     GateEnded {
         gate: GateKey,
         report: GateReport,
+        /// The verdict stands. A gate that is known to be flaky runs again before its failure does.
+        counts: bool,
     },
     IterationJudged {
         iteration: u32,
         claim: bool,
         failing: Vec<String>,
+        /// In the gates' order.
+        gates: Vec<GateMark>,
+        /// Iterations in a row in which nothing changed, this one included; none where that is not watched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        same: Option<u32>,
     },
     ClaimRefused {
         iteration: u32,
@@ -182,6 +195,8 @@ pub enum Opener {
     Start,
     Resume,
     Restart,
+    /// A completed loop goes on: a new stretch on the same branch, with as many iterations and as much time again.
+    Continue,
 }
 
 /// Which agent session a turn uses.

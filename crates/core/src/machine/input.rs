@@ -22,6 +22,11 @@ pub enum Input {
         by: Opener,
         raise: Raise,
     },
+    /// Go on with a completed loop, for the same goal or another.
+    Continue {
+        goal: Option<String>,
+        raise: Raise,
+    },
     /// A driver took the lease of a loop that is under way.
     Attach {
         /// The last sign of life of what the earlier driver ran.

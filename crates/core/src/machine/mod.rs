@@ -29,4 +29,6 @@ pub use review::{
     SkippedBecause,
 };
 pub use review_event::ReviewEvent;
-pub use state::{Claims, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace};
+pub use state::{
+    Claims, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
+};

@@ -9,7 +9,7 @@ use crate::findings::{Finding, FindingId};
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
 use crate::plan::{Adjustment, Plan};
-use crate::review::{Report, SectionSummary};
+use crate::review::{CoderDecisions, Report, SectionSummary};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -48,6 +48,11 @@ pub enum ReviewEvent {
         turn: TurnKey,
         report: Box<Report>,
     },
+    /// What the coder of an audited loop says of its decisions.
+    DecisionsTold {
+        turn: TurnKey,
+        decisions: CoderDecisions,
+    },
     /// A question that nobody was there to answer.
     QuestionDeferred {
         turn: TurnKey,
@@ -69,6 +74,9 @@ pub enum ReviewEvent {
         ruling: Ruling,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<SectionSummary>,
+        /// Audits in a row with the same findings on the same tree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        same: Option<u32>,
     },
     /// What counts as a rejection although no reviewer was asked.
     RejectedUnseen {
@@ -120,6 +128,7 @@ impl ReviewEvent {
             ReviewEvent::PlanAdjusted { .. } => "plan_adjusted",
             ReviewEvent::VerdictGiven { .. } => "verdict_given",
             ReviewEvent::Reported { .. } => "reported",
+            ReviewEvent::DecisionsTold { .. } => "decisions_told",
             ReviewEvent::QuestionDeferred { .. } => "question_deferred",
             ReviewEvent::ReviewSkipped { .. } => "review_skipped",
             ReviewEvent::AnswerUnreadable { .. } => "answer_unreadable",
@@ -141,6 +150,7 @@ impl ReviewEvent {
             | ReviewEvent::PlanAdjusted { turn, .. }
             | ReviewEvent::VerdictGiven { turn, .. }
             | ReviewEvent::Reported { turn, .. }
+            | ReviewEvent::DecisionsTold { turn, .. }
             | ReviewEvent::QuestionDeferred { turn, .. }
             | ReviewEvent::AnswerUnreadable { turn, .. }
             | ReviewEvent::Reviewed { turn, .. } => Some(*turn),

@@ -127,6 +127,8 @@ pub struct LoopState {
     pub phase: Phase,
     /// The iteration under way, or the last one; 0 before the first.
     pub iteration: u32,
+    /// Iterations and time that were used before the loop was last continued.
+    pub continued_after: Stretch,
     pub workspace: Option<Workspace>,
     pub turn: Option<RunningTurn>,
     pub last_turn: Option<EndedTurn>,
@@ -167,6 +169,13 @@ pub struct LoopState {
     pub stopped_at: Option<Timestamp>,
     pub updated_at: Timestamp,
     /// Time under way, restarts included; pauses and the time without a driver left out.
+    pub elapsed_ms: u64,
+}
+
+/// What the stretches of a completed loop took, before it was continued.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stretch {
+    pub iterations: u32,
     pub elapsed_ms: u64,
 }
 
@@ -255,8 +264,8 @@ pub struct IterationRecord {
     pub checkpoint: CheckpointReport,
     /// What was done, in the summariser's words or the agent's last ones.
     pub summary: String,
-    /// `pass`, `fail` or `skipped`, in the gates' order.
-    pub gates: Vec<String>,
+    /// In the gates' order.
+    pub gates: Vec<GateMark>,
     #[serde(default)]
     pub usage: Usage,
     pub at: Timestamp,
@@ -264,6 +273,26 @@ pub struct IterationRecord {
     /// A person went back to before it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undone: bool,
+}
+
+/// What a gate said of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateMark {
+    Pass,
+    Fail,
+    /// It did not run: it only judges claims, or something else came first.
+    Skipped,
+}
+
+impl GateMark {
+    pub fn name(self) -> &'static str {
+        match self {
+            GateMark::Pass => "pass",
+            GateMark::Fail => "fail",
+            GateMark::Skipped => "skipped",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -307,7 +336,39 @@ pub struct Counters {
     pub not_tried: BTreeMap<Step, u32>,
 }
 
+impl Counters {
+    /// So many iterations in a row in which nothing changed, the last one with this.
+    pub(super) fn unchanged(&mut self, same: u32, tree: String, failing: &[String], words: String) {
+        self.same = same;
+        self.same_tree = tree;
+        self.same_failing = failing.to_vec();
+        self.same_words = words;
+    }
+
+    /// How often in a row nothing changed, with one more iteration: the same tree with the same things wrong or, where
+    /// nothing is known to be wrong, with the same words or none.
+    pub(super) fn same_with(&self, tree: &str, failing: &[String], words: &str) -> u32 {
+        let says_nothing_new = !failing.is_empty() || words.is_empty() || self.same_words == words;
+        let same = !tree.is_empty() && self.same_tree == tree && self.same_failing == failing && says_nothing_new;
+        if same { self.same + 1 } else { 1 }
+    }
+}
+
 impl LoopState {
+    /// What the tree is known by: the commit, if nobody needed the tree's hash.
+    pub(super) fn tree_or_commit(&self) -> String {
+        let Some(workspace) = &self.workspace else { return String::new() };
+        match workspace.tree.as_str() {
+            "" => workspace.head_commit.clone().unwrap_or_default(),
+            tree => tree.to_owned(),
+        }
+    }
+
+    /// The end of what the agent said in its last turn.
+    pub(super) fn last_words(&self) -> &str {
+        self.last_turn.as_ref().map_or("", |last| last.report.last_words.trim())
+    }
+
     pub fn turn_id(&self, key: TurnKey) -> String {
         key.id(&self.id)
     }
@@ -377,7 +438,7 @@ impl LoopState {
                     // Going back takes verdicts away that the record still tells.
                     && self.gates.len() == self.spec.gates.len()
                     && record.gates.len() == self.spec.gates.len()
-                    && record.gates.iter().all(|verdict| verdict != "skipped")
+                    && record.gates.iter().all(|mark| *mark != GateMark::Skipped)
             })
     }
 

@@ -5,13 +5,13 @@ use serde_json::Value;
 use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Aim, Event, GateKey, Interrupt, Merge, Opener, Phase, Raise, RefusedBecause, ReviewEvent, Ruling, Said, SessionUse,
-    SkippedBecause, StallStep, SummaryReport, Verdict,
+    Aim, Event, GateKey, GateMark, Interrupt, Merge, Opener, Phase, Raise, RefusedBecause, ReviewEvent, Ruling, Said,
+    SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
 use windlass_core::residue::{Leftover, LeftoverKind};
-use windlass_core::review::Report;
+use windlass_core::review::{CoderDecisions, Report};
 use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
 use windlass_core::trouble::{Step, Trouble, TroubleKind};
 use windlass_core::usage::{Usage, UsageByModel};
@@ -26,7 +26,11 @@ fn every_event() -> Vec<Event> {
             project: "/repo".into(),
             spec: Box::new(promise_loop()),
         },
-        Event::LoopOpened { by: Opener::Resume, raise: Raise { budget_usd: 0.1, ..Raise::default() } },
+        Event::LoopOpened {
+            by: Opener::Resume,
+            raise: Raise { budget_usd: 0.1, ..Raise::default() },
+            goal: Some("more".into()),
+        },
         Event::DriverAttached { alive_until: Some(start_of_time()) },
         Event::PhaseEntered { phase: Phase::Gates, iteration: 2 },
         Event::WorkspaceOpened { opening: opening() },
@@ -53,12 +57,19 @@ fn every_event() -> Vec<Event> {
                 usage: UsageByModel::new(),
             },
         },
-        Event::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
+        Event::Checkpointed { turn, checkpoint: checkpoint_of(turn), summary: Some("done".into()) },
         Event::GateEnded {
             gate: GateKey { iteration: 2, index: 0, attempt: 1 },
             report: gate_report("cargo test", Verdict::TimedOut, None),
+            counts: true,
         },
-        Event::IterationJudged { iteration: 2, claim: true, failing: vec!["cargo test".into()] },
+        Event::IterationJudged {
+            iteration: 2,
+            claim: true,
+            failing: vec!["cargo test".into()],
+            gates: vec![GateMark::Fail],
+            same: Some(2),
+        },
         Event::ClaimRefused {
             iteration: 2,
             because: RefusedBecause::HeldBack { files: vec!["a (line 1: jwt)".into()] },
@@ -105,7 +116,12 @@ fn every_event() -> Vec<Event> {
         Event::Review(ReviewEvent::QuestionDeferred { turn, question: "which?".into(), default: Some("this".into()) }),
         Event::Review(ReviewEvent::ReviewSkipped { iteration: 2, because: SkippedBecause::NothingChanged }),
         Event::Review(ReviewEvent::AnswerUnreadable { turn, why: "no block".into() }),
-        Event::Review(ReviewEvent::Reviewed { turn, ruling: Ruling::Dirty { open: vec!["f1".into()] }, summary: None }),
+        Event::Review(ReviewEvent::Reviewed {
+            turn,
+            ruling: Ruling::Dirty { open: vec!["f1".into()] },
+            summary: None,
+            same: Some(1),
+        }),
         Event::Review(ReviewEvent::RejectedUnseen { iteration: 2, reason: "it failed".into() }),
         Event::Review(ReviewEvent::SectionFinished {
             section: 1,
@@ -127,6 +143,7 @@ fn every_event() -> Vec<Event> {
             times: 2,
         },
         Event::Merged { merge: Merge { commit: "c9".into(), target: "main".into() } },
+        Event::Review(ReviewEvent::DecisionsTold { turn, decisions: CoderDecisions::default() }),
     ]
 }
 
@@ -204,8 +221,9 @@ fn the_list_above_has_every_event() {
         Event::Review(ReviewEvent::PostActionUndone { .. }) => 42,
         Event::Review(ReviewEvent::PersonRuled { .. }) => 43,
         Event::Review(ReviewEvent::MilestoneAmended { .. }) => 44,
+        Event::Review(ReviewEvent::DecisionsTold { .. }) => 49,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..49).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
 }
 
 #[test]

@@ -4,7 +4,8 @@ use crate::driven::*;
 use jiff::SignedDuration;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Raise, Timer, TimerKind, Verdict,
+    CheckpointReport, Effect, Event, GateKey, GateMark, Input, Interrupt, Opener, Phase, Raise, Timer, TimerKind,
+    Verdict,
 };
 use windlass_core::resources::ResourceSpec;
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure};
@@ -149,7 +150,13 @@ fn a_refine_loop_is_complete_at_its_count_even_if_its_last_turn_failed_when_the_
     assert_eq!(
         driven.judge(Verdict::Pass)[1..],
         [
-            Event::IterationJudged { iteration: 2, claim: true, failing: vec![] },
+            Event::IterationJudged {
+                iteration: 2,
+                claim: true,
+                failing: vec![],
+                gates: vec![GateMark::Pass],
+                same: Some(1),
+            },
             stopped(StopReason::Completed, true, 2, "commit-2.coder.1"),
         ]
     );

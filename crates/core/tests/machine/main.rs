@@ -15,5 +15,6 @@ mod properties;
 mod recovery;
 mod reviewed_properties;
 mod rollback;
+mod transition_places;
 mod transition_table;
 mod walk;

@@ -4,8 +4,8 @@
 use crate::driven::*;
 use windlass_core::agent::TurnReport;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, Merge, Opener, Phase, Refusal, RefusedBecause, Restore,
-    SessionUse, StallStep, Timer, TimerKind, Verdict,
+    CheckpointReport, Effect, Event, GateKey, GateMark, Input, Merge, Opener, Phase, Raise, Refusal, RefusedBecause,
+    Restore, SessionUse, StallStep, Timer, TimerKind, Verdict,
 };
 use windlass_core::prompt::Facts;
 use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnLimit, SessionPolicy, WorkspaceKind};
@@ -49,12 +49,23 @@ fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit
     }
 }
 
+fn checkpointed(iteration: u32) -> Event {
+    let turn = key(iteration, 1);
+    let summary = Some("Changed 1 file: src/lib.rs.".into());
+    Event::Checkpointed { turn, checkpoint: checkpoint_of(turn), summary }
+}
+
+fn judged(iteration: u32, claim: bool, failing: &[&str], gates: &[GateMark]) -> Event {
+    let failing = failing.iter().map(|gate| (*gate).to_owned()).collect();
+    Event::IterationJudged { iteration, claim, failing, gates: gates.to_vec(), same: Some(1) }
+}
+
 #[test]
 fn s0_2_a_claim_that_every_gate_confirms_completes_the_loop() {
     let mut driven = Driven::created(with_gates(&["cargo test", "cargo fmt --check"]));
     assert_eq!(
         driven.start(),
-        [Event::LoopOpened { by: Opener::Start, raise: Default::default() }, entered(Phase::Prepare, 0),]
+        [Event::LoopOpened { by: Opener::Start, raise: Default::default(), goal: None }, entered(Phase::Prepare, 0),]
     );
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore: Restore::Keep }]);
     assert_eq!(
@@ -75,22 +86,19 @@ fn s0_2_a_claim_that_every_gate_confirms_completes_the_loop() {
         [Event::TurnEnded { turn: key(1, 1), report: claimed() }, entered(Phase::Checkpoint, 1)]
     );
     assert_eq!(driven.effects(), [Effect::Checkpoint { turn: key(1, 1) }]);
-    assert_eq!(
-        driven.checkpoint(),
-        [Event::Checkpointed { turn: key(1, 1), checkpoint: checkpoint_of(key(1, 1)) }, entered(Phase::Gates, 1)]
-    );
+    assert_eq!(driven.checkpoint(), [checkpointed(1), entered(Phase::Gates, 1)]);
     let first = GateKey { iteration: 1, index: 0, attempt: 1 };
     assert_eq!(driven.effects(), [Effect::RunGate { gate: first.clone() }]);
     let report = driven.gate_report(Verdict::Pass);
-    assert_eq!(driven.judge(Verdict::Pass), [Event::GateEnded { gate: first, report }]);
+    assert_eq!(driven.judge(Verdict::Pass), [Event::GateEnded { gate: first, report, counts: true }]);
     let second = GateKey { iteration: 1, index: 1, attempt: 1 };
     assert_eq!(driven.effects(), [Effect::RunGate { gate: second.clone() }]);
     let report = driven.gate_report(Verdict::Pass);
     assert_eq!(
         driven.judge(Verdict::Pass),
         [
-            Event::GateEnded { gate: second, report },
-            Event::IterationJudged { iteration: 1, claim: true, failing: vec![] },
+            Event::GateEnded { gate: second, report, counts: true },
+            judged(1, true, &[], &[GateMark::Pass; 2]),
             stopped(StopReason::Completed, true, 1, "commit-1.coder.1"),
         ]
     );
@@ -104,11 +112,7 @@ fn a_claim_without_gates_completes_the_loop_unverified() {
     driven.end_turn(claimed());
     assert_eq!(
         driven.checkpoint(),
-        [
-            Event::Checkpointed { turn: key(1, 1), checkpoint: checkpoint_of(key(1, 1)) },
-            Event::IterationJudged { iteration: 1, claim: true, failing: vec![] },
-            stopped(StopReason::Completed, false, 1, "commit-1.coder.1"),
-        ]
+        [checkpointed(1), judged(1, true, &[], &[]), stopped(StopReason::Completed, false, 1, "commit-1.coder.1"),]
     );
     assert!(!driven.state.is_verified());
 }
@@ -119,11 +123,7 @@ fn s0_1_a_turn_without_a_claim_is_followed_by_another_in_the_same_session() {
     driven.end_turn(finished());
     assert_eq!(
         driven.checkpoint()[1..],
-        [
-            Event::IterationJudged { iteration: 1, claim: false, failing: vec![] },
-            Event::IterationStarted { iteration: 2 },
-            turn_started(2, resumed()),
-        ]
+        [judged(1, false, &[], &[]), Event::IterationStarted { iteration: 2 }, turn_started(2, resumed()),]
     );
 }
 
@@ -152,7 +152,7 @@ fn x_1_a_claim_that_a_gate_refuses_is_journalled_and_the_loop_goes_on_until_the_
     assert_eq!(
         driven.judge(Verdict::Fail)[1..],
         [
-            Event::IterationJudged { iteration: 1, claim: true, failing: vec!["cargo test".into()] },
+            judged(1, true, &["cargo test"], &[GateMark::Fail]),
             Event::ClaimRefused { iteration: 1, because: RefusedBecause::Gates { failing: vec!["cargo test".into()] } },
             Event::IterationStarted { iteration: 2 },
             turn_started(2, resumed()),
@@ -161,10 +161,7 @@ fn x_1_a_claim_that_a_gate_refuses_is_journalled_and_the_loop_goes_on_until_the_
     driven.end_turn_and_checkpoint(claimed());
     assert_eq!(
         driven.judge(Verdict::Pass)[1..],
-        [
-            Event::IterationJudged { iteration: 2, claim: true, failing: vec![] },
-            stopped(StopReason::Completed, true, 2, "commit-2.coder.1"),
-        ]
+        [judged(2, true, &[], &[GateMark::Pass]), stopped(StopReason::Completed, true, 2, "commit-2.coder.1"),]
     );
     assert_eq!((driven.state.claims.made, driven.state.claims.refused), (2, 1));
 }
@@ -206,10 +203,7 @@ fn b_1_1_at_most_three_iterations_are_exactly_three_runs() {
     driven.end_turn(finished());
     assert_eq!(
         driven.checkpoint()[1..],
-        [
-            Event::IterationJudged { iteration: 3, claim: false, failing: vec![] },
-            stopped(StopReason::MaxIterations { max: 3 }, false, 3, "commit-3.coder.1"),
-        ]
+        [judged(3, false, &[], &[]), stopped(StopReason::MaxIterations { max: 3 }, false, 3, "commit-3.coder.1"),]
     );
     let runs = driven.journal.iter().filter(|(_, event)| event.name() == "turn_started").count();
     assert_eq!(runs, 3);
@@ -392,4 +386,45 @@ fn turns_that_say_something_new_are_progress() {
         driven.ok(Input::Checkpointed { turn, checkpoint: nothing_changed() });
     }
     assert_eq!((driven.stop_reason(), driven.state.iteration), ("max_iterations", 12));
+}
+
+#[test]
+fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
+    let mut driven = completed(LoopSpec { gates: vec![gate("cargo test")], ..at_most(3) }, checkpoint_of(key(1, 1)));
+    driven.ok(Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } });
+    let events = driven.ok(Input::Continue { goal: Some("Now the docs".into()), raise: Raise::default() });
+    assert_eq!(names(&events), ["loop_opened", "phase_entered"]);
+    assert_eq!((driven.state.outcome, &driven.state.merged, driven.state.gates.len()), (None, &None, 0));
+    assert_eq!(driven.state.iteration_limit(), Some(4), "three more, as the first stretch had");
+    driven.ok(workspace_opened());
+    assert_eq!(driven.turn(), key(2, 1), "iterations keep counting");
+    let prompt = windlass_core::prompt::build(&driven.state, &Facts::default(), &|text| text.len());
+    assert!(prompt.starts_with("Now the docs"), "{prompt}");
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    assert_eq!(driven.state.outcome, Some(Outcome::Verified), "the new claim is judged anew");
+    driven.ok(Input::Continue { goal: None, raise: Raise::default() });
+    assert_eq!((driven.state.iteration_limit(), driven.state.spec.goal.as_str()), (Some(5), "Now the docs"));
+}
+
+#[test]
+fn continue_is_refused_unless_the_loop_is_completed() {
+    let go_on = || Input::Continue { goal: None, raise: Raise::default() };
+    let mut driven = Driven::created(promise_loop());
+    assert_eq!(driven.refused(go_on()), Refusal::NotCompleted);
+    driven.start();
+    assert_eq!(driven.refused(go_on()), Refusal::UnderWay);
+    driven.ok(Input::Stop);
+    assert_eq!(driven.refused(go_on()), Refusal::NotCompleted);
+}
+
+#[test]
+fn replay_of_a_flaky_gate_takes_what_was_decided_then() {
+    let mut driven = Driven::working(with_gates(&["cargo test"]));
+    driven.end_turn_and_checkpoint(finished());
+    let gate = GateKey { iteration: 1, index: 0, attempt: 1 };
+    let report = driven.gate_report(Verdict::Fail);
+    let ended = Event::GateEnded { gate, report, counts: false };
+    let state = windlass_core::machine::evolve(driven.state.clone(), driven.now, &ended);
+    assert!(state.gates.is_empty(), "whatever this release would decide");
 }

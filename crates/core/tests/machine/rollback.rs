@@ -1,7 +1,7 @@
 //! Going back to an earlier checkpoint: tree and agent memory move together.
 
 use crate::driven::*;
-use windlass_core::machine::{Effect, Event, Input, Opener, Raise, Refusal, SessionUse, Verdict, effects};
+use windlass_core::machine::{Effect, Event, GateMark, Input, Opener, Raise, Refusal, SessionUse, Verdict, effects};
 use windlass_core::prompt;
 use windlass_core::spec::{Done, Limits, LoopSpec};
 use windlass_core::stop::{End, Outcome, Status};
@@ -77,7 +77,7 @@ fn a_target_that_was_reached_is_judged_again_on_what_is_there_now() {
     assert!(matches!(effects(&driven.state)[..], [Effect::RunGate { .. }]), "{:?}", effects(&driven.state));
     driven.judge(Verdict::Pass);
     assert_eq!(driven.state.status, Status::Ended { end: End::Completed });
-    assert_eq!(driven.state.iterations[1].gates, ["fail"], "the undone iteration keeps its verdict");
+    assert_eq!(driven.state.iterations[1].gates, [GateMark::Fail], "the undone iteration keeps its verdict");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The machine's transitions, tabulated by driving it, and held in ARCHITECTURE.md.
+//! The machine's transitions, tabulated by driving it, and held in docs/transitions.md.
 #![allow(clippy::disallowed_methods, reason = "the test reads and writes a document; the machine does not")]
 
 use std::fmt::Write as _;
@@ -6,30 +6,27 @@ use std::fs;
 use std::path::Path;
 
 use crate::driven::*;
+use crate::transition_places::{Place, recipes};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    Event, GateKey, Input, LoopState, Opener, Phase, Raise, Refusal, TimerKind, Verdict, WorkspaceFailure,
+    Effect, Event, GateKey, Input, LoopState, Merge, Opener, Phase, Raise, Refusal, TimerKind, Verdict,
+    WorkspaceFailure,
 };
-use windlass_core::spec::{Limits, LoopSpec, OnFailure, OnLimit};
 use windlass_core::stop::{PauseReason, Status};
-
-const START: &str = "<!-- transitions:start -->";
-const END: &str = "<!-- transitions:end -->";
+use windlass_core::trouble::{Trouble, TroubleKind};
 
 #[test]
-fn the_table_in_the_architecture_page_is_what_the_machine_does() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md");
-    let page = fs::read_to_string(&path).expect("ARCHITECTURE.md can be read");
-    let (before, rest) = page.split_once(START).expect("ARCHITECTURE.md has the marker where the table starts");
-    let (_, after) = rest.split_once(END).expect("ARCHITECTURE.md has the marker where the table ends");
-    let current = format!("{before}{START}\n{}{END}{after}", table());
+fn transitions_page_is_what_the_machine_does() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/transitions.md");
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    let current = table();
     if std::env::var_os("UPDATE").is_some() {
-        fs::write(&path, current).expect("ARCHITECTURE.md can be written");
+        fs::write(&path, current).expect("docs/transitions.md can be written");
         return;
     }
     assert!(
         page == current,
-        "the transition table in ARCHITECTURE.md is out of date; run\n\n    \
+        "docs/transitions.md is out of date; run\n\n    \
          UPDATE=1 cargo test -p windlass-core --test machine transition_table\n\nand look at what changed"
     );
 }
@@ -37,7 +34,7 @@ fn the_table_in_the_architecture_page_is_what_the_machine_does() {
 #[test]
 fn every_place_is_what_it_is_called_and_every_input_is_accepted_somewhere() {
     let mut accepted = vec![false; inputs().len()];
-    for place in places() {
+    for place in recipes().into_iter().flat_map(|recipe| recipe.places) {
         let driven = (place.reach)();
         assert!(place.name.starts_with(&place_of(&driven.state)), "{} is {}", place.name, place_of(&driven.state));
         for (index, case) in inputs().iter().enumerate() {
@@ -49,12 +46,6 @@ fn every_place_is_what_it_is_called_and_every_input_is_accepted_somewhere() {
     }
 }
 
-/// A loop in some state, reached by inputs.
-struct Place {
-    name: &'static str,
-    reach: fn() -> Driven,
-}
-
 /// Something that is reported or asked for; it may let time pass first.
 struct Case {
     name: &'static str,
@@ -62,11 +53,12 @@ struct Case {
 }
 
 /// Inputs that are noted and move nothing, wherever they are accepted; the table leaves them out.
-const QUIET: [&str; 6] = ["attach", "session seen", "usage within budget", "steer", "host denied", "residue checked"];
+const QUIET: [&str; 7] =
+    ["attach", "session seen", "usage within budget", "steer", "host denied", "residue checked", "merged"];
 
 #[test]
 fn quiet_inputs_change_neither_status_nor_phase() {
-    for place in places() {
+    for place in recipes().into_iter().flat_map(|recipe| recipe.places) {
         for case in inputs().iter().filter(|case| QUIET.contains(&case.name)) {
             if let Ok((becomes, _)) = outcome(&place, case) {
                 assert_eq!(becomes, place_of(&(place.reach)().state), "{} in {}", case.name, place.name);
@@ -77,22 +69,24 @@ fn quiet_inputs_change_neither_status_nor_phase() {
 
 fn table() -> String {
     let mut text = format!(
-        "\nA promise loop with one gate, five iterations, a budget and a duration limit; `on_failure = stop` and \
-         `on_limit = stop` where nothing else is said. What a row does not name is refused and changes nothing. \
-         A line in *italics* is a special case of the line above it and shows only what differs. Left out: {}, which \
-         are noted and move nothing (`steer --now` also interrupts a coder's turn that has a session).\n\n\
-         | in | on | becomes | events |\n|---|---|---|---|\n",
+        "# Transitions of the machine\n\nGenerated from the code; `UPDATE=1 cargo test -p windlass-core --test machine \
+         transition_table` writes it again, and a test keeps it current.\n\nWhat a row does not name is refused and \
+         changes nothing. A line in *italics* is a special case of the line above it and shows only what differs. Left \
+         out: {}, which are recorded and move nothing (`steer --now` also interrupts a coder's turn that has a \
+         session).\n",
         QUIET.join(", ")
     );
-    let places = places();
-    for place in &places {
-        let base = places.iter().find(|base| base.name != place.name && place.is_case_of(base));
-        let name = if base.is_some() { format!("*{}*", place.name) } else { place.name.to_owned() };
-        for (becomes, events, on) in rows(place, base) {
-            writeln!(text, "| {name} | {} | {becomes} | {events} |", on.join(", ")).unwrap();
+    for recipe in recipes() {
+        write!(text, "\n## {}\n\n{}\n\n| in | on | becomes | events |\n|---|---|---|---|\n", recipe.name, recipe.about)
+            .unwrap();
+        for place in &recipe.places {
+            let base = recipe.places.iter().find(|base| base.name != place.name && place.is_case_of(base));
+            let name = if base.is_some() { format!("*{}*", place.name) } else { place.name.to_owned() };
+            for (becomes, events, on) in rows(place, base) {
+                writeln!(text, "| {name} | {} | {becomes} | {events} |", on.join(", ")).unwrap();
+            }
         }
     }
-    text.push('\n');
     text
 }
 
@@ -165,213 +159,6 @@ fn show(event: &Event) -> String {
         return format!("{name} ({})", phase.name());
     }
     name.to_owned()
-}
-
-fn spec() -> LoopSpec {
-    LoopSpec {
-        gates: vec![gate("cargo test")],
-        limits: Limits {
-            max_iterations: Some(5),
-            duration_ms: Some(5 * HOUR),
-            budget_usd: Some(1.0),
-            max_tokens: None,
-        },
-        ..promise_loop()
-    }
-}
-
-fn working() -> Driven {
-    Driven::working(spec())
-}
-
-fn after_turn(report: TurnReport) -> Driven {
-    let mut driven = working();
-    driven.end_turn(report);
-    driven
-}
-
-fn working_after(input: Input) -> Driven {
-    let mut driven = working();
-    driven.ok(input);
-    driven
-}
-
-fn in_gates(report: TurnReport) -> Driven {
-    let mut driven = after_turn(report);
-    driven.checkpoint();
-    driven
-}
-
-fn places() -> Vec<Place> {
-    vec![
-        Place { name: "queued", reach: || Driven::created(spec()) },
-        Place {
-            name: "running · prepare",
-            reach: || {
-                let mut driven = Driven::created(spec());
-                driven.start();
-                driven
-            },
-        },
-        Place { name: "running · prepare, a turn is to be tried again", reach: || after_turn(cut_off()) },
-        Place { name: "running · work", reach: working },
-        Place { name: "running · work, to pause", reach: || working_after(Input::Pause { now: false }) },
-        Place { name: "running · work, stopping", reach: || working_after(Input::Stop) },
-        Place { name: "running · work, pausing now", reach: || working_after(Input::Pause { now: true }) },
-        Place { name: "running · work, stalled", reach: || working_after(Input::Stalled { turn: key(1, 1) }) },
-        Place {
-            name: "running · work, stalled for the third time",
-            reach: || {
-                let mut driven = working();
-                for attempt in 1..=2 {
-                    driven.ok(Input::Stalled { turn: key(1, attempt) });
-                    driven.end_turn(interrupted());
-                    driven.ok(workspace_opened());
-                }
-                driven.ok(Input::Stalled { turn: key(1, 3) });
-                driven
-            },
-        },
-        Place {
-            name: "running · work, cut off twice before",
-            reach: || {
-                let mut driven = working();
-                for _ in 0..2 {
-                    driven.end_turn(cut_off());
-                    driven.ok(workspace_opened());
-                }
-                driven
-            },
-        },
-        Place { name: "running · work, shutting down", reach: || working_after(Input::Shutdown) },
-        Place {
-            name: "running · work, out of budget",
-            reach: || working_after(Input::UsageSeen { turn: key(1, 1), usage: usage(2.0, 1) }),
-        },
-        Place { name: "running · checkpoint", reach: || after_turn(finished()) },
-        Place {
-            name: "running · checkpoint, stopping",
-            reach: || {
-                let mut driven = after_turn(finished());
-                driven.ok(Input::Stop);
-                driven
-            },
-        },
-        Place { name: "running · checkpoint, the turn failed", reach: || after_turn(failed(ErrorKind::Other)) },
-        Place {
-            name: "running · checkpoint, the turn failed, `on_failure = continue`",
-            reach: || {
-                let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Continue, ..spec() });
-                driven.end_turn(failed(ErrorKind::Other));
-                driven
-            },
-        },
-        Place {
-            name: "running · checkpoint, out of budget",
-            reach: || {
-                let mut driven = working_after(Input::UsageSeen { turn: key(1, 1), usage: usage(2.0, 1) });
-                driven.end_turn(costing(2.0, 1, interrupted()));
-                driven
-            },
-        },
-        Place { name: "running · gates", reach: || in_gates(finished()) },
-        Place { name: "running · gates, claimed", reach: || in_gates(claimed()) },
-        Place {
-            name: "running · gates, claimed, steering is pending",
-            reach: || {
-                let mut driven = in_gates(claimed());
-                driven.ok(Input::Steer { id: "m0".into(), text: "first".into(), now: false });
-                driven
-            },
-        },
-        Place {
-            name: "running · gates, to pause",
-            reach: || {
-                let mut driven = in_gates(finished());
-                driven.ok(Input::Pause { now: false });
-                driven
-            },
-        },
-        Place { name: "running · gates, last iteration", reach: || last_iteration(OnLimit::Stop) },
-        Place {
-            name: "running · gates, last iteration, `on_limit = pause`", reach: || last_iteration(OnLimit::Pause)
-        },
-        Place { name: "waiting for a provider", reach: || after_turn(failed(ErrorKind::Overloaded)) },
-        Place {
-            name: "waiting after a failure",
-            reach: || {
-                let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Continue, ..spec() });
-                driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
-                driven
-            },
-        },
-        Place { name: "paused in a turn", reach: || after_turn(failed(ErrorKind::Auth)) },
-        Place {
-            name: "paused between iterations",
-            reach: || {
-                let mut driven = in_gates(finished());
-                driven.ok(Input::Pause { now: false });
-                driven.judge(Verdict::Fail);
-                driven
-            },
-        },
-        Place {
-            name: "paused at a limit",
-            reach: || {
-                let mut driven = last_iteration(OnLimit::Pause);
-                driven.judge(Verdict::Fail);
-                driven
-            },
-        },
-        Place {
-            name: "exhausted",
-            reach: || {
-                let mut driven = last_iteration(OnLimit::Stop);
-                driven.judge(Verdict::Fail);
-                driven
-            },
-        },
-        Place {
-            name: "cancelled in a turn",
-            reach: || {
-                let mut driven = working_after(Input::Stop);
-                driven.end_turn(interrupted());
-                driven
-            },
-        },
-        Place {
-            name: "cancelled in the gates",
-            reach: || {
-                let mut driven = in_gates(finished());
-                driven.ok(Input::Stop);
-                driven
-            },
-        },
-        Place {
-            name: "errored",
-            reach: || {
-                let mut driven = after_turn(failed(ErrorKind::Other));
-                driven.checkpoint();
-                driven
-            },
-        },
-        Place {
-            name: "completed",
-            reach: || {
-                let mut driven = in_gates(claimed());
-                driven.judge(Verdict::Pass);
-                driven
-            },
-        },
-    ]
-}
-
-/// The gates of the last iteration that is allowed.
-fn last_iteration(on_limit: OnLimit) -> Driven {
-    let limits = Limits { max_iterations: Some(1), ..spec().limits };
-    let mut driven = Driven::working(LoopSpec { limits, on_limit, ..spec() });
-    driven.end_turn_and_checkpoint(finished());
-    driven
 }
 
 /// The turn that is or was under way.
@@ -470,6 +257,33 @@ fn inputs() -> Vec<Case> {
                 driven.pass(5 * HOUR);
                 Input::TimerFired { timer: TimerKind::Duration }
             },
+        },
+        Case {
+            name: "could not be tried",
+            input: |driven| Input::NotTried {
+                effect: driven.effects().into_iter().next().unwrap_or(Effect::SetUpWorkspace),
+                trouble: Trouble { kind: TroubleKind::Sandbox, message: String::new() },
+            },
+        },
+        Case { name: "audit clean", input: |driven| ended(driven, reviewed::clean()) },
+        Case { name: "audit dirty", input: |driven| ended(driven, reviewed::dirty()) },
+        Case { name: "accepted", input: |driven| ended(driven, reviewed::accepted()) },
+        Case { name: "rejected", input: |driven| ended(driven, reviewed::rejected("no")) },
+        Case { name: "answer unreadable", input: |driven| ended(driven, reviewed::verdict("hm")) },
+        Case { name: "sealed", input: |driven| Input::Sealed { section: 1, checkpoint: checkpoint_of(turn(driven)) } },
+        Case {
+            name: "undone",
+            input: |driven| {
+                let agreed = driven.state.review.as_ref().and_then(|review| review.agreed.clone());
+                Input::Undone { commit: agreed.unwrap_or_default(), tree: String::new(), saved: None }
+            },
+        },
+        Case { name: "approve", input: |_| Input::Approve { reason: None } },
+        Case { name: "reject", input: |_| Input::Reject { reason: "no".into() } },
+        Case { name: "continue", input: |_| Input::Continue { goal: None, raise: Raise::default() } },
+        Case {
+            name: "merged",
+            input: |_| Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } },
         },
         Case { name: "stop", input: |_| Input::Stop },
         Case { name: "pause", input: |_| Input::Pause { now: false } },

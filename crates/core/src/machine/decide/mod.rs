@@ -33,6 +33,8 @@ pub enum Refusal {
     Ended { end: End },
     #[error("the loop is completed, which is final")]
     Completed,
+    #[error("the loop is not completed: resume it instead")]
+    NotCompleted,
     #[error("the loop is already under way")]
     UnderWay,
     #[error("the loop is not under way")]
@@ -65,6 +67,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
     let mut batch = Batch { state: state.clone(), now, events: Vec::new() };
     match input {
         Input::Open { by, raise } => batch.open(*by, raise)?,
+        Input::Continue { goal, raise } => batch.resume_completed(goal.as_deref(), raise)?,
         Input::Attach { alive_until } => batch.attach(*alive_until)?,
         Input::NotTried { effect, trouble } => batch.not_tried(effect, trouble)?,
         Input::Shutdown => batch.interrupt_turn(Interrupt::Shutdown)?,

@@ -236,7 +236,14 @@ impl Batch {
                 return self.unreadable(turn, "an auditor says clean or dirty".to_owned());
             }
         };
-        self.push(ReviewEvent::Reviewed { turn, ruling: ruling.clone(), summary: summary.clone() });
+        let same = match &ruling {
+            Ruling::Dirty { open } => {
+                let tree = self.state.workspace.as_ref().map_or("", |workspace| &workspace.tree);
+                Some(self.state.counters.same_with(tree, open, ""))
+            }
+            Ruling::Clean | Ruling::Accepted | Ruling::Rejected { .. } => None,
+        };
+        self.push(ReviewEvent::Reviewed { turn, ruling: ruling.clone(), summary, same });
         match ruling {
             Ruling::Clean if section.is_some() => self.enter(Phase::Seal),
             Ruling::Clean | Ruling::Accepted => self.agreed(),
@@ -287,7 +294,7 @@ impl Batch {
 
     fn accepted(&mut self, turn: TurnKey) {
         let whole = self.state.aims_at_whole();
-        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Accepted, summary: None });
+        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Accepted, summary: None, same: None });
         if whole {
             self.agreed();
         } else {
@@ -298,7 +305,7 @@ impl Batch {
     /// The acceptor's no to a feature counts; its no to the whole only sends the developer back.
     fn rejected(&mut self, turn: TurnKey, reason: String) {
         let whole = self.state.aims_at_whole();
-        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Rejected { reason }, summary: None });
+        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Rejected { reason }, summary: None, same: None });
         if whole {
             self.push(ReviewEvent::AimChanged { aim: Aim::Section { number: 1 } });
             self.next_iteration();
@@ -572,7 +579,13 @@ impl Batch {
 
     /// What the coder says of its own turn.
     pub(super) fn note_report(&mut self, turn: TurnKey, report: &TurnReport) {
-        if turn.role != Role::Coder || !self.state.accepts_features() {
+        if turn.role != Role::Coder || self.state.review.is_none() {
+            return;
+        }
+        if let Some(decisions) = report.answer.as_deref().and_then(review::coder_decisions) {
+            self.push(ReviewEvent::DecisionsTold { turn, decisions });
+        }
+        if !self.state.accepts_features() {
             return;
         }
         let told = self.state.review.as_ref().is_some_and(|review| review.report.is_some());

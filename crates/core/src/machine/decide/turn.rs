@@ -11,7 +11,7 @@ use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::state::{Phase, Wish};
 use crate::spec::OnFailure;
 use crate::stop::{PauseReason, StopReason, WaitReason};
-use crate::summary::SummariserKind;
+use crate::summary::{self, Material, SummariserKind};
 use crate::trouble::Step;
 use crate::usage::UsageByModel;
 
@@ -219,9 +219,32 @@ impl Batch {
         if self.state.last_turn.as_ref().map(|last| last.key) != Some(turn) {
             return Err(Refusal::Stale);
         }
-        self.push(Event::Checkpointed { turn, checkpoint: checkpoint.clone() });
+        let summary = self.summary_of(turn, checkpoint);
+        self.push(Event::Checkpointed { turn, checkpoint: checkpoint.clone(), summary });
         self.turn_closed();
         Ok(())
+    }
+
+    /// What is remembered of the turn: the summariser's words, or what is known without asking anybody.
+    fn summary_of(&self, turn: TurnKey, checkpoint: &CheckpointReport) -> Option<String> {
+        let last = self.state.last_turn.as_ref().filter(|_| turn.role != Role::Finisher)?;
+        if let Some(said) = &self.state.summary {
+            return Some(said.summary.clone());
+        }
+        // The files stand beside the summary wherever it is shown; they are only named where nothing else is known.
+        let silent = last.report.last_words.is_empty() && last.report.tools.is_empty();
+        let files = checkpoint.files.iter().filter(|_| silent).map(|file| file.path.clone()).collect();
+        Some(summary::from_facts(&Material {
+            iteration: last.key.iteration,
+            task: self.state.spec.goal.clone(),
+            files,
+            files_changed: checkpoint.files_changed,
+            last_words: last.report.last_words.clone(),
+            tools: last.report.tools.clone(),
+            failed_calls: last.report.failed_calls,
+            promise: self.state.spec.done.promise().map(str::to_owned),
+            history: String::new(),
+        }))
     }
 
     pub(super) fn turn_closed(&mut self) {

@@ -4,7 +4,7 @@ use super::{Batch, Refusal};
 use crate::ids::{Role, TurnKey};
 use crate::machine::event::{Event, RefusedBecause, StallStep};
 use crate::machine::input::{GateKey, GateReport};
-use crate::machine::state::Phase;
+use crate::machine::state::{GateMark, Phase};
 use crate::spec::Done;
 use crate::stop::{Status, StopReason};
 
@@ -12,6 +12,8 @@ use crate::stop::{Status, StopReason};
 const SAME_BEFORE_NUDGE: u32 = 3;
 const SAME_BEFORE_FRESH_SESSION: u32 = 5;
 const SAME_BEFORE_STOP: u32 = 8;
+/// A gate that is known to be flaky is only believed when it fails so many times in a row.
+const RUNS_OF_A_FLAKY_GATE: u32 = 3;
 
 impl Batch {
     pub(super) fn gate_ended(&mut self, gate: &GateKey, report: &GateReport) -> Result<(), Refusal> {
@@ -19,7 +21,11 @@ impl Batch {
         if !running || self.state.next_gate().as_ref() != Some(gate) {
             return Err(Refusal::Stale);
         }
-        self.push(Event::GateEnded { gate: gate.clone(), report: report.clone() });
+        let counts = gate.iteration == 0
+            || report.verdict.passed()
+            || gate.attempt >= RUNS_OF_A_FLAKY_GATE
+            || !self.state.is_flaky(gate.index);
+        self.push(Event::GateEnded { gate: gate.clone(), report: report.clone(), counts });
         if self.state.next_gate().is_some() {
             return Ok(());
         }
@@ -41,12 +47,12 @@ impl Batch {
             }
             // The gates may run once more in the same iteration, before the whole is looked at.
             if self.state.judged != iteration {
-                self.push(Event::IterationJudged { iteration, claim: false, failing });
+                self.judged(false, failing);
             }
             return self.after_work();
         }
         let claim = self.state.claims_done();
-        self.push(Event::IterationJudged { iteration, claim, failing: failing.clone() });
+        self.judged(claim, failing.clone());
         if claim && self.accept_claim(failing) {
             return;
         }
@@ -54,6 +60,20 @@ impl Batch {
         if self.state.is_open() {
             self.next_iteration();
         }
+    }
+
+    fn judged(&mut self, claim: bool, failing: Vec<String>) {
+        let state = &self.state;
+        let gates = (0..state.spec.gates.len()).map(|index| match state.gates.get(&index) {
+            Some(gate) if gate.verdict.passed() => GateMark::Pass,
+            Some(_) => GateMark::Fail,
+            None => GateMark::Skipped,
+        });
+        let gates = gates.collect();
+        // What a reviewer finds is watched instead.
+        let watched = state.review.is_none() || !failing.is_empty();
+        let same = watched.then(|| state.counters.same_with(&state.tree_or_commit(), &failing, state.last_words()));
+        self.push(Event::IterationJudged { iteration: state.iteration, claim, failing, gates, same });
     }
 
     /// Whether the loop is over by this claim.

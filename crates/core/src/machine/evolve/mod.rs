@@ -13,12 +13,12 @@ use crate::machine::event::{Event, Interrupt, Opener, SessionUse, StallStep};
 use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
 use crate::machine::state::{
-    Claims, Counters, EndedTurn, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
+    Claims, Counters, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Stretch, Wish,
+    Workspace,
 };
 use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
 use crate::stop::{End, Outcome, Status, StopReason};
-use crate::summary::{self, Material};
 use crate::trouble::Step;
 use crate::usage::UsageLedger;
 
@@ -53,6 +53,7 @@ impl LoopState {
             merged: None,
             phase: Phase::Prepare,
             iteration: 0,
+            continued_after: Stretch::default(),
             workspace: None,
             turn: None,
             last_turn: None,
@@ -101,7 +102,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
     match event {
         // A second creation cannot be journalled (sequence numbers) and would mean nothing.
         Event::LoopCreated { .. } | Event::DriverAttached { .. } => {}
-        Event::LoopOpened { by, raise } => opened(state, at, *by, raise),
+        Event::LoopOpened { by, raise, goal } => opened(state, at, *by, raise, goal.as_deref()),
         Event::PhaseEntered { phase, .. } => {
             state.phase = *phase;
             if *phase == Phase::Gates {
@@ -135,7 +136,9 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.sessions.remove(&turn.role);
         }
         Event::AgentChanged { role, index, .. } => agent_changed(state, *role, *index),
-        Event::Checkpointed { turn, checkpoint } => checkpointed(state, at, *turn, checkpoint),
+        Event::Checkpointed { turn, checkpoint, summary } => {
+            checkpointed(state, at, *turn, checkpoint, summary.as_deref());
+        }
         Event::WorkspaceSetUp => {
             state.counters.not_tried.remove(&Step::Setup);
             if let Some(workspace) = &mut state.workspace {
@@ -148,11 +151,11 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.summary =
                 Some(summary.clone()).filter(|_| state.last_turn.as_ref().is_some_and(|last| last.key == *turn));
         }
-        Event::GateEnded { gate, report } => gate_ended(state, gate, report),
-        Event::IterationJudged { iteration, claim, failing } => {
+        Event::GateEnded { gate, report, counts } => gate_ended(state, gate, report, *counts),
+        Event::IterationJudged { iteration, claim, failing, gates, same } => {
             // Counted when it is judged, so that every loop has made a claim before one is refused.
             state.claims.made += u32::from(*claim);
-            judged(state, *iteration, failing);
+            judged(state, *iteration, failing, gates, *same);
         }
         Event::ClaimRefused { .. } => {
             state.claims.refused += 1;
@@ -197,7 +200,10 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
     }
 }
 
-fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
+fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise, goal: Option<&str>) {
+    if by == Opener::Continue {
+        continued(state, goal);
+    }
     raise_limits(&mut state.spec, raise);
     // What ended the loop would otherwise end it again at the first sign.
     let ended_by_counters = match &state.status {
@@ -207,7 +213,7 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
         },
         Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } => false,
     };
-    if by == Opener::Restart || ended_by_counters {
+    if by == Opener::Restart || by == Opener::Continue || ended_by_counters {
         state.counters = Counters::default();
     }
     state.counters.not_tried.clear();
@@ -222,6 +228,24 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
     state.residue = None;
     state.wish = None;
     state.started_at.get_or_insert(at);
+}
+
+/// What was accepted stays in the tree; from here on it is judged anew.
+fn continued(state: &mut LoopState, goal: Option<&str>) {
+    if let Some(goal) = goal {
+        goal.clone_into(&mut state.spec.goal);
+        // It was for what is done.
+        state.spec.context.plan = None;
+    }
+    state.continued_after = Stretch { iterations: state.iteration, elapsed_ms: state.elapsed_ms };
+    state.outcome = None;
+    state.merged = None;
+    state.gates.clear();
+    state.gate_runs.clear();
+    state.last_turn = None;
+    state.summary = None;
+    state.phase = Phase::Prepare;
+    review::continued(state, goal.is_some());
 }
 
 /// Tree and memory of the work stay; what the old agent remembered and suffered from does not.
@@ -314,18 +338,14 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
     set_last_turn(state, EndedTurn { key, report: report.clone(), interrupt, taken_over: false });
 }
 
-/// A gate that is known to flip is only believed when it fails so many times in a row.
-const RUNS_OF_A_FLAKY_GATE: u32 = 3;
-
-fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport) {
+fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport, counts: bool) {
     state.counters.not_tried.remove(&Step::Gate);
     if gate.iteration == 0 {
         state.baseline.entry(gate.index).or_default().push(report.clone());
         return;
     }
     state.gate_runs.insert(gate.index, gate.attempt);
-    let runs_again = state.is_flaky(gate.index) && !report.verdict.passed() && gate.attempt < RUNS_OF_A_FLAKY_GATE;
-    if !runs_again {
+    if counts {
         state.gates.insert(gate.index, report.clone());
     }
 }
@@ -390,7 +410,13 @@ fn abandon_turn(state: &mut LoopState) {
     }
 }
 
-fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint: &CheckpointReport) {
+fn checkpointed(
+    state: &mut LoopState,
+    at: Timestamp,
+    turn: TurnKey,
+    checkpoint: &CheckpointReport,
+    summary: Option<&str>,
+) {
     state.counters.not_tried.remove(&Step::Checkpoint);
     if checkpoint.files_changed > 0 {
         // A session that is full after work was done is not a session that cannot be had.
@@ -414,31 +440,13 @@ fn checkpointed(state: &mut LoopState, at: Timestamp, turn: TurnKey, checkpoint:
         success: last.report.outcome.is_finished(),
         claim: last.report.claim,
         checkpoint: checkpoint.clone(),
-        summary: state.summary.as_ref().map_or_else(|| facts(state, last, checkpoint), |said| said.summary.clone()),
+        summary: summary.unwrap_or_default().to_owned(),
         gates: Vec::new(),
         usage: crate::usage::total(&last.report.usage),
         at,
         duration_ms: last.report.duration_ms,
         undone: false,
     });
-}
-
-/// The summary that asks nobody.
-fn facts(state: &LoopState, last: &EndedTurn, checkpoint: &CheckpointReport) -> String {
-    // The files stand beside the summary wherever it is shown; they are only named where nothing else is known.
-    let silent = last.report.last_words.is_empty() && last.report.tools.is_empty();
-    let files = checkpoint.files.iter().filter(|_| silent).map(|file| file.path.clone()).collect();
-    summary::from_facts(&Material {
-        iteration: last.key.iteration,
-        task: state.spec.goal.clone(),
-        files,
-        files_changed: checkpoint.files_changed,
-        last_words: last.report.last_words.clone(),
-        tools: last.report.tools.clone(),
-        failed_calls: last.report.failed_calls,
-        promise: state.spec.done.promise().map(str::to_owned),
-        history: String::new(),
-    })
 }
 
 /// Tree and agent memory move together: no session goes on, no turn is tried again, no verdict stands.
@@ -467,37 +475,17 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     review::rolled_back(state, to_iteration);
 }
 
-fn judged(state: &mut LoopState, iteration: u32, failing: &[String]) {
+fn judged(state: &mut LoopState, iteration: u32, failing: &[String], gates: &[GateMark], same: Option<u32>) {
     state.phase = Phase::Decide;
     state.judged = iteration;
-    let verdicts = (0..state.spec.gates.len()).map(|index| {
-        let verdict = state.gates.get(&index).map(|gate| gate.verdict.passed());
-        verdict.map_or("skipped", |passed| if passed { "pass" } else { "fail" }).to_owned()
-    });
     if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration && !record.undone) {
-        record.gates = verdicts.collect();
+        record.gates = gates.to_vec();
     }
-    // Where nothing told the tree's hash, the commit tells as well whether anything changed.
-    let tree = state.workspace.as_ref().map_or("", |workspace| match workspace.tree.as_str() {
-        "" => workspace.head_commit.as_deref().unwrap_or_default(),
-        tree => tree,
-    });
-    let tree = tree.to_owned();
-    if state.review.is_none() || !failing.is_empty() {
-        let words = state.last_turn.as_ref().map_or("", |last| last.report.last_words.trim()).to_owned();
-        watch_sameness(&mut state.counters, tree, failing, words);
+    if let Some(same) = same {
+        let tree = state.tree_or_commit();
+        let words = state.last_words().to_owned();
+        state.counters.unchanged(same, tree, failing, words);
     }
-}
-
-/// Counts how often in a row nothing changed: the same tree with the same things wrong or, where nothing is known to be
-/// wrong, with the same words or none.
-fn watch_sameness(counters: &mut Counters, tree: String, failing: &[String], words: String) {
-    let says_nothing_new = !failing.is_empty() || words.is_empty() || counters.same_words == words;
-    let same = !tree.is_empty() && counters.same_tree == tree && counters.same_failing == failing && says_nothing_new;
-    counters.same = if same { counters.same + 1 } else { 1 };
-    counters.same_tree = tree;
-    counters.same_failing = failing.to_vec();
-    counters.same_words = words;
 }
 
 impl StopReason {

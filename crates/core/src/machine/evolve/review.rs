@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::watch_sameness;
 use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
 use crate::machine::event::Opener;
@@ -11,7 +10,7 @@ use crate::machine::review::{
 };
 use crate::machine::review_event::ReviewEvent;
 use crate::machine::state::{LoopState, Phase};
-use crate::review::{self, Report};
+use crate::review::Report;
 use crate::stop::{PauseReason, Status};
 use crate::trouble::Step;
 
@@ -59,10 +58,8 @@ pub(super) fn agent_changed(state: &mut LoopState) {
 }
 
 pub(super) fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
-    let Some(review) = &mut state.review else { return };
-    if key.role == Role::Coder {
+    if state.review.is_some() && key.role == Role::Coder {
         state.last_work = Some(report.clone());
-        review.decisions = report.answer.as_deref().and_then(review::coder_decisions);
     }
 }
 
@@ -87,6 +84,26 @@ pub(super) fn question_is_moot(state: &mut LoopState) {
 pub(super) fn claim_refused(state: &mut LoopState) {
     if let Some(review) = &mut state.review {
         review.post_action = None;
+    }
+}
+
+/// The whole is judged once more, or a new goal is planned first.
+pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
+    let Some(review) = &mut state.review else { return };
+    review.due = false;
+    review.finishing = false;
+    review.asks = false;
+    review.unreadable.clear();
+    review.post_action = None;
+    review.agreed = None;
+    review.agreed_tree = None;
+    review.started_at = None;
+    review.objection = None;
+    review.forget_rejections();
+    if new_goal {
+        review.plan = None;
+        review.finished.clear();
+        review.aim = Aim::Section { number: 1 };
     }
 }
 
@@ -147,6 +164,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
         }
         ReviewEvent::VerdictGiven { verdict, .. } => review.said = Some(verdict.clone()),
         ReviewEvent::Reported { report, .. } => review.report = Some((**report).clone()),
+        ReviewEvent::DecisionsTold { decisions, .. } => review.decisions = Some(decisions.clone()),
         ReviewEvent::QuestionDeferred { turn, question, default } => review.questions.push(DeferredQuestion {
             turn: *turn,
             question: question.clone(),
@@ -157,9 +175,9 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             review.skipped = Some(because.clone());
         }
         ReviewEvent::AnswerUnreadable { why, .. } => review.unreadable.push(why.clone()),
-        ReviewEvent::Reviewed { turn, ruling, summary } => {
+        ReviewEvent::Reviewed { turn, ruling, summary, same } => {
             review.summary.clone_from(summary);
-            reviewed(state, *turn, ruling);
+            reviewed(state, *turn, ruling, *same);
         }
         ReviewEvent::RejectedUnseen { reason, .. } => {
             review.due = false;
@@ -220,7 +238,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
     }
 }
 
-fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling) {
+fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling, same: Option<u32>) {
     let head = state.head_commit().map(str::to_owned);
     let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
     let Some(review) = &mut state.review else { return };
@@ -246,7 +264,7 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling) {
             }
             state.counters.same = 0;
         }
-        Ruling::Dirty { open } => watch_sameness(&mut state.counters, tree, open, String::new()),
+        Ruling::Dirty { open } => state.counters.unchanged(same.unwrap_or(1), tree, open, String::new()),
         Ruling::Rejected { reason } if !whole => review.rejected(reason),
         // Said of the whole it is told to the developer, and counts by the turns it takes.
         Ruling::Rejected { reason } => {

@@ -34,6 +34,7 @@ pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk
         let Status::Ended { end } = given.before.status else { continue };
         let reopens = match &given.input {
             Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
+            Input::Continue { .. } => end == End::Completed,
             Input::RolledBack { .. } | Input::ResidueChecked { .. } | Input::Merged { .. } => {
                 given.after.status == given.before.status
             }
@@ -247,6 +248,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         // Any phase can find its workspace gone.
         Input::WorkspaceFailed { .. } => given.before.status == Status::Running,
         Input::Open { .. }
+        | Input::Continue { .. }
         | Input::Attach { .. }
         | Input::Merged { .. }
         | Input::Shutdown
