@@ -537,7 +537,8 @@ impl LoopState {
             SessionPolicy::Fresh => SessionUse::Fresh,
             SessionPolicy::Resume | SessionPolicy::KeepAlive => match known {
                 Some(id) => SessionUse::Resume { session: id.clone() },
-                None if self.iteration <= 1 => SessionUse::Fresh,
+                // A session that overflowed was given up, which is another thing than an agent that names none.
+                None if self.iteration <= 1 || self.counters.sessions_lost > 0 => SessionUse::Fresh,
                 None => SessionUse::FreshInstead,
             },
         }
