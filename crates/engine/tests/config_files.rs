@@ -70,6 +70,7 @@ budget_usd = 3
 max_tokens = 1_000
 completion_promise = \"DONE\"
 gates = [\"cargo test\", 'make \"x\"']
+verify = \"warm\"
 gate_timeout = \"1m\"
 baseline = false
 protect = [\"tests/**\"]
@@ -127,7 +128,7 @@ max_running = 2
         assert!(text.lines().nth(index).unwrap().starts_with(&shown.key));
     }
     let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
-    assert_eq!(shown[19..25], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"1m\""]);
+    assert_eq!(shown[19..25], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"warm\""]);
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn defaults_are_those_of_the_contract() {
         ("max_tokens", "(no limit)"),
         ("completion_promise", "\"<promise>COMPLETE</promise>\""),
         ("gates", "[]"),
+        ("verify", "\"clean\""),
         ("gate_timeout", "\"10m\""),
         ("baseline", "true"),
         ("protect", "[]"),

@@ -147,7 +147,7 @@ fn run_trust_milestone_and_config_work_on_a_project_of_the_server() {
     let command = agent.command_line();
     let ran = on(&["run", "do the work", "--name", "work", "--agent-command", &command, "--gate", "true"]);
     assert!(ran.assert_code(0).stdout.contains("completed"), "{}", ran.stdout);
-    assert_eq!(call(&world, &["status", "work", "--json"]).json()["verified"], true);
+    assert_eq!(call(&world, &["status", "work", "--json"]).json()["outcome"], "unchanged");
     assert_eq!(on(&["trust", "--show", "--json"]).assert_code(0).json()["trusted"], true);
     let new = ["add", "m1", "--title", "T", "--goal", "G", "--feature", "F1: a box", "--criterion", "it works"];
     on(&[&["milestone"], &new[..]].concat()).assert_code(0);
