@@ -85,6 +85,12 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   await page.context().close();
 });
 
+/** The dialog is gone and has given the focus back, which it does in a task of its own. */
+const closed = async (page) => {
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done()))));
+};
+
 test("stop, message and pause from the list, by mouse and by key", async () => {
   const page = await world.page();
   const loop = await world.loop("Wait for ever", { agent: "patient" });
@@ -94,13 +100,13 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.getByRole("dialog").getByLabel("Message").fill("Look at the README first");
   await page.getByRole("dialog").getByRole("button", { name: "Message" }).click();
   await world.until(loop.id, (item) => item.type === "steering_queued" && item.text === "Look at the README first");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await closed(page);
   await page.keyboard.press("j");
   assert.equal(await page.evaluate(() => document.activeElement?.id), `loop-${loop.id}`);
   await page.keyboard.press("m");
   await page.getByRole("dialog").locator("textarea:focus").waitFor();
   await page.keyboard.press("Escape");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await closed(page);
   await page.keyboard.press("s");
   await page.getByRole("dialog").locator("button:focus", { hasText: "Stop" }).waitFor();
   await page.keyboard.press("Enter");
@@ -108,7 +114,7 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).getByText("Later hit").first().waitFor();
   await page.keyboard.press("Escape");
-  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await closed(page);
   await page.keyboard.press("g");
   await page.keyboard.press("a");
   const agents = page.getByRole("main").locator("[data-item]");
