@@ -6,6 +6,7 @@
 mod infrastructure;
 mod opening;
 mod review;
+mod reviewer_failure;
 mod timer;
 mod turn;
 mod verdict;

@@ -1,10 +1,9 @@
 //! What a reviewer says, and what follows from it: the next section, mending, the end, a person.
 
 use super::{Batch, Refusal};
-use crate::agent::{TurnOutcome, TurnReport};
+use crate::agent::TurnReport;
 use crate::findings::{FindingRefusal, NewFinding};
 use crate::ids::{Role, TurnKey};
-use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, RefusedBecause};
 use crate::machine::input::{Act, CheckpointReport};
 use crate::machine::review::{Aim, Ruling, Said, SkippedBecause};
@@ -13,15 +12,8 @@ use crate::machine::state::{Phase, Wish};
 use crate::milestone::Milestone;
 use crate::plan::Plan;
 use crate::review::{self, Audit, AuditVerdict, Report, SectionSummary, Verdict};
-use crate::spec::{CommitPolicy, OnFailure, ReviewKind};
-use crate::stop::{End, PauseReason, Status, StopReason, WaitReason};
-
-use super::turn::back_off_ms;
-
-/// An answer that cannot be read is asked for once more.
-const MOST_UNREADABLE: usize = 2;
-/// A reviewer that fails is tried again so often before it is replaced.
-const REVIEW_RETRIES: u32 = 2;
+use crate::spec::{CommitPolicy, ReviewKind};
+use crate::stop::{End, PauseReason, Status, StopReason};
 
 impl Batch {
     /// Splits the plan into its sections, once; a loop without one has its goal for a plan.
@@ -114,7 +106,7 @@ impl Batch {
     }
 
     /// A turn that is not the coder's: it takes no iteration, but time and money.
-    fn start_side_turn(&mut self, phase: Phase, role: Role) {
+    pub(super) fn start_side_turn(&mut self, phase: Phase, role: Role) {
         if self.state.phase != phase {
             self.enter(phase);
         }
@@ -149,48 +141,6 @@ impl Batch {
             Role::Finisher => self.enter(Phase::Checkpoint),
             Role::Coder | Role::Summariser => {}
         }
-    }
-
-    /// A reviewer or planner failed: it is tried again on the same commit, then replaced. The work is not judged by it.
-    fn side_turn_failed(&mut self, role: Role, outcome: &TurnOutcome) {
-        let message = outcome.failure();
-        let retries = match self.state.spec.on_failure {
-            OnFailure::Retry { times } => times,
-            OnFailure::Stop | OnFailure::Continue | OnFailure::CountAsRejection if role.reviews() => REVIEW_RETRIES,
-            OnFailure::Stop | OnFailure::Continue | OnFailure::CountAsRejection => 0,
-        };
-        let failures = self.state.counters.failures;
-        if failures <= retries {
-            let until = later(self.now, back_off_ms(failures.saturating_sub(1)));
-            return self.wait(until, WaitReason::TurnFailed { role, message });
-        }
-        self.reviewer_gave_up(role, &message);
-    }
-
-    /// A reviewer or planner cannot be had: its fallback takes over, or a person is asked.
-    pub(super) fn reviewer_gave_up(&mut self, role: Role, message: &str) {
-        let agent = self.state.agent(role).label();
-        if self.fall_back(role, message) {
-            return self.unless_told_to_rest(Self::prepare);
-        }
-        let message = message.to_owned();
-        if role.reviews() {
-            let why = PauseReason::Reviewer { role, agent, message };
-            return self.unless_told_to_rest(|batch| batch.push(Event::LoopPaused { why }));
-        }
-        self.stop_loop(StopReason::AgentFailed { message });
-    }
-
-    /// The answer says nothing that could be acted upon. It is asked for once more in the same session.
-    fn unreadable(&mut self, turn: TurnKey, why: String) {
-        self.push(ReviewEvent::AnswerUnreadable { turn, why: why.clone() });
-        let times = self.state.review.as_ref().map_or(0, |review| review.unreadable.len());
-        if times < MOST_UNREADABLE {
-            let phase = self.state.phase;
-            return self.start_side_turn(phase, turn.role);
-        }
-        let message = format!("the {} was asked twice, and its answer could not be read: {why}", turn.role);
-        self.reviewer_gave_up(turn.role, &message);
     }
 
     fn plan_written(&mut self, turn: TurnKey, report: &TurnReport) {
