@@ -92,7 +92,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
     let bait = Bait { workspace: workspace.dir.clone(), ..bait };
     let mut spec = trial.spec.clone();
     let temp = trial.env.get("TMPDIR").map_or("/tmp", String::as_str);
-    if spec.docker.is_none() && (bait.home.starts_with("/tmp") || bait.home.starts_with(temp)) {
+    if bait.home.starts_with("/tmp") || bait.home.starts_with(temp) {
         // Or its name could be that of a directory in the private temporary directory, and prove nothing.
         spec.readable.push(bait.home.to_string_lossy().into_owned());
     }
