@@ -102,7 +102,8 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await world.until(loop.id, (item) => item.type === "steering_queued" && item.text === "Look at the README first");
   await closed(page);
   await page.keyboard.press("j");
-  assert.equal(await page.evaluate(() => document.activeElement?.id), `loop-${loop.id}`);
+  // The row takes the focus in the next frame, when the list has scrolled to it.
+  await page.waitForFunction((id) => document.activeElement?.id === id, `loop-${loop.id}`);
   await page.keyboard.press("m");
   await page.getByRole("dialog").locator("textarea:focus").waitFor();
   await page.keyboard.press("Escape");
@@ -119,10 +120,9 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.keyboard.press("a");
   const agents = page.getByRole("main").locator("[data-item]");
   await agents.nth(1).waitFor();
-  const focused = () => agents.evaluateAll((items) => items.indexOf(document.activeElement));
   for (const [key, place] of [["j", 0], ["j", 1], ["k", 0]]) {
     await page.keyboard.press(key);
-    assert.equal(await focused(), place, `${key} goes to ${place}`);
+    await page.waitForFunction((at) => [...document.querySelectorAll("main [data-item]")].indexOf(document.activeElement) === at, place);
   }
   assert.deepEqual(page.complaints, []);
   await page.context().close();
