@@ -165,7 +165,7 @@ impl LoopView {
                 .map(|(host, count)| DeniedHost { host: host.clone(), count: *count })
                 .collect(),
             residue: state.residue.as_ref().map(ResidueView::of),
-            history: state.iterations.clone(),
+            history: state.iterations.iter().map(|record| (**record).clone()).collect(),
             elapsed_ms: state.elapsed_ms,
             created_at: state.created_at,
             started_at: state.started_at,

@@ -78,7 +78,7 @@ pub fn point(state: &LoopState, iteration: u32) -> Result<Point, NoSuchPoint> {
 }
 
 fn record(state: &LoopState, iteration: u32) -> Result<(usize, &IterationRecord), NoSuchPoint> {
-    let mut records = state.iterations.iter().enumerate();
+    let mut records = state.iterations.iter().map(|record| &**record).enumerate();
     let last = state.iterations.last().map_or(0, |record| record.iteration);
     records.rfind(|(_, record)| record.iteration == iteration).ok_or(NoSuchPoint::NoIteration { iteration, last })
 }

@@ -13,6 +13,7 @@ mod input;
 mod outcome;
 mod review;
 mod review_event;
+mod shared;
 mod state;
 
 pub use decide::{Refusal, decide};
@@ -29,6 +30,7 @@ pub use review::{
     SkippedBecause,
 };
 pub use review_event::ReviewEvent;
+pub use shared::Shared;
 pub use state::{
     Claims, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
 };

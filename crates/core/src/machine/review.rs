@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::shared::Shared;
 use super::state::LoopState;
 use crate::findings::{Findings, Scope};
 use crate::ids::{Role, TurnKey};
@@ -162,7 +163,7 @@ pub struct Review {
     pub agreed_tree: Option<String>,
     pub post_action: Option<PostActionRecord>,
     /// What was known when each iteration was over.
-    pub past: BTreeMap<u32, Arc<Known>>,
+    pub past: Shared<BTreeMap<u32, Arc<Known>>>,
 }
 
 /// What a review knows and going back takes along.
@@ -227,7 +228,7 @@ impl Review {
             agreed: None,
             agreed_tree: None,
             post_action: None,
-            past: BTreeMap::new(),
+            past: Shared::default(),
         }
     }
 
@@ -267,7 +268,7 @@ impl Review {
 impl LoopState {
     /// The specification and the state of the review, in a loop that has one.
     pub fn reviewed(&self) -> Option<(&ReviewSpec, &Review)> {
-        self.spec.review.as_ref().zip(self.review.as_ref())
+        self.spec.review.as_ref().zip(self.review.as_deref())
     }
 
     /// Whether all of the work is mended or judged, and not a part of it.

@@ -9,6 +9,7 @@ use super::event::{Interrupt, Restore, SessionUse};
 use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
 use super::outcome::Merge;
 use super::review::Review;
+use super::shared::Shared;
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Certificate;
@@ -115,7 +116,7 @@ pub struct LoopState {
     pub id: LoopId,
     pub name: String,
     pub project: String,
-    pub spec: LoopSpec,
+    pub spec: Shared<LoopSpec>,
     /// Number of the last event.
     pub seq: u64,
     pub status: Status,
@@ -131,33 +132,33 @@ pub struct LoopState {
     pub continued_after: Stretch,
     pub workspace: Option<Workspace>,
     pub turn: Option<RunningTurn>,
-    pub last_turn: Option<EndedTurn>,
+    pub last_turn: Option<Shared<EndedTurn>>,
     /// What the coder last came to, in a loop whose reviewer reads it.
-    pub last_work: Option<TurnReport>,
+    pub last_work: Option<Shared<TurnReport>>,
     /// The last turn of each role.
     pub last_keys: BTreeMap<Role, TurnKey>,
     /// The last iteration whose facts were all in.
     pub judged: u32,
     /// In a loop in which somebody judges the work.
-    pub review: Option<Review>,
+    pub review: Option<Shared<Review>>,
     /// How far each role is in its list of agents: at the first, unless one failed for good.
     pub chosen: BTreeMap<Role, usize>,
     /// What the agent of each role calls its session.
     pub sessions: BTreeMap<Role, String>,
     /// What was used in each agent session so far; several agents only ever give the sum.
-    pub session_usage: BTreeMap<String, UsageByModel>,
+    pub session_usage: Shared<BTreeMap<String, UsageByModel>>,
     /// Verdicts on the checkpoint of the current iteration, by the gate's place in the spec.
     pub gates: BTreeMap<usize, GateReport>,
     /// How often each gate has run on it.
     pub gate_runs: BTreeMap<usize, u32>,
     /// The verdicts on the base, one or two of each gate.
-    pub baseline: BTreeMap<usize, Vec<GateReport>>,
+    pub baseline: Shared<BTreeMap<usize, Vec<GateReport>>>,
     /// What the summariser said of the turn that is being closed.
     pub summary: Option<SummaryReport>,
-    pub iterations: Vec<IterationRecord>,
+    pub iterations: Shared<Vec<Shared<IterationRecord>>>,
     pub usage: UsageLedger,
     pub claims: Claims,
-    pub steering: Vec<Steering>,
+    pub steering: Shared<Vec<Steering>>,
     /// Hosts that were asked for and are not on the loop's list, and how often at least.
     pub denied_hosts: BTreeMap<String, u64>,
     /// What was left when the loop last came to rest; unknown while it is under way.
@@ -425,7 +426,7 @@ impl LoopState {
     pub(super) fn due_again(&self) -> Option<&EndedTurn> {
         let closed = self.iterations.last().map(|record| record.turn);
         self.last_turn
-            .as_ref()
+            .as_deref()
             .filter(|last| last.key.iteration == self.iteration && last.is_due_again() && closed != Some(last.key))
     }
 

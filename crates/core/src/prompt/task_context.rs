@@ -69,8 +69,12 @@ fn plan(state: &LoopState, count: &dyn Fn(&str) -> usize) -> Option<String> {
 
 fn block(state: &LoopState, recent: usize, longest_summary: usize, plan: Option<&str>) -> String {
     let current = state.turn.as_ref().map_or(state.iteration, |turn| turn.key.iteration);
-    let earlier: Vec<&IterationRecord> =
-        state.iterations.iter().filter(|record| record.iteration < current && !record.undone).collect();
+    let earlier: Vec<&IterationRecord> = state
+        .iterations
+        .iter()
+        .filter(|record| record.iteration < current && !record.undone)
+        .map(|record| &**record)
+        .collect();
     let (older, recent) = earlier.split_at(earlier.len().saturating_sub(recent));
     let records: Vec<Value> = recent
         .iter()

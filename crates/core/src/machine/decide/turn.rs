@@ -280,8 +280,8 @@ impl Batch {
         }
         if !last.report.outcome.is_finished() && !target_reached && overflow.is_none() {
             self.enter(Phase::Decide);
-            return match last.interrupt {
-                Some(Interrupt::Limit { limit }) => self.limit_reached(limit),
+            return match &last.interrupt {
+                Some(Interrupt::Limit { limit }) => self.limit_reached(limit.clone()),
                 Some(_) | None => self.after_failure(&last.report.outcome),
             };
         }

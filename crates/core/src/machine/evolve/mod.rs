@@ -12,6 +12,7 @@ use crate::ids::{Role, TurnKey};
 use crate::machine::event::{Event, Interrupt, Opener, SessionUse, StallStep};
 use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
+use crate::machine::shared::Shared;
 use crate::machine::state::{
     Claims, Counters, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Stretch, Wish,
     Workspace,
@@ -45,7 +46,7 @@ impl LoopState {
             id: id.clone(),
             name: name.clone(),
             project: project.clone(),
-            spec: (**spec).clone(),
+            spec: Shared::new((**spec).clone()),
             seq: 1,
             status: Status::Queued,
             stop_reason: None,
@@ -60,18 +61,18 @@ impl LoopState {
             last_work: None,
             last_keys: BTreeMap::new(),
             judged: 0,
-            review: spec.review.as_ref().map(|_| Review::new()),
+            review: spec.review.as_ref().map(|_| Shared::new(Review::new())),
             chosen: BTreeMap::new(),
             sessions: BTreeMap::new(),
-            session_usage: BTreeMap::new(),
+            session_usage: Shared::default(),
             gates: BTreeMap::new(),
             gate_runs: BTreeMap::new(),
-            baseline: BTreeMap::new(),
+            baseline: Shared::default(),
             summary: None,
-            iterations: Vec::new(),
+            iterations: Shared::default(),
             usage: UsageLedger::default(),
             claims: Claims::default(),
-            steering: Vec::new(),
+            steering: Shared::default(),
             denied_hosts: BTreeMap::new(),
             residue: None,
             wish: None,
@@ -397,7 +398,7 @@ fn set_last_turn(state: &mut LoopState, ended: EndedTurn) {
             message.delivered = None;
         }
     }
-    state.last_turn = Some(ended);
+    state.last_turn = Some(Shared::new(ended));
 }
 
 /// A loop that ends without waiting for its turn cuts it off: should it be opened again, that turn is tried again.
@@ -434,7 +435,7 @@ fn checkpointed(
     }
     review::checkpointed(state);
     let Some(last) = &state.last_turn else { return };
-    state.iterations.push(IterationRecord {
+    let record = IterationRecord {
         iteration: turn.iteration,
         turn,
         success: last.report.outcome.is_finished(),
@@ -446,7 +447,8 @@ fn checkpointed(
         at,
         duration_ms: last.report.duration_ms,
         undone: false,
-    });
+    };
+    state.iterations.push(Shared::new(record));
 }
 
 /// Tree and agent memory move together: no session goes on, no turn is tried again, no verdict stands.
@@ -461,7 +463,7 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
         workspace.tree = tree.to_owned();
     }
     // Going to an iteration that was undone brings it back, with those it was built on.
-    let kept = |record: &&IterationRecord| record.iteration < to_iteration && !record.undone;
+    let kept = |record: &&Shared<IterationRecord>| record.iteration < to_iteration && !record.undone;
     let before = state.iterations.iter().filter(kept).map(|record| record.iteration).max().unwrap_or(0);
     for record in state.iterations.iter_mut().filter(|record| record.iteration > before) {
         record.undone = record.iteration > to_iteration;

@@ -9,6 +9,7 @@ use crate::machine::review::{
     AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling,
 };
 use crate::machine::review_event::ReviewEvent;
+use crate::machine::shared::Shared;
 use crate::machine::state::{LoopState, Phase};
 use crate::review::Report;
 use crate::stop::{PauseReason, Status};
@@ -59,7 +60,7 @@ pub(super) fn agent_changed(state: &mut LoopState) {
 
 pub(super) fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
     if state.review.is_some() && key.role == Role::Coder {
-        state.last_work = Some(report.clone());
+        state.last_work = Some(Shared::new(report.clone()));
     }
 }
 
@@ -184,12 +185,13 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             review.rejected(reason);
         }
         ReviewEvent::SectionFinished { section, title, checkpoint } => {
+            let summary = review.summary.take().unwrap_or_default();
             review.finished.push(FinishedSection {
                 number: *section,
                 title: title.clone(),
                 iteration,
                 commit: checkpoint.commit.clone(),
-                summary: review.summary.take().unwrap_or_default(),
+                summary,
             });
             state.counters.not_tried.remove(&Step::Seal);
             if let Some(workspace) = &mut state.workspace {
