@@ -33,7 +33,9 @@ pub(crate) fn launch(
         words.add(["--mcp-config", &file]);
     }
     let push = (!facts.allow_push).then_some("run_shell_command(git push)");
-    let read_only: &[&str] = if injected.read_only { &["edit", "write_file", "notebook_edit"] } else { &[] };
+    // Without its own editing tools it refuses shell commands with a redirection too; a sandbox keeps the files as they are.
+    let keeps_files = injected.read_only && !facts.confined;
+    let read_only: &[&str] = if keeps_files { &["edit", "write_file", "notebook_edit"] } else { &[] };
     let denied = push.into_iter().chain(read_only.iter().copied());
     for tool in denied.chain(injected.denied_tools.iter().map(String::as_str)) {
         words.add(["--exclude-tools", tool]);

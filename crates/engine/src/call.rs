@@ -63,6 +63,9 @@ pub enum Answer {
     Failed { message: String },
 }
 
+/// What such a process is to a sandbox.
+const WHO: &str = "call";
+
 /// Asks the agent.
 pub async fn ask(call: &Call) -> Called {
     let began = std::time::Instant::now();
@@ -73,6 +76,7 @@ pub async fn ask(call: &Call) -> Called {
         Ok((spec, transcript)) => follow(call, &spec, transcript).await,
         Err(message) => Answer::NotStarted { message },
     };
+    Ground::alone(&call.data, &call.env, &name, &call.sandbox).keep_logins(WHO);
     let stderr = if answer == Answer::Ok { Vec::new() } else { last_lines(&files.stderr()) };
     for place in [place, call.data.loop_temp(&name)] {
         if let Err(error) = windlass_workspace::remove_tree(&place)
@@ -133,7 +137,7 @@ fn confine(
     let profile = &call.agent.profile;
     let dir = command.cwd.clone();
     let confined = Confined {
-        who: "call",
+        who: WHO,
         writes: false,
         dir: &dir,
         judge: None,

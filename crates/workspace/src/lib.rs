@@ -53,6 +53,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 
+pub use agent_git::beneath::Beneath;
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use copying::copy_into_checkout;
 pub use create::{Opened, WorkspaceRequest};

@@ -123,6 +123,41 @@ fn claude_audits_with_its_own_shell() {
 }
 
 #[test]
+fn opencode_audits_with_its_own_shell() {
+    audits(Cli::Opencode, &[]);
+}
+
+#[test]
+fn gemini_audits_with_its_own_shell() {
+    audits(Cli::Gemini, &[]);
+}
+
+#[test]
+fn copilot_audits_with_its_own_shell() {
+    audits(Cli::Copilot, &[]);
+}
+
+#[test]
+fn qwen_audits_with_its_own_shell() {
+    audits(Cli::Qwen, &[]);
+}
+
+#[test]
+fn copilot_audits_over_acp() {
+    audits_over_acp(Cli::Copilot, &["--acp"]);
+}
+
+#[test]
+fn qwen_audits_over_acp() {
+    audits_over_acp(Cli::Qwen, &["--acp"]);
+}
+
+#[test]
+fn opencode_audits_over_acp() {
+    audits_over_acp(Cli::Opencode, &["acp"]);
+}
+
+#[test]
 fn gemini_audits_over_acp() {
     audits_over_acp(Cli::Gemini, &["--acp", "-m", Cli::Gemini.model()]);
 }

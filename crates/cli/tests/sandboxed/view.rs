@@ -220,7 +220,7 @@ fn an_agent_that_replaces_its_own_program_and_settings_changes_nothing_for_the_u
     put(&home.join(".claude/projects/other/1.jsonl"), "BAIT\n");
     let script = "if [ \"$1\" = --version ]; then echo '2.1.325 (Claude Code)'; exit 0; fi\ncat > /dev/null\n\
         cd ~/.claude; for file in settings.json local/claude statusline.sh hooks/x plugins/y keybindings.json; do\n\
-        mkdir -p \"$(dirname $file)\"; echo planted > $file; done; echo token 2 > .credentials.json\n\
+        mkdir -p \"$(dirname $file)\"; echo planted > $file; done; echo token 2 > .credentials.new; mv .credentials.new .credentials.json\n\
         cat projects/other/* 2>/dev/null; mkdir -p \"projects/$(echo $OLDPWD | tr -c 'a-zA-Z0-9\\n' -)\"\n\
         echo session > \"projects/$(echo $OLDPWD | tr -c 'a-zA-Z0-9\\n' -)/2.jsonl\"\ncat \"${0%/*}/said\"";
     let program = world.install_script("claude", script);

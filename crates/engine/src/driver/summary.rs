@@ -87,6 +87,9 @@ async fn by_agent(
     Ok((summariser::settle(material, attempt), usage))
 }
 
+/// What such a process is to a sandbox.
+const WHO: &str = "summary";
+
 /// One request to the loop's agent, in a directory of its own so that it finds nothing to change.
 async fn ask(
     context: &mut Context,
@@ -127,6 +130,7 @@ async fn ask(
         }
     };
     let transcript = exchange.finish().await.map_err(unreadable)?;
+    Ground::of(&engine, state).keep_logins(WHO);
     let exit = record.as_ref().and_then(|record| match &record.ended {
         Ended::Exited { code } => Some(windlass_agents::Exit::Code(*code)),
         Ended::Signaled { signal } => Some(windlass_agents::Exit::Signal(*signal)),
@@ -174,7 +178,7 @@ fn shim(
     let transcript = exchange::reader(&request, &facts, files).map_err(|error| error.to_string())?;
     private_files(&launch.files).map_err(|error| error.to_string())?;
     let confined = Confined {
-        who: "summary",
+        who: WHO,
         // Its directory is its own, so it may write there.
         writes: state.spec.sandbox.writes(),
         dir: scratch,

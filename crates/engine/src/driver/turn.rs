@@ -133,6 +133,7 @@ impl Job<'_> {
         started_at: jiff::Timestamp,
     ) -> Result<TurnReport, JobError> {
         faults::point("turn.closed");
+        Ground::of(&self.engine, self.state).keep_logins(self.turn.role.name());
         let took = self.engine.clock.now().as_millisecond() - started_at.as_millisecond();
         let mut report =
             followed.reading.report(context, followed.record.as_ref(), u64::try_from(took).unwrap_or(0))?;

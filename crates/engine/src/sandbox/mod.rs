@@ -6,6 +6,7 @@
 
 pub mod docker;
 mod etc;
+mod logins;
 mod places;
 mod private;
 mod system;
@@ -146,6 +147,7 @@ impl<'a> Ground<'a> {
         for place in &what.own_places {
             own_place(&mut places, &mut private, place, copies)?;
         }
+        private.remember_logins()?;
         for (paths, access) in [(&self.spec.readable, Access::ReadOnly), (&self.spec.writable, Access::Writable)] {
             for path in paths {
                 places.put(&from_home(path, home), access);
@@ -167,6 +169,13 @@ impl<'a> Ground<'a> {
             docker::leave_out_variables(&mut command.env, &policy.places);
         }
         Ok(Some(policy))
+    }
+
+    /// Gives the user the logins that a process of this kind has refreshed.
+    pub(crate) fn keep_logins(&self, who: &str) {
+        if !self.spec.is_off() {
+            logins::take_over(&self.data.loop_temp(self.loop_id).join(who));
+        }
     }
 
     fn backend(&self, command: &CommandSpec) -> Result<Backend, SandboxError> {
@@ -370,6 +379,7 @@ fn own_place(places: &mut Places, private: &mut Private, place: &OwnPlace, copie
             private_dir(path).map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
             places.put(path, Access::Writable);
         }
+        (PlaceKind::Login, true) if private.login(path) => {}
         (PlaceKind::Login, _) => places.put(path, Access::Writable),
         (PlaceKind::Copied, true) => private.copy(path),
         (PlaceKind::Copied, false) | (PlaceKind::Shown, _) => places.put(path, Access::ReadOnly),

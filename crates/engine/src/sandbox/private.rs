@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use windlass_supervise::{Access, LAYERS};
 
 use super::SandboxError;
+use super::logins::{self, Login};
 use super::places::Places;
 use super::table::{CACHE_VARIABLES, CACHES, KEPT_CACHES, SETTINGS};
 use crate::data::private_dir;
@@ -31,12 +32,15 @@ pub(super) struct Private {
     base: PathBuf,
     /// A directory of the user's, by all of its names, and what is seen in its place.
     roots: Vec<(PathBuf, PathBuf)>,
+    logins: Vec<Login>,
 }
 
 impl Private {
     /// An earlier process of the same kind has ended; its home goes.
     pub(super) fn prepare(base: PathBuf) -> Result<Self, SandboxError> {
-        let private = Self { base, roots: Vec::new() };
+        // Of one that was killed together with its engine.
+        logins::take_over(&base);
+        let private = Self { base, roots: Vec::new(), logins: Vec::new() };
         for name in ["home", "run", "own"] {
             let path = private.base.join(name);
             match windlass_workspace::remove_tree(&path) {
@@ -108,6 +112,19 @@ impl Private {
             let mut left = MOST_FILES;
             copy(path, &to, DEEPEST, &mut left, &|bytes| bytes);
         }
+    }
+
+    /// A login of the user's, for the process to refresh. Whether it lies in a directory of the process's own.
+    pub(super) fn login(&mut self, path: &Path) -> bool {
+        let own = self.at(path);
+        self.logins.extend(own.as_deref().and_then(|own| logins::hand_over(&self.base, path, own)));
+        own.is_some()
+    }
+
+    /// Remembers the logins for whoever takes them over.
+    pub(super) fn remember_logins(&self) -> Result<(), SandboxError> {
+        logins::remember(&self.base, &self.logins)
+            .map_err(|source| SandboxError::Prepare { path: self.base.clone(), source })
     }
 
     /// Settings without logins.
