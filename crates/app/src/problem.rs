@@ -244,6 +244,9 @@ impl From<TrustError> for Problem {
         match error {
             TrustError::Workspace(error) => error.into(),
             error @ TrustError::File(_) => Problem::of(Kind::Failed, &error, None),
+            error @ (TrustError::Links { .. } | TrustError::Large { .. }) => {
+                Problem::of(Kind::Invalid, &error, Some("put the file itself in the place of the link".to_owned()))
+            }
         }
     }
 }

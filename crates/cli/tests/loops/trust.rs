@@ -164,3 +164,106 @@ fn a_notify_command_that_changed_since_is_not_run() {
     run(&world, &agent, &["--gate", &gate]).assert_code(0);
     assert!(!ran(&world));
 }
+
+/// Puts a link in the last commit.
+fn link(world: &World, path: &str, target: &str) {
+    let file = world.repo().path().join(path);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(target, file).unwrap();
+    world.repo().git(["add", "--force", "--all"]);
+    world.repo().git(["commit", "--quiet", "--message", path]);
+}
+
+fn servers(name: &str) -> String {
+    format!(r#"{{ "mcpServers": {{ "x": {{ "command": "{name}" }} }} }}"#)
+}
+
+#[test]
+fn a_link_to_a_file_asks_for_what_it_leads_to_and_a_changed_target_asks_again() {
+    for in_place in [false, true] {
+        let world = world("cfg/m.json", &servers("one"));
+        link(&world, ".mcp.json", "deep/../cfg/m.json");
+        let agent = world.script(CLAIMS);
+        run(&world, &agent, &[]).assert_code(2).assert_stderr_has("does not follow");
+        std::fs::remove_file(world.repo().path().join(".mcp.json")).unwrap();
+        link(&world, ".mcp.json", "alias/m.json");
+        link(&world, "alias", "./cfg");
+        let more = if in_place { &["--in-place"][..] } else { &[] };
+        let says = |out: &windlass_testkit::Output, what: &str| {
+            out.assert_code(2).assert_stderr_has("it leads to cfg/m.json").assert_stderr_has(what);
+        };
+        says(&run(&world, &agent, more), "mcpServers: one");
+        call(&world, &["trust", "--show"]).assert_code(6).assert_stdout_has("it leads to cfg/m.json");
+        trust(&world);
+        call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("it leads to cfg/m.json");
+        put(&world, "cfg/m.json", &servers("two"));
+        says(&run(&world, &agent, more), "mcpServers: two");
+        trust(&world);
+        // The same words by another way.
+        put(&world, "cfg/other.json", &servers("two"));
+        std::fs::remove_file(world.repo().path().join(".mcp.json")).unwrap();
+        link(&world, ".mcp.json", "cfg/other.json");
+        run(&world, &agent, more).assert_code(2).assert_stderr_has("it leads to cfg/other.json");
+        trust(&world);
+        run(&world, &agent, more).assert_code(0);
+    }
+}
+
+#[test]
+fn a_link_to_a_folder_asks_for_the_files_that_it_leads_to() {
+    let hooks =
+        |name: &str| format!(r#"{{ "hooks": {{ "SessionStart": [{{ "hooks": [{{ "command": "{name}" }}] }}] }} }}"#);
+    let world = world("h/settings.json", &hooks("one"));
+    put(&world, "h/agents/plain.md", "nothing\n");
+    put(&world, "elsewhere/a.md", "---\nhooks:\n---\n");
+    link(&world, "h/agents/loop", "..");
+    link(&world, "h/agents/more", "../../elsewhere");
+    link(&world, ".claude", "h");
+    let agent = world.script(CLAIMS);
+    run(&world, &agent, &[])
+        .assert_code(2)
+        .assert_stderr_has(".claude/settings.json")
+        .assert_stderr_has("hooks: one")
+        .assert_stderr_has(".claude/agents/more/a.md")
+        .assert_stderr_has("it leads to elsewhere/a.md");
+    trust(&world);
+    run(&world, &agent, &[]).assert_code(0);
+    put(&world, "h/settings.json", &hooks("two"));
+    let mut next = windlass(&world, &["run", "again", "--name", "next", "--agent-command"]);
+    next.arg(agent.command_line());
+    world.run(next).assert_code(2).assert_stderr_has("hooks: two");
+}
+
+#[test]
+fn a_link_out_of_the_repository_is_named_and_its_content_counts() {
+    let world = World::new();
+    let outside = world.root().join("outside.json");
+    std::fs::write(&outside, servers("one")).unwrap();
+    link(&world, ".mcp.json", outside.to_str().unwrap());
+    let agent = world.script(CLAIMS);
+    let named = format!("it leads out of the repository, to {}", outside.display());
+    run(&world, &agent, &[]).assert_code(2).assert_stderr_has(&named).assert_stderr_has("mcpServers: one");
+    trust(&world);
+    call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has(&named);
+    std::fs::write(&outside, servers("two")).unwrap();
+    run(&world, &agent, &[]).assert_code(2).assert_stderr_has("mcpServers: two");
+    std::fs::remove_file(world.repo().path().join(".mcp.json")).unwrap();
+    link(&world, ".mcp.json", "../outside.json");
+    run(&world, &agent, &[]).assert_code(2).assert_stderr_has("it leads out of the repository, to ../outside.json");
+}
+
+#[test]
+fn settings_that_are_a_link_say_where_they_lie_and_texts_outside_need_consent() {
+    let world = World::new();
+    let outside = world.root().join("settings.toml");
+    std::fs::write(&outside, "gates = [\"true\"]\n").unwrap();
+    link(&world, ".windlass/config.toml", outside.to_str().unwrap());
+    run(&world, &world.script(CLAIMS), &[])
+        .assert_code(2)
+        .assert_stderr_has(&format!("it leads out of the repository, to {}", outside.display()));
+    let world = World::new();
+    std::fs::write(world.root().join("letter"), "private\n").unwrap();
+    link(&world, "vision.md", "../letter");
+    put(&world, ".windlass/config.toml", "vision = \"vision.md\"\n");
+    run(&world, &world.script(CLAIMS), &[]).assert_code(2).assert_stderr_has("line 1: vision");
+}

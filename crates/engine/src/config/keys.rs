@@ -74,6 +74,8 @@ macro_rules! settings {
             pub agents: BTreeMap<String, Profile>,
             /// What was passed over, for people to read.
             pub warnings: Vec<String>,
+            /// The project's file, as it was read.
+            pub project_text: Option<String>,
         }
 
         impl Options {

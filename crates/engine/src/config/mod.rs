@@ -89,13 +89,15 @@ pub fn load(
         )),
         None => {}
     }
-    if let Some(root) = project_root {
-        layers.extend(file::read(&root.join(PROJECT_FILE), |path, line| Origin::ProjectFile { path, line })?);
+    let project_file = project_root.map(|root| root.join(PROJECT_FILE));
+    let project_text = project_file.as_deref().map(file::read_text).transpose()?.flatten();
+    if let (Some(path), Some(text)) = (&project_file, &project_text) {
+        layers.push(file::read_layer(path, text, |path, line| Origin::ProjectFile { path, line })?);
     }
     layers.push(environment::layer(env)?);
     layers.push(Layer::of_flags(flags));
 
-    let mut settings = Settings { agents: profiles::built_in(), warnings, ..Settings::default() };
+    let mut settings = Settings { agents: profiles::built_in(), warnings, project_text, ..Settings::default() };
     let recipe = layers.iter().rev().find_map(|layer| layer.options.recipe.clone());
     settings.overlay(Layer::of_defaults(defaults(recipe.as_deref().unwrap_or(DEFAULT_RECIPE))));
     settings.overlay(language(env));

@@ -81,7 +81,7 @@ fn take_over_one(base: &Path, login: &mut Login) -> io::Result<bool> {
     }
     let (real, real_at) = read(File::open(&login.real)?)?;
     let other = sha256(&real);
-    let later = other == login.sha256 || own_at > real_at;
+    let later = other == login.sha256 || own_at >= real_at;
     login.sha256 = digest;
     if real != own && later {
         let mode = std::fs::metadata(&login.real)?.permissions().mode() & 0o777;

@@ -5,6 +5,7 @@
 //! from flags, the environment or the user's own settings is the user's word already.
 
 mod consents;
+mod reach;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -16,9 +17,10 @@ use windlass_core::spec::{LoopSpec, WorkspaceKind};
 
 use crate::config::{PROJECT_FILE, Settings};
 use crate::data::DataDir;
-use windlass_workspace::{FileAt, WorkspaceError, Workspaces};
+use windlass_workspace::{WorkspaceError, Workspaces};
 
 use consents::Consents;
+use reach::{End, Reached, reach};
 
 /// One file, and what it would run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -59,6 +61,10 @@ pub enum TrustError {
     Workspace(#[from] WorkspaceError),
     #[error("what was agreed to cannot be read or written")]
     File(#[source] std::io::Error),
+    #[error("{file} leads through links that Windlass does not follow")]
+    Links { file: String },
+    #[error("{} is too large for settings of an agent", .path.display())]
+    Large { path: PathBuf },
 }
 
 /// Where the files are that an agent would find.
@@ -134,7 +140,7 @@ pub async fn of_loop(
     let read = |trap: &Trap| profiles.iter().any(|profile| trap.is_read_by(profile));
     let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
     let consents = Consents::read(data, project);
-    of_settings(&mut demands, &consents, settings, Some(&names))?;
+    of_settings(&mut demands, &consents, settings, Some(&names));
     of_agents(&mut demands, &consents, workspaces, look, &read).await?;
     Ok(demands)
 }
@@ -149,34 +155,28 @@ pub async fn of_repository(
 ) -> Result<Demands, TrustError> {
     let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
     let consents = Consents::read(data, project);
-    of_settings(&mut demands, &consents, settings, None)?;
+    of_settings(&mut demands, &consents, settings, None);
     for look in [Look::Revision(revision), Look::Checkout] {
         of_agents(&mut demands, &consents, workspaces, look, &|_| true).await?;
     }
     Ok(demands)
 }
 
-/// Whether the project's settings file, as it is now, was agreed to.
-pub fn settings_are_trusted(data: &DataDir, project: &Path) -> bool {
-    let Ok(content) = std::fs::read(project.join(PROJECT_FILE)) else { return false };
-    Consents::read(data, project).has(PROJECT_FILE, &sha256(&content))
+/// Whether the project's settings file, as it was read, was agreed to.
+pub fn settings_are_trusted(data: &DataDir, project: &Path, text: &str) -> bool {
+    Consents::read(data, project).has(PROJECT_FILE, &sha256(text.as_bytes()))
 }
 
-fn of_settings(
-    demands: &mut Demands,
-    consents: &Consents,
-    settings: &Settings,
-    agents: Option<&[&str]>,
-) -> Result<(), TrustError> {
-    let runs = settings::what_runs(settings, agents);
+fn of_settings(demands: &mut Demands, consents: &Consents, settings: &Settings, agents: Option<&[&str]>) {
+    let mut runs = settings::what_runs(settings, agents, &demands.project);
     if runs.is_empty() {
-        return Ok(());
+        return;
     }
-    let content = std::fs::read(demands.project.join(PROJECT_FILE)).map_err(TrustError::File)?;
-    let sha256 = sha256(&content);
+    runs.splice(0..0, settings::leads_to(&demands.project));
+    // Of the very text that the settings were read from.
+    let sha256 = sha256(settings.project_text.as_deref().unwrap_or_default().as_bytes());
     let trusted = consents.has(PROJECT_FILE, &sha256);
     demands.put(Demand { file: PROJECT_FILE.to_owned(), agents: Vec::new(), runs, sha256, trusted });
-    Ok(())
 }
 
 async fn of_agents(
@@ -186,29 +186,22 @@ async fn of_agents(
     look: Look<'_>,
     read: &impl Fn(&Trap) -> bool,
 ) -> Result<(), TrustError> {
-    let mut roots: Vec<&str> = TRAPS.iter().filter(|trap| read(trap)).map(|trap| trap.place.root()).collect();
+    let traps: Vec<&Trap> = TRAPS.iter().filter(|trap| read(trap)).collect();
+    let mut roots: Vec<&str> = traps.iter().map(|trap| trap.place.root()).collect();
     roots.dedup();
-    let files = match look {
-        _ if roots.is_empty() => Vec::new(),
-        Look::Revision(revision) => workspaces.files_at(&demands.project, revision, &roots).await?,
-        Look::Checkout => files_in(&demands.project, &roots).map_err(TrustError::File)?,
-    };
-    for file in files {
-        let matching: Vec<_> = TRAPS.iter().filter(|trap| read(trap)).filter(|trap| holds(trap, &file)).collect();
-        let mut runs: Vec<String> = matching.iter().flat_map(|trap| trap.what_runs(&file.content)).collect();
-        if file.is_link {
-            runs = vec![format!("it leads to {}", String::from_utf8_lossy(&file.content))];
-        }
-        if matching.is_empty() || runs.is_empty() {
+    for reached in reach(workspaces, &demands.project, look, &roots).await? {
+        let (matching, found) = what_runs(&traps, &reached);
+        let runs: Vec<String> = if matching.is_empty() { Vec::new() } else { said(&reached, found) };
+        if runs.is_empty() {
             continue;
         }
         let kinds = windlass_agents::KNOWN_AGENTS.iter();
         let agents = kinds.filter(|known| matching.iter().any(|trap| trap.agents.contains(&known.adapter)));
-        let sha256 = sha256(&file.content);
+        let sha256 = sha256(&reached.digested());
         demands.put(Demand {
-            trusted: consents.has(&file.path, &sha256),
+            trusted: consents.has(&reached.seen_as, &sha256),
             agents: agents.map(|known| known.name.to_owned()).collect(),
-            file: file.path,
+            file: reached.seen_as,
             runs,
             sha256,
         });
@@ -216,31 +209,39 @@ async fn of_agents(
     Ok(())
 }
 
-/// A link may stand in for the file, or for a folder above it.
-fn holds(trap: &Trap, file: &FileAt) -> bool {
-    let root = trap.place.root();
-    trap.place.holds(&file.path)
-        || file.is_link
-            && (root == file.path || root.strip_prefix(&file.path).is_some_and(|rest| rest.starts_with('/')))
-}
-
-/// The files of the checkout at and below these places.
-fn files_in(project: &Path, roots: &[&str]) -> std::io::Result<Vec<FileAt>> {
-    let mut files = Vec::new();
-    let mut open: Vec<String> = roots.iter().map(|root| (*root).to_owned()).collect();
-    while let Some(path) = open.pop() {
-        let full = project.join(&path);
-        let Ok(meta) = std::fs::metadata(&full) else { continue };
-        if meta.is_dir() {
-            for entry in std::fs::read_dir(&full)?.flatten() {
-                open.push(format!("{path}/{}", entry.file_name().to_string_lossy()));
-            }
-        } else if meta.is_file() {
-            files.push(FileAt { path, is_link: false, content: std::fs::read(&full)? });
+/// The kinds of file that something is, and what it would run.
+fn what_runs<'a>(traps: &[&'a Trap], reached: &Reached) -> (Vec<&'a Trap>, Vec<String>) {
+    let mut files: Vec<(String, &[u8])> = Vec::new();
+    match &reached.end {
+        End::Inside { content, .. } => files.push((reached.seen_as.clone(), content)),
+        End::Outside { files: found, .. } => {
+            let name = |below: &str| match below {
+                "" => reached.seen_as.clone(),
+                below => format!("{}/{below}", reached.seen_as),
+            };
+            files.push((reached.seen_as.clone(), &[]));
+            files.extend(found.iter().map(|file| (name(&file.path), file.content.as_slice())));
         }
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(files)
+    let (mut matching, mut runs) = (Vec::new(), Vec::new());
+    for trap in traps {
+        let held = files.iter().filter(|(path, _)| trap.place.holds(path) || trap.place.root() == path);
+        let mut any = false;
+        for (_, content) in held {
+            any = true;
+            runs.extend(trap.what_runs(content));
+        }
+        if any {
+            matching.push(*trap);
+        }
+    }
+    (matching, runs)
+}
+
+/// A link that leads out of the repository is named, whatever lies there now.
+fn said(reached: &Reached, found: Vec<String>) -> Vec<String> {
+    let outside = matches!(reached.end, End::Outside { .. });
+    if found.is_empty() && !outside { Vec::new() } else { reached.leads_to().into_iter().chain(found).collect() }
 }
 
 fn sha256(content: &[u8]) -> String {

@@ -1,10 +1,10 @@
 //! Which settings of a project's file run something, or reveal something.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::config::{Origin, Settings};
+use crate::config::{Origin, PROJECT_FILE, Settings};
 
 /// What neither runs a command nor hands anything on. A key that is not here needs consent, so that a new one is not
 /// forgotten.
@@ -72,7 +72,7 @@ const HARMLESS_FIELDS: &[&str] = &[
 ];
 
 /// Of these agents, or of all.
-pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>) -> Vec<String> {
+pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &Path) -> Vec<String> {
     let mut runs = Vec::new();
     for shown in settings.show() {
         let Origin::ProjectFile { line, .. } = shown.origin else { continue };
@@ -80,7 +80,7 @@ pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>) -> Vec<Str
             Some((agent, field)) => {
                 HARMLESS_FIELDS.contains(&field) || agents.is_some_and(|agents| !agents.contains(&agent))
             }
-            None if PLACES.contains(&shown.key.as_str()) => stays(&shown.value),
+            None if PLACES.contains(&shown.key.as_str()) => stays(&shown.value, project),
             None => HARMLESS.contains(&shown.key.as_str()),
         };
         if !harmless && !says_nothing(&shown.value) {
@@ -99,15 +99,32 @@ fn says_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether every path is one inside the repository.
-fn stays(value: &Value) -> bool {
+/// Whether every path is one inside the repository, and leads to something inside.
+fn stays(value: &Value, project: &Path) -> bool {
     match value {
         Value::String(path) => {
-            Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+            let inside =
+                Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            inside && real(project, path).is_none_or(|(root, real)| real.starts_with(root))
         }
-        Value::Array(list) => list.iter().all(stays),
+        Value::Array(list) => list.iter().all(|value| stays(value, project)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => true,
     }
+}
+
+/// Where the project's settings lie, in words, if a link leads there.
+pub(super) fn leads_to(project: &Path) -> Option<String> {
+    let (root, real) = real(project, PROJECT_FILE)?;
+    match real.strip_prefix(root) {
+        Ok(inside) if inside == Path::new(PROJECT_FILE) => None,
+        Ok(inside) => Some(format!("it leads to {}", inside.display())),
+        Err(_) => Some(format!("it leads out of the repository, to {}", real.display())),
+    }
+}
+
+/// The real paths of a repository and of something in it, if it is there.
+fn real(project: &Path, path: &str) -> Option<(PathBuf, PathBuf)> {
+    Some((project.canonicalize().ok()?, project.join(path).canonicalize().ok()?))
 }
 
 #[cfg(test)]
@@ -150,8 +167,9 @@ mod tests {
 
     #[test]
     fn a_place_outside_the_repository_is_not_harmless() {
-        assert!(stays(&"docs/vision.md".into()));
-        assert!(!stays(&"../../.ssh/id_rsa".into()) && !stays(&"/etc/passwd".into()));
-        assert!(!stays(&serde_json::json!(["plans", "/root"])));
+        let stays = |value: Value| super::stays(&value, Path::new("/p"));
+        assert!(stays("docs/vision.md".into()));
+        assert!(!stays("../../.ssh/id_rsa".into()) && !stays("/etc/passwd".into()));
+        assert!(!stays(serde_json::json!(["plans", "/root"])));
     }
 }

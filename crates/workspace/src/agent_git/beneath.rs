@@ -17,7 +17,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 /// A directory and what is below it.
 #[derive(Debug)]
-pub(crate) struct Beneath {
+pub struct Beneath {
     dir: OwnedFd,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Found {
 
 impl Beneath {
     /// The directory itself must not be a link; where it lies is the caller's business.
-    pub(crate) fn open(dir: &Path) -> io::Result<Self> {
+    pub fn open(dir: &Path) -> io::Result<Self> {
         Ok(Self { dir: rustix::fs::open(dir, DIRECTORY, Mode::empty())? })
     }
 
@@ -76,7 +76,7 @@ impl Beneath {
     }
 
     /// A regular file, opened to be read.
-    pub(crate) fn file(&self, path: &Path) -> io::Result<Option<File>> {
+    pub fn file(&self, path: &Path) -> io::Result<Option<File>> {
         let Some((above, name)) = self.above(path)? else { return Ok(None) };
         // Opening a pipe would wait otherwise.
         let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -89,6 +89,12 @@ impl Beneath {
             true => Ok(Some(file)),
             false => Err(io::Error::other("not a regular file")),
         }
+    }
+
+    /// Where a symbolic link leads to, as it says.
+    pub(crate) fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let (above, name) = self.above(path)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(rustix::fs::readlinkat(&above.dir, name, Vec::new())?.into_bytes())
     }
 
     /// The names in a directory below this one, or in itself if `path` is empty.
