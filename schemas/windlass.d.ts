@@ -105,7 +105,7 @@ export interface WindlassSettings {
   reviewer_budget_usd?: number;
   /** Who takes the reviewer's place, in this order, when it fails for good. Default: none. */
   reviewer_fallbacks?: Array<string>;
-  /** What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), read-only (the workspace too), docker (a container of docker_image), off; auto is workspace where this machine can do it, and says what it got. Default: auto. */
+  /** What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), read-only (the workspace too), docker (a container of docker_image), off; auto is workspace, and off only where this machine has no sandbox and you agreed to that once for the repository. Default: auto. */
   sandbox?: "auto" | "off" | "workspace" | "read-only" | "docker";
   /** Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data. Default: none. */
   sandbox_denied?: Array<string>;

@@ -1,16 +1,17 @@
 //! Which agents this machine has, in which version, and, if asked, whether they answer.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
 use windlass_core::duration::human;
+use windlass_core::profile::AgentProfile;
 use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
 use windlass_core::spec::AgentChoice;
-use windlass_engine::call::{self, Answer, Call};
+use windlass_engine::call::{self, Answer, Call, VersionProbe};
 use windlass_engine::config::{Options, Sandbox, SandboxSupport, asked_container};
-use windlass_engine::environment::for_agent;
+use windlass_engine::environment::{for_agent, for_commands};
+use windlass_engine::trust::{project_says_what_runs, settings_are_trusted};
 use windlass_supervise::Launcher;
 
 use crate::context::Context;
@@ -87,15 +88,20 @@ pub fn answer(agent: &AgentReport) -> Option<AnswerText> {
 pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Result<Vec<AgentReport>, Problem> {
     let project = context.project_if_any().await;
     let settings = context.settings(project.as_deref(), Options::default())?;
-    let named = settings.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
-    let sandbox = match call_for.map(|_| context.sandbox(&settings)) {
+    // Until somebody agreed to the project's settings, they decide about nothing that runs.
+    let text = settings.project_text.as_deref();
+    let strange =
+        project.as_deref().zip(text).filter(|(root, text)| !settings_are_trusted(&context.data(), root, text));
+    let agreed = if strange.is_some() { context.settings(None, Options::default())? } else { settings.clone() };
+    let named = agreed.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
+    let sandbox = match call_for.map(|_| context.sandbox(&agreed)) {
         Some(SandboxSupport::Works { .. }) => SandboxSpec { level: SandboxLevel::ReadOnly, ..SandboxSpec::default() },
         Some(SandboxSupport::Docker(docker)) => {
-            let asked = asked_container(&settings, Path::new(&docker.socket));
+            let asked = asked_container(&agreed, Path::new(&docker.socket));
             SandboxSpec { docker: Some(docker), ..asked }
         }
         Some(SandboxSupport::Missing { reason, fix })
-            if !matches!(settings.sandbox.value, None | Some(Sandbox::Auto)) =>
+            if !matches!(agreed.sandbox.value, None | Some(Sandbox::Auto)) =>
         {
             return Err(Problem::refused(reason, fix));
         }
@@ -104,10 +110,12 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
     let mut reports = Vec::new();
     let mut calls = tokio::task::JoinSet::new();
     for (name, agent) in &settings.agents {
-        let report = report(context, project.as_deref(), name, &agent.profile).await;
+        let runs = strange.is_none() || !project_says_what_runs(&settings, name);
+        let report = report(context, project.as_deref(), name, &agent.profile, runs).await;
         if let Some(timeout) = call_for
             && report.installed
             && !report.built_in
+            && runs
         {
             let mut profile = agent.profile.clone();
             if let Some(program) = profile.command.first_mut()
@@ -139,11 +147,14 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
     Ok(reports)
 }
 
+const NOT_AGREED: &str = "the project's settings say what it runs, and nobody agreed to that: see `windlass trust`";
+
 async fn report(
     context: &Context,
     project: Option<&Path>,
     name: &str,
-    profile: &windlass_core::profile::AgentProfile,
+    profile: &AgentProfile,
+    runs: bool,
 ) -> AgentReport {
     let known = KnownAgent::of(profile.adapter());
     let program = profile.command.first().cloned().unwrap_or_default();
@@ -171,8 +182,12 @@ async fn report(
     match find_program(context, project, &program) {
         Some(path) => {
             report.installed = true;
-            report.version = version_of(&path).await;
-            report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
+            if runs {
+                report.version = version_of(context, &path, profile).await;
+                report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
+            } else {
+                report.problem = Some(NOT_AGREED.to_owned());
+            }
             report.path = Some(path);
         }
         None if program.is_empty() => report.problem = Some("its profile has no command".into()),
@@ -200,7 +215,7 @@ pub async fn after_failure(context: &Context, agent: &AgentChoice) -> Vec<String
     let untried_version = async {
         let known = KnownAgent::of(agent.profile.adapter())?;
         let path = find_program(context, None, agent.profile.command.first()?)?;
-        let version = version_of(&path).await?;
+        let version = version_of(context, &path, &agent.profile).await?;
         Some(format!("its version {version} is {}", untried(known, Some(&version))?))
     };
     let mut hints: Vec<String> = untried_version.await.into_iter().collect();
@@ -229,15 +244,14 @@ fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Opt
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(runs)
 }
 
-/// What `--version` says, if it says it soon.
-async fn version_of(program: &Path) -> Option<String> {
-    let asking = tokio::process::Command::new(program)
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = tokio::time::timeout(Duration::from_secs(10), asking).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    output.status.success().then(|| one_line(text.trim(), 60)).filter(|text| !text.is_empty())
+/// What its program says of its version. It runs in a sandbox wherever there is one, whatever the settings say.
+async fn version_of(context: &Context, program: &Path, profile: &AgentProfile) -> Option<String> {
+    let probe = VersionProbe {
+        launcher: &Launcher::current().ok()?,
+        program,
+        profile,
+        env: for_commands(&context.env.texts(), &[]),
+        confined: windlass_supervise::probe_sandbox(&context.search_path()).is_ok(),
+    };
+    call::version(probe).await.map(|text| one_line(&text, 60))
 }

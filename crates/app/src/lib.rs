@@ -37,5 +37,5 @@ pub use reports::*;
 pub use request::{App, Opened, Opens, Remote, RemoteFeed, Request};
 pub use requests::*;
 pub use takeover::TakeOver;
-pub use trust::refuse_agents;
+pub use trust::{agree_to_no_sandbox, refuse_agents};
 pub use views::*;

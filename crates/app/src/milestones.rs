@@ -10,6 +10,7 @@ use windlass_engine::config::{Iterations, MachineFacts, Options, RunOptions, Set
 use windlass_engine::engine::{Engine, status_word};
 use windlass_engine::journal;
 use windlass_engine::milestones::{self, Found};
+use windlass_engine::trust::agreed_to_no_sandbox;
 use windlass_engine::view::LoopView;
 use windlass_store::Listed;
 
@@ -226,6 +227,7 @@ async fn prepare(
             base: Some(context.workspaces()?.default_branch(project).await?),
             milestone: Some(found.milestone),
             sandbox: context.sandbox(settings),
+            agreed_to_no_sandbox: agreed_to_no_sandbox(&context.data(), project),
             machine: MachineFacts::of_this_one(),
             cwd: context.cwd.clone(),
             project_root: project.to_owned(),

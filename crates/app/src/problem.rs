@@ -33,6 +33,9 @@ pub enum Kind {
     Failed,
 }
 
+/// The field of a problem that `--sandbox off` solves.
+const NO_SANDBOX: &str = "sandbox";
+
 /// An error on its way to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
@@ -98,6 +101,11 @@ impl Problem {
         Self { code, ..self }
     }
 
+    /// Whether it is only that there is no sandbox, and nobody agreed to do without.
+    pub fn asks_for_no_sandbox(&self) -> bool {
+        matches!(self.code, Kind::Invalid | Kind::Refused) && self.field.as_deref() == Some(NO_SANDBOX)
+    }
+
     pub fn no_loop(id: &str) -> Self {
         let shown: String = id.chars().take(80).collect();
         Self::new(Kind::NotFound, format!("there is no loop '{shown}'")).hint("GET /api/loops lists them")
@@ -106,7 +114,8 @@ impl Problem {
 
 impl From<UsageError> for Problem {
     fn from(error: UsageError) -> Self {
-        Problem::of(Kind::Refused, &error, Some(error.hint()))
+        let field = matches!(error, UsageError::Unconfined { .. }).then(|| NO_SANDBOX.to_owned());
+        Problem { field, ..Problem::of(Kind::Refused, &error, Some(error.hint())) }
     }
 }
 

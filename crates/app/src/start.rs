@@ -8,7 +8,7 @@ use windlass_core::machine::{Event, LoopState};
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
 use windlass_engine::config::{MachineFacts, Options, RunOptions, Settings, read_plan, resolve_spec};
 use windlass_engine::engine::NewLoop;
-use windlass_engine::trust::{Consent, Seen};
+use windlass_engine::trust::{Consent, Seen, agreed_to_no_sandbox};
 use windlass_engine::view::LoopView;
 
 use crate::context::Context;
@@ -143,6 +143,7 @@ fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: Run
             installed_agent: agents::first_installed(context),
             plan: plan.text,
             sandbox: context.sandbox(settings),
+            agreed_to_no_sandbox: agreed_to_no_sandbox(&context.data(), &project),
             machine: MachineFacts::of_this_one(),
             cwd: context.cwd.clone(),
             project_root: project.clone(),

@@ -97,6 +97,13 @@ fn report(demands: &Demands) -> TrustReport {
     TrustReport { project: demands.project.clone(), trusted: demands.granted().is_some(), files: demands.list.clone() }
 }
 
+/// Agrees that loops of this project run without a sandbox where there is none.
+pub async fn agree_to_no_sandbox(here: &Local) -> Result<(), Problem> {
+    refuse_agents(&here.context)?;
+    let root = here.context.project().await?;
+    Ok(trust::agree_to_no_sandbox(&here.context.data(), &root)?)
+}
+
 /// An agent cannot agree to what it wrote itself.
 pub fn refuse_agents(context: &Context) -> Result<(), Problem> {
     let env = context.env.texts();

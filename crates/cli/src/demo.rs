@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
-use windlass_app::Local;
+use windlass_app::{Context, Local};
+use windlass_engine::config::{Options, Sandbox};
 
 use crate::args::{self, Command, DemoArgs};
 use crate::exit::Exit;
@@ -32,8 +33,14 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
             dir.display()
         ));
     }
+    let (sandbox, why) = sandbox(context);
+    if let (Some(why), false) = (why, demo.json) {
+        print(&format!(
+            "This machine has no sandbox ({why}); the demo's agent is part of Windlass and runs without.\n\n"
+        ));
+    }
     let mut words = vec!["windlass", "run", GOAL, "--name", "demo", "--agent", "demo", "--gate", "sh ./test.sh"];
-    words.extend(["--sandbox", "off"]);
+    words.extend(["--sandbox", sandbox]);
     if demo.json {
         words.push("--json");
     }
@@ -49,6 +56,16 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
         ));
     }
     Ok(exit)
+}
+
+/// The sandbox of the demo, and why there is none if that is not the user's wish.
+fn sandbox(context: &Context) -> (&'static str, Option<String>) {
+    let wished = context.settings(None, Options::default()).ok().and_then(|settings| settings.sandbox.value);
+    match (wished, windlass_supervise::probe_sandbox(&context.search_path())) {
+        (Some(Sandbox::Off), _) => ("off", None),
+        (_, Ok(_)) => ("workspace", None),
+        (_, Err(missing)) => ("off", Some(missing.reason)),
+    }
 }
 
 /// The demo's agent: claims too early, then, told that the gate failed, fixes the bug.

@@ -70,15 +70,22 @@ pub fn project(app: &App, dir: Option<&Path>) -> Result<String, Failure> {
 }
 
 /// Makes a loop and watches it. Where nobody has agreed yet to what the repository's own files run, whoever sits at the
-/// terminal is asked, and the request is made again with that word.
-pub async fn start<R: Opens>(
+/// terminal is asked, and the request is made again with that word; the same where this machine has no sandbox.
+pub async fn start<R: Opens + Clone>(
     app: &App,
     request: R,
     trusting: impl Fn(Vec<Seen>) -> R,
     (agreed, base): (bool, Option<&str>),
     watching: Watching,
 ) -> Result<Exit, Failure> {
-    let needed = match open(app, request, None, watching).await {
+    let mut opened = open(app, request.clone(), None, watching).await;
+    if let (Err(problem), App::Here(local)) = (&opened, app)
+        && problem.asks_for_no_sandbox()
+        && trust::do_without_sandbox(local, problem).await?
+    {
+        opened = open(app, request, None, watching).await;
+    }
+    let needed = match opened {
         Ok(exit) => return Ok(exit),
         Err(problem) if problem.code == Kind::TrustNeeded => problem,
         Err(problem) => return Err(problem.into()),

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::Path;
 
 use serde_json::json;
-use windlass_app::{Agree, App, Context, Problem, RevokeTrust, TrustOf, refuse_agents};
+use windlass_app::{Agree, App, Context, Local, Problem, RevokeTrust, TrustOf, agree_to_no_sandbox, refuse_agents};
 use windlass_engine::trust::{Demand, Seen};
 
 use crate::args::TrustArgs;
@@ -69,12 +69,30 @@ pub fn word(app: &App, needed: Problem, agreed: bool, base: Option<&str>) -> Res
     ))
 }
 
+/// Asks whoever sits at the terminal, once for each repository, whether its loops may run without a sandbox.
+pub async fn do_without_sandbox(local: &Local, problem: &Problem) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    let fix = problem.hint.as_deref().unwrap_or_default();
+    eprintln!("{}\n{fix}\n", problem.message);
+    let yes = answered("run loops of this repository without a sandbox? [y/N] ")?;
+    if yes {
+        agree_to_no_sandbox(local).await?;
+    }
+    Ok(yes)
+}
+
 fn asked() -> Result<bool, Failure> {
+    answered("may these files run what they say? [y/N] ")
+}
+
+fn answered(question: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
     let mut error = std::io::stderr().lock();
-    let _ = write!(error, "may these files run what they say? [y/N] ");
+    let _ = write!(error, "{question}");
     let _ = error.flush();
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

@@ -3,6 +3,8 @@
 //! The agent runs as in a turn: the same adapter, the same supervisor, in a directory of its own that is gone
 //! afterwards, and where there is a sandbox as a reviewer that changes nothing. Whoever calls has to know that the provider may charge for it.
 
+mod version;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,6 +24,8 @@ use crate::data::{DataDir, TurnFiles, private_dir, private_files};
 use crate::exchange::{self, Exchange};
 use crate::sandbox::{Confined, Ground, SandboxError};
 use crate::transcript::TranscriptReader;
+
+pub use version::{VersionProbe, version};
 
 const PROMPT: &str = "Reply with OK. Use no tools.\n";
 /// So much of what the agent said on standard error is worth showing.

@@ -143,7 +143,11 @@ fn auto_takes_the_sandbox_that_there_is_and_says_what_it_got() {
     assert_eq!(spec.sandbox.backend.as_deref(), Some("bubblewrap"));
     assert_eq!(spec.workspace.kind, WorkspaceKind::Clone, "the user's repository stays out of reach");
     let missing = SandboxSupport::Missing { reason: "bubblewrap is not installed".into(), fix: "install it".into() };
-    let Resolved { spec, notes } = sandboxed(Options::default(), &missing).unwrap();
+    let error = sandboxed(Options::default(), &missing).unwrap_err();
+    assert!(matches!(error, UsageError::Unconfined { .. }), "{error}");
+    assert_eq!(error.hint(), "install it");
+    let agreed = RunOptions { sandbox: missing, agreed_to_no_sandbox: true, ..run() };
+    let Resolved { spec, notes } = resolve_spec(&with_agent(Options::default(), text_agent()), &agreed).unwrap();
     assert!(spec.sandbox.is_off());
     assert_eq!(spec.workspace.kind, WorkspaceKind::Clone);
     assert!(notes[0].starts_with("sandbox: off — bubblewrap is not installed:"), "{notes:?}");

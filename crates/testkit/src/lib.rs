@@ -41,7 +41,7 @@ pub use process::{Process, ProcessId, alive, processes_with_env, wait_dead};
 pub use records::{Leftover, Records, TurnId, TurnStart};
 pub use repo::{Commit, Repo};
 pub use running::{Running, Stream};
-pub use terminal::run_in_terminal;
+pub use terminal::{run_in_terminal, type_in_terminal};
 pub use world::{TAG, World, sandbox_works};
 
 use std::time::Duration;

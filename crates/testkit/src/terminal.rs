@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc;
@@ -20,9 +20,16 @@ use crate::HUNG;
 /// # Panics
 /// If it cannot be started or does not end within [`HUNG`].
 #[track_caller]
-pub fn run_in_terminal(mut command: Command) -> (String, ExitStatus) {
+pub fn run_in_terminal(command: Command) -> (String, ExitStatus) {
+    type_in_terminal(command, "")
+}
+
+/// The same, with somebody who has typed this before it asks.
+#[track_caller]
+pub fn type_in_terminal(mut command: Command, typed: &str) -> (String, ExitStatus) {
     let what = format!("{command:?}");
-    let (ours, theirs) = pair().unwrap_or_else(|e| panic!("no terminal: {e}"));
+    let (mut ours, theirs) = pair().unwrap_or_else(|e| panic!("no terminal: {e}"));
+    ours.write_all(typed.as_bytes()).unwrap_or_else(|e| panic!("cannot type: {e}"));
     let again = || theirs.try_clone().expect("a descriptor");
     command.stdin(again()).stdout(again()).stderr(again());
     let mut child = command.spawn().unwrap_or_else(|e| panic!("cannot start {what}: {e}"));

@@ -173,6 +173,17 @@ const MAY_SLEEP: [(&str, &str); 2] = [
     ("crates/supervise/tests/trees/world.rs", "looks again for what no event tells, within a limit"),
 ];
 
+/// Who may start a program by itself, each with its reason. All else is started by `supervise`, in the sandbox that
+/// `engine::sandbox` makes: an agent's program, and whatever a repository names, never runs with the user's rights by mistake.
+const MAY_START_PROGRAMS: &[(&str, &str)] = &[
+    ("crates/supervise/src/", "it starts the shim, and looks whether there is a sandbox"),
+    ("crates/workspace/src/git/process.rs", "git, with pinned settings"),
+    ("crates/engine/src/notify/", "the user's own command and the desktop's"),
+    ("crates/cli/src/background.rs", "this very program"),
+    ("crates/cli/src/mcp/own.rs", "this very program"),
+    ("crates/cli/src/escape/attempts.rs", "it runs inside the sandbox that it tries"),
+];
+
 const NO_NAMES: [&str; 6] = ["utils", "common", "types", "errors", "manager", "helpers"];
 
 /// Where `unsafe` may be.
@@ -310,6 +321,22 @@ fn modules_of_a_crate_import_each_other_in_one_direction() {
         "no modules of a crate import each other in a circle: hand over the narrow thing, or move the plain type",
         &broken,
     );
+}
+
+#[test]
+fn programs_are_started_where_it_is_allowed() {
+    let mut broken = Vec::new();
+    let shipped = crates().into_iter().filter(|(name, _)| name != "windlass-testkit").map(|(_, one)| one);
+    for source in everywhere(shipped, &["src"]) {
+        let name = shown(&source.path);
+        if MAY_START_PROGRAMS.iter().any(|(place, _)| name.starts_with(place)) {
+            continue;
+        }
+        let tests = source.test_modules();
+        let outside = source.words("Command::new").filter(|at| !tests.iter().any(|t| t.contains(at)));
+        broken.extend(outside.map(|at| place(&source, at, "start it through the shim, with `Ground::confine`")));
+    }
+    hold("programs are started by supervise, git and this program itself", &broken);
 }
 
 /// `tests.rs` or a file in `tests/` below `src`: a test module in a file of its own.

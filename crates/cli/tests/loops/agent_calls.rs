@@ -146,3 +146,22 @@ fn an_agent_of_the_users_own_is_called_from_wherever_its_profile_says() {
     world.config("[agents.mine]\ncommand = [\"tools/agent.sh\"]\n");
     assert_eq!(one(&agents(&world, &["--call"]), "mine")["call"]["result"], "ok");
 }
+
+#[test]
+fn an_agent_that_a_repository_brings_runs_only_after_consent() {
+    let world = World::new();
+    let mark = world.root().join("ran");
+    let program = world.install_script("theirs", &format!("touch '{}'\necho 1.0\n", mark.display()));
+    let settings = format!("sandbox = 'off'\n[agents.theirs]\ncommand = ['{}']\n", program.display());
+    world.repo().write(".windlass/config.toml", &settings);
+    for command in [&["agents", "--call"][..], &["doctor", "--call"], &["agents"]] {
+        call(&world, command);
+        assert!(!mark.exists(), "{command:?}");
+    }
+    let reports = agents(&world, &["--call"]);
+    let theirs = one(&reports, "theirs");
+    assert!(theirs["problem"].as_str().unwrap().contains("windlass trust"), "{theirs}");
+    assert_eq!((&theirs["version"], &theirs["call"]), (&Value::Null, &Value::Null));
+    trust(&world);
+    assert_eq!(one(&agents(&world, &["--call"]), "theirs")["call"]["result"], "ok");
+}

@@ -17,6 +17,7 @@ mod mcp_person;
 mod mcp_turn;
 mod merge_clean_work;
 mod milestone_loop;
+mod no_sandbox;
 mod notify;
 mod places;
 mod promise_loop;

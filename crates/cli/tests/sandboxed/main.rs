@@ -6,6 +6,7 @@ mod agents;
 mod gallery;
 mod judged;
 mod network;
+mod probes;
 mod view;
 
 #[path = "../loops/audited_loop.rs"]

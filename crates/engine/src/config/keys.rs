@@ -313,7 +313,7 @@ settings! {
     sandbox: Sandbox {
         env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",
         doc: "What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), \
-              read-only (the workspace too), docker (a container of docker_image), off; auto is workspace where this machine can do it, and says what it got",
+              read-only (the workspace too), docker (a container of docker_image), off; auto is workspace, and off only where this machine has no sandbox and you agreed to that once for the repository",
     }
     docker_image: String {
         env: "WINDLASS_DOCKER_IMAGE", flag: Some("--docker-image"), default: "none",

@@ -24,10 +24,12 @@ pub enum SandboxSupport {
     },
 }
 
-/// The loop's sandbox. What was asked for by name and cannot be had is an error; `auto` takes what there is.
+/// The loop's sandbox. What was asked for by name and cannot be had is an error, and so is `auto` where there is none, unless
+/// somebody agreed to that for this project.
 pub(super) fn sandbox(
     settings: &Settings,
     support: &SandboxSupport,
+    agreed_to_none: bool,
     notes: &mut Vec<String>,
 ) -> Result<SandboxSpec, UsageError> {
     let asked = settings.sandbox.value.unwrap_or(Sandbox::Auto);
@@ -66,6 +68,9 @@ pub(super) fn sandbox(
         return Err(UsageError::NetworkOpen { origin: settings.network.origin.clone(), reason });
     }
     if let Some((reason, fix)) = missing {
+        if !agreed_to_none {
+            return Err(UsageError::Unconfined { reason, fix });
+        }
         notes.push(format!("sandbox: off — {reason}: the agent and the gates run with your rights; {fix}"));
     }
     Ok(SandboxSpec::default())

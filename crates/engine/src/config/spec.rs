@@ -61,6 +61,8 @@ pub struct RunOptions {
     pub documents: Vec<Document>,
     /// What this machine can do.
     pub sandbox: SandboxSupport,
+    /// Somebody agreed that loops of this project run without a sandbox where there is none.
+    pub agreed_to_no_sandbox: bool,
     /// What this machine has, and what holds limits on it.
     pub machine: MachineFacts,
     /// Where the user is: a relative program in `agent_command` is meant from here.
@@ -98,7 +100,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     let plan = parsed_plan(&recipe, run, &mut notes)?;
     let (done, limits) = bounds(settings, target, &recipe, &agent, plan.as_ref(), single, &mut notes)?;
     let review = if single { None } else { review::review(&recipe, &agent, settings, run)? };
-    let sandbox = sandbox(settings, &run.sandbox, &mut notes)?;
+    let sandbox = sandbox(settings, &run.sandbox, run.agreed_to_no_sandbox, &mut notes)?;
     let gate_timeout_ms = settings.gate_timeout.value.map_or(super::DEFAULT_GATE_TIMEOUT_MS, |ms| ms.get());
     let gates = settings.gates.value.clone().unwrap_or_default();
     let gate = |gate: &Gate| GateSpec {

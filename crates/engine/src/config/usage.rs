@@ -69,6 +69,8 @@ pub enum UsageError {
     PlanShape { problem: String, hint: String },
     #[error("the sandbox '{level}' cannot be had here: {reason}")]
     NoSandbox { level: &'static str, reason: String, fix: String },
+    #[error("this machine has no sandbox ({reason}), so the agent and the gates would run with your rights")]
+    Unconfined { reason: String, fix: String },
     #[error("without a sandbox the network cannot be closed: {reason}")]
     NetworkOpen { origin: Origin, reason: String },
     #[error("'{wish}' names no agent")]
@@ -114,7 +116,7 @@ impl UsageError {
                 format!("give it one in the settings: [agents.{name}] command = [\"program\", \"argument\"]")
             }
             UsageError::PlanShape { hint, .. } => hint.clone(),
-            UsageError::NoSandbox { fix, .. } => fix.clone(),
+            UsageError::NoSandbox { fix, .. } | UsageError::Unconfined { fix, .. } => fix.clone(),
             UsageError::NetworkOpen { origin, .. } => {
                 format!("use --sandbox workspace where it works (windlass doctor says), or leave the network open ({origin})")
             }

@@ -14,12 +14,15 @@ pub(super) struct Consents {
     project: PathBuf,
     /// The contents that were agreed to, by file: a branch may have another version than the checkout.
     files: BTreeMap<String, BTreeSet<String>>,
+    /// Loops may run without a sandbox on this machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) no_sandbox: bool,
 }
 
 impl Consents {
     /// Something unreadable is no consent.
     pub(super) fn read(data: &DataDir, project: &Path) -> Self {
-        let none = || Self { project: project.to_owned(), files: BTreeMap::new() };
+        let none = || Self { project: project.to_owned(), ..Self::default() };
         let Ok(text) = std::fs::read_to_string(place(data, project)) else { return none() };
         serde_json::from_str::<Self>(&text).ok().filter(|read| read.project == project).unwrap_or_else(none)
     }

@@ -119,6 +119,18 @@ pub fn revoke(data: &DataDir, project: &Path) -> Result<bool, TrustError> {
     Consents::remove(data, project).map_err(TrustError::File)
 }
 
+/// Whether somebody agreed that loops of this project run without a sandbox where there is none.
+pub fn agreed_to_no_sandbox(data: &DataDir, project: &Path) -> bool {
+    Consents::read(data, project).no_sandbox
+}
+
+/// Agrees to that from now on; it is taken back with all other consents.
+pub fn agree_to_no_sandbox(data: &DataDir, project: &Path) -> Result<(), TrustError> {
+    let mut consents = Consents::read(data, project);
+    consents.no_sandbox = true;
+    consents.write(data).map_err(TrustError::File)
+}
+
 /// What this loop would run of the repository's files.
 pub async fn of_loop(
     data: &DataDir,
@@ -165,6 +177,11 @@ pub async fn of_repository(
 /// Whether the project's settings file, as it was read, was agreed to.
 pub fn settings_are_trusted(data: &DataDir, project: &Path, text: &str) -> bool {
     Consents::read(data, project).has(PROJECT_FILE, &sha256(text.as_bytes()))
+}
+
+/// Whether the project's settings file has a word in what starts this agent.
+pub fn project_says_what_runs(settings: &Settings, agent: &str) -> bool {
+    settings::touch(settings, agent)
 }
 
 fn of_settings(demands: &mut Demands, consents: &Consents, settings: &Settings, agents: Option<&[&str]>) {

@@ -90,6 +90,15 @@ pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &
     runs
 }
 
+/// Whether a field of this agent that matters for what runs comes from the project's file.
+pub(super) fn touch(settings: &Settings, agent: &str) -> bool {
+    settings.show().iter().any(|shown| {
+        let field = shown.key.strip_prefix("agents.").and_then(|rest| rest.rsplit_once('.'));
+        matches!(shown.origin, Origin::ProjectFile { .. })
+            && field.is_some_and(|(name, field)| name == agent && !HARMLESS_FIELDS.contains(&field))
+    })
+}
+
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -1,0 +1,77 @@
+//! A machine without a sandbox: nothing runs there with the user's rights unless somebody said so.
+
+use crate::support::*;
+use windlass_testkit::{World, type_in_terminal};
+
+/// A world whose bubblewrap does not work, and that asks for no sandbox by name.
+fn bare() -> World {
+    let mut world = World::new();
+    world.install_script("bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1");
+    world.set_env("WINDLASS_SANDBOX", "auto");
+    world
+}
+
+fn run_args(world: &World) -> Vec<String> {
+    let agent = world.install_script("agent", &format!("echo x > file\necho '{PROMISE}'"));
+    ["run", "do it", "--agent-command", &agent.to_string_lossy(), "--gate", "test -f file"].map(str::to_owned).to_vec()
+}
+
+fn words(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn a_loop_without_a_sandbox_needs_a_word_and_without_a_terminal_nothing_is_made() {
+    let world = bare();
+    let args = run_args(&world);
+    let refused = call(&world, &words(&args));
+    refused.assert_code(2).assert_stderr_has("this machine has no sandbox").assert_stderr_has("--sandbox off");
+    refused.assert_stderr_has("user namespaces");
+    let left: Vec<_> = std::fs::read_dir(world.data_dir()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let off = [&words(&args)[..], &["--sandbox", "off", "--name", "flag"]].concat();
+    call(&world, &off).assert_code(0);
+    let mut variable = windlass(&world, &[&words(&args)[..], &["--name", "variable"]].concat());
+    variable.env("WINDLASS_SANDBOX", "off");
+    world.run(variable).assert_code(0);
+    world.config("sandbox = \"off\"\n");
+    let mut setting = windlass(&world, &[&words(&args)[..], &["--name", "setting"]].concat());
+    setting.env_remove("WINDLASS_SANDBOX");
+    world.run(setting).assert_code(0);
+    // A word for one loop is none for the next.
+    world.config("");
+    call(&world, &words(&args)).assert_code(2);
+}
+
+#[test]
+fn a_person_is_asked_once_for_each_repository_until_consent_is_taken_back() {
+    let world = bare();
+    let args = run_args(&world);
+    let start = |name: &str, typed: &str| {
+        type_in_terminal(windlass(&world, &[&words(&args)[..], &["--name", name]].concat()), typed)
+    };
+    let question = "run loops of this repository without a sandbox? [y/N]";
+    let (text, status) = start("refused", "\n");
+    assert!(text.contains(question) && status.code() == Some(2), "{text}");
+    let (text, status) = start("agreed", "y\n");
+    assert!(text.contains(question) && status.success(), "{text}");
+    let (text, status) = start("again", "");
+    assert!(!text.contains(question) && status.success(), "{text}");
+    assert!(text.contains("sandbox: off"), "it is still said: {text}");
+    // Remembered for those who cannot be asked, too.
+    call(&world, &[&words(&args)[..], &["--name", "script"]].concat()).assert_code(0);
+    let other = world.new_repo("other");
+    let mut elsewhere = windlass(&world, &words(&args));
+    elsewhere.current_dir(other.path());
+    world.run(elsewhere).assert_code(2);
+    call(&world, &["trust", "--revoke"]).assert_code(0);
+    call(&world, &words(&args)).assert_code(2);
+}
+
+#[test]
+fn the_demo_works_without_a_sandbox_and_says_so() {
+    let world = bare();
+    let output = call(&world, &["demo"]);
+    output.assert_code(0);
+    assert!(output.stdout.contains("This machine has no sandbox (bubblewrap does not work here"), "{}", output.shown());
+}
