@@ -45,6 +45,7 @@ test("without the link nothing is shown, and the page says how to get in", async
   await context.close();
 });
 
+// promise: api-5
 test("a loop from the form: previewed, started, watched live, its claim refused, completed", async () => {
   const page = await world.page();
   assert.ok(!page.url().includes("code"), "the code leaves the address bar");
@@ -91,6 +92,7 @@ const closed = async (page) => {
   await page.evaluate(() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done()))));
 };
 
+// promise: api-6
 test("stop, message and pause from the list, by mouse and by key", async () => {
   const page = await world.page();
   const loop = await world.loop("Wait for ever", { agent: "patient" });
@@ -128,6 +130,7 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.context().close();
 });
 
+// promise: api-5
 test("a reviewed loop asks, and a person approves with a reason", async () => {
   const page = await world.page();
   const loop = await world.loop("Write the work", { agent: "worker", reviewer: "judge", recipe: "audited", human_review: true });
@@ -143,7 +146,8 @@ test("a reviewed loop asks, and a person approves with a reason", async () => {
   await page.context().close();
 });
 
-test("settings are saved with the file's own words kept, and the next loop uses them (S1-9, S1-10)", async () => {
+// promise: settings-4
+test("settings are saved with the file's own words kept, and the next loop uses them", async () => {
   const page = await world.page();
   await page.goto(`${world.origin}/settings`);
   const card = page.locator("[data-agent=worker]");

@@ -214,20 +214,23 @@ impl AgentProfile {
 mod tests {
     use super::*;
 
+    // promise: settings-1
     #[test]
-    fn s0_8_unset_loop_means_no_loop() {
+    fn unset_loop_means_no_loop() {
         assert!(!AgentProfile::default().loops());
         assert!(AgentProfile { loop_enabled: Some(true), ..Default::default() }.loops());
     }
 
+    // promise: bounds-4, settings-1
     #[test]
-    fn s0_9_iterations_default_to_five_and_are_clamped() {
+    fn iterations_default_to_five_and_are_clamped() {
         let with = |n| AgentProfile { max_iterations: n, ..Default::default() }.iterations();
         assert_eq!([None, Some(0), Some(1), Some(100), Some(101), Some(u32::MAX)].map(with), [5, 1, 1, 100, 100, 100]);
     }
 
+    // promise: settings-1
     #[test]
-    fn s0_10_an_empty_promise_is_none() {
+    fn an_empty_promise_is_none() {
         let with = |p: Option<&str>| AgentProfile { completion_promise: p.map(Into::into), ..Default::default() };
         assert_eq!(with(Some("")).promise(), None);
         assert_eq!(with(None).promise(), None);
@@ -258,6 +261,7 @@ mod tests {
         assert_eq!(base.overlaid(&over), both);
     }
 
+    // promise: settings-1
     #[test]
     fn unset_fields_are_left_out_of_json_and_unknown_ones_refused() {
         assert_eq!(serde_json::to_string(&AgentProfile::default()).unwrap(), "{}");

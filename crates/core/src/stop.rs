@@ -281,18 +281,39 @@ impl Status {
 mod tests {
     use super::*;
 
+    // promise: done-11
     #[test]
     fn the_name_of_a_reason_is_its_tag() {
+        let message = String::new;
         let reasons = [
             StopReason::Completed,
             StopReason::MaxIterations { max: 1 },
+            StopReason::Duration { limit_ms: 1 },
+            StopReason::Budget { limit_usd: 1.0, spent_usd: 1.0 },
+            StopReason::Tokens { limit: 1, used: 1 },
             StopReason::GatesFailed { gates: vec![] },
             StopReason::HeldBack { files: vec![] },
-            StopReason::FinalAuditRetryExhausted { message: String::new() },
+            StopReason::Cancelled,
+            StopReason::Stall { stalls: 3 },
+            StopReason::NoProgress { iterations: 8 },
+            StopReason::AgentFailed { message: message() },
+            StopReason::AgentMissing { message: message() },
+            StopReason::ProviderLimit { message: message() },
+            StopReason::Auth { message: message() },
+            StopReason::ErrorMaxRetries { message: message() },
+            StopReason::AuditRetryExhausted { message: message() },
+            StopReason::FinalAuditRetryExhausted { message: message() },
+            StopReason::Rejections,
+            StopReason::WorkspaceMissing { message: message() },
             StopReason::CutOff { times: 3 },
+            StopReason::SetupFailed { message: message() },
         ];
-        for reason in reasons {
-            assert_eq!(serde_json::to_value(&reason).unwrap()["type"], reason.name());
+        for reason in &reasons {
+            assert_eq!(serde_json::to_value(reason).unwrap()["type"], reason.name());
         }
+        let schema = serde_json::to_value(schemars::schema_for!(StopReason)).unwrap();
+        let known = schema["oneOf"].as_array().unwrap().iter().map(|one| one["properties"]["type"]["const"].clone());
+        let listed = reasons.iter().map(|reason| serde_json::Value::from(reason.name()));
+        assert_eq!(known.collect::<Vec<_>>(), listed.collect::<Vec<_>>(), "every reason is listed");
     }
 }

@@ -138,6 +138,7 @@ mod tests {
         Usage { input_tokens: tokens, cost_usd: cost, ..Usage::default() }
     }
 
+    // promise: usage-3
     #[test]
     fn unknown_cost_stays_unknown_in_a_sum() {
         let mut sum = used(1, Some(0.5));
@@ -171,6 +172,7 @@ mod tests {
         assert_eq!((unknown.cost_usd, unknown.cost_basis), (None, CostBasis::Unknown));
     }
 
+    // promise: usage-1
     #[test]
     fn a_ledger_sums_over_roles_and_models() {
         let mut ledger = UsageLedger::default();

@@ -131,6 +131,7 @@ max_running = 2
     assert_eq!(shown[19..25], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"warm\""]);
 }
 
+// promise: settings-6
 #[test]
 fn a_typo_in_every_key_names_the_place_and_the_key_that_was_meant() {
     for key in KEYS.iter().map(|key| key.name).chain(["agents"]) {
@@ -199,6 +200,7 @@ fn a_wrong_type_names_key_place_and_what_is_expected() {
     }
 }
 
+// promise: settings-6
 #[test]
 fn a_value_that_cannot_be_says_why_and_where() {
     let cases = [
@@ -404,8 +406,9 @@ fn profiles_can_be_written_in_every_form_of_toml() {
     }
 }
 
+// promise: bounds-4
 #[test]
-fn s0_9_iterations_of_a_profile_are_clamped_whatever_the_number() {
+fn iterations_of_a_profile_are_clamped_whatever_the_number() {
     for (text, expected) in [("-5", 1), ("0", 1), ("1", 1), ("100", 100), ("101", 100), ("9000000000000000000", 100)] {
         let settings = Home::new(format!("[agents.mine]\nmax_iterations = {text}\n")).load().unwrap();
         assert_eq!(settings.agents["mine"].profile.iterations(), expected, "{text}");

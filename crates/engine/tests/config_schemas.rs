@@ -56,8 +56,9 @@ fn walk(value: &Value, see: &mut impl FnMut(&str)) {
     }
 }
 
+// promise: settings-2
 #[test]
-fn s0_11_s1_4_the_loop_fields_stand_alone_too() {
+fn the_loop_fields_stand_alone_too() {
     let schema: Value = serde_json::from_str(&loop_schema()).unwrap();
     assert_eq!(schema["title"], "CopilotLoopConfig");
     let fields = schema["properties"].as_object().unwrap();
@@ -66,8 +67,9 @@ fn s0_11_s1_4_the_loop_fields_stand_alone_too() {
     assert_eq!(fields["max_iterations"]["default"], 5);
 }
 
+// promise: settings-3
 #[test]
-fn s1_3_the_types_have_the_loop_fields_optional_and_nullable() {
+fn the_types_have_the_loop_fields_optional_and_nullable() {
     let types = typescript();
     for line in
         ["loop_enabled?: boolean | null;", "max_iterations?: number | null;", "completion_promise?: string | null;"]

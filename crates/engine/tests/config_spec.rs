@@ -246,6 +246,7 @@ fn a_goal_without_words_and_a_bad_name_are_refused() {
     assert_eq!(resolve_spec(&settings, &shouting).unwrap().spec.goal, shouting.goal, "a goal is never interpreted");
 }
 
+// promise: bounds-1
 #[test]
 fn there_is_no_unlimited_loop() {
     let zero = || Options { max_iterations: value::<Iterations>("0"), ..Options::default() };
@@ -290,6 +291,7 @@ fn a_budget_needs_an_agent_that_says_what_it_spends() {
     assert!(resolve(budget(), AgentProfile { output: Some(OutputFormat::Jsonl), ..text_agent() }).is_ok());
 }
 
+// promise: bounds-7
 #[test]
 fn a_budget_needs_a_model_with_a_price() {
     let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
@@ -379,6 +381,7 @@ fn the_profiles_limit_and_promise_hold_unless_somebody_says_otherwise() {
     assert!(matches!(resolve(Options::default(), lines), Err(UsageError::Promise { .. })));
 }
 
+// promise: control-8
 #[test]
 fn without_a_loop_there_is_one_turn_and_the_gates() {
     let single =
@@ -501,7 +504,7 @@ fn a_target_belongs_to_a_recipe_that_has_one() {
 }
 
 #[test]
-fn o_2_1_a_target_that_is_none_says_what_would_be_one() {
+fn a_target_that_is_none_says_what_would_be_one() {
     let iter = |text: &str| refined(Some(text), None, Options::default()).unwrap_err();
     let time = |text: &str| refined(None, Some(text), Options::default()).unwrap_err();
     for text in ["", "abc", "5m", "５", "五", "1.5", "--5", "5 6"] {
@@ -568,7 +571,7 @@ fn what_is_said_of_gates_workspace_and_context_is_in_the_specification() {
 }
 
 #[test]
-fn s2_49_an_endpoint_needs_an_address_and_a_model() {
+fn an_endpoint_needs_an_address_and_a_model() {
     let endpoint = || Options { summariser: Some(SummariserKind::Endpoint), ..Options::default() };
     let missing = resolve(endpoint(), text_agent()).unwrap_err();
     assert!(missing.to_string().contains("summariser_url") && missing.hint().contains("summariser_url = "));

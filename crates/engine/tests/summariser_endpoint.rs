@@ -160,7 +160,7 @@ async fn both_protocols_give_a_summary_and_a_message() {
 }
 
 #[tokio::test]
-async fn s2_29_refusals_are_told_without_the_key() {
+async fn refusals_are_told_without_the_key() {
     for protocol in BOTH {
         for (status, said, told) in [
             (500, "boom".to_owned(), "boom".to_owned()),
@@ -177,8 +177,9 @@ async fn s2_29_refusals_are_told_without_the_key() {
     }
 }
 
+// promise: summaries-6
 #[tokio::test]
-async fn s2_39_b_2_8_a_failing_endpoint_still_gives_a_message_to_commit() {
+async fn a_failing_endpoint_still_gives_a_message_to_commit() {
     let server = Server::start([Reply::Json(503, "busy".into())]).await;
     let written = write(&server.settings(Protocol::Openai), &material()).await;
     assert_eq!(written.summary, "Summary generation failed");
@@ -186,8 +187,9 @@ async fn s2_39_b_2_8_a_failing_endpoint_still_gives_a_message_to_commit() {
     assert_eq!(written.warnings, ["Failed to generate summary: the endpoint answered 503: busy"]);
 }
 
+// promise: summaries-6
 #[tokio::test]
-async fn s2_29_b_2_8_a_failing_message_keeps_the_summary() {
+async fn a_failing_message_keeps_the_summary() {
     let server = Server::start([says(Protocol::Anthropic, "Fixed it."), Reply::Json(500, "boom".into())]).await;
     let written = write(&server.settings(Protocol::Anthropic), &material()).await;
     assert_eq!(written.summary, "Fixed it.");
@@ -195,8 +197,9 @@ async fn s2_29_b_2_8_a_failing_message_keeps_the_summary() {
     assert_eq!(written.warnings, ["Failed to generate commit message: the endpoint answered 500: boom"]);
 }
 
+// promise: summaries-6
 #[tokio::test]
-async fn s2_39_without_a_client_that_is_said() {
+async fn without_a_client_that_is_said() {
     let mut no_key = settings("http://127.0.0.1:1".into(), Protocol::Openai);
     no_key.endpoint.as_mut().unwrap().api_key_env = Some("WINDLASS_TEST_NO_SUCH_KEY".into());
     let no_endpoint = SummariserSettings { endpoint: None, ..no_key.clone() };
@@ -257,7 +260,7 @@ async fn garbage_is_an_error() {
 }
 
 #[tokio::test]
-async fn s2_28_s2_31_empty_and_invalid_answers_have_their_texts() {
+async fn empty_and_invalid_answers_have_their_texts() {
     for protocol in BOTH {
         let server = Server::start([says(protocol, " \n")]).await;
         let error = by_endpoint(&server.settings(protocol), &material()).await.unwrap_err();
@@ -273,7 +276,7 @@ async fn s2_28_s2_31_empty_and_invalid_answers_have_their_texts() {
 }
 
 #[tokio::test]
-async fn b_2_16_a_long_answer_is_cut_to_its_tokens() {
+async fn a_long_answer_is_cut_to_its_tokens() {
     let long = "The parser was fixed. ".repeat(20_000);
     let server = Server::start([says(Protocol::Openai, &long), says(Protocol::Openai, &long)]).await;
     let mut settings = server.settings(Protocol::Openai);
@@ -287,7 +290,7 @@ async fn b_2_16_a_long_answer_is_cut_to_its_tokens() {
 }
 
 #[tokio::test]
-async fn s2_27_nothing_done_is_not_asked_about() {
+async fn nothing_done_is_not_asked_about() {
     let server = Server::start([says(Protocol::Openai, "Touch files")]).await;
     let material = Material { history: String::new(), ..material() };
     let summary = by_endpoint(&server.settings(Protocol::Openai), &material).await.unwrap();
@@ -295,8 +298,9 @@ async fn s2_27_nothing_done_is_not_asked_about() {
     assert_eq!(summary.commit_message, "[iter-4] Touch files");
 }
 
+// promise: summaries-8
 #[tokio::test]
-async fn s2_49_switched_off_asks_nobody() {
+async fn switched_off_asks_nobody() {
     let server = Server::start([]).await;
     let settings = SummariserSettings { enabled: false, ..server.settings(Protocol::Openai) };
     let written = write(&settings, &material()).await;

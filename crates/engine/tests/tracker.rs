@@ -24,8 +24,9 @@ fn registration(max_iterations: u32, promise: Option<&str>) -> Registration {
     }
 }
 
+// promise: tracker-1
 #[tokio::test]
-async fn tc_loop_001_five_runs_and_the_fifth_is_the_last() {
+async fn five_runs_and_the_fifth_is_the_last() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     tracker.register(workspace, registration(5, None)).await.unwrap();
     assert!(tracker.has_active_loop(&workspace).await);
@@ -40,23 +41,26 @@ async fn tc_loop_001_five_runs_and_the_fifth_is_the_last() {
     assert_eq!(tracker.get(&workspace).await, None);
 }
 
+// promise: tracker-5
 #[test]
-fn tc_loop_002_the_promise_is_an_exact_substring() {
+fn the_promise_is_an_exact_substring() {
     let output = "done <promise>COMPLETE-HUNTER</promise>";
     assert!(check_completion_promise(output, "<promise>COMPLETE-HUNTER</promise>"));
     assert!(!check_completion_promise(output, "<promise>OTHER</promise>"));
     assert!(!check_completion_promise(output, ""));
 }
 
+// promise: tracker-6
 #[tokio::test]
-async fn tc_loop_003_the_follow_up_is_the_prompt_and_the_word() {
+async fn the_follow_up_is_the_prompt_and_the_word() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     tracker.register(workspace, registration(5, None)).await.unwrap();
     assert_eq!(tracker.get(&workspace).await.unwrap().build_follow_up_prompt(), "Build the feature\n\n繼續");
 }
 
+// promise: tracker-2
 #[tokio::test]
-async fn s0_13_the_count_never_passes_the_limit() {
+async fn the_count_never_passes_the_limit() {
     for max in [1, 2, 100] {
         let (tracker, workspace) = (tracker(), Uuid::now_v7());
         tracker.register(workspace, registration(max, None)).await.unwrap();
@@ -70,8 +74,9 @@ async fn s0_13_the_count_never_passes_the_limit() {
     }
 }
 
+// promise: tracker-2
 #[tokio::test]
-async fn s0_9_a_limit_out_of_range_is_clamped() {
+async fn a_limit_out_of_range_is_clamped() {
     for (asked, given) in [(0, 1), (1, 1), (100, 100), (1000, 100)] {
         let (tracker, workspace) = (tracker(), Uuid::now_v7());
         tracker.register(workspace, registration(asked, None)).await.unwrap();
@@ -79,8 +84,9 @@ async fn s0_9_a_limit_out_of_range_is_clamped() {
     }
 }
 
+// promise: tracker-3
 #[tokio::test]
-async fn s0_27_a_second_registration_is_refused_and_changes_nothing() {
+async fn a_second_registration_is_refused_and_changes_nothing() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     tracker.register(workspace, registration(5, None)).await.unwrap();
     tracker.increment_and_check(&workspace).await;
@@ -90,8 +96,9 @@ async fn s0_27_a_second_registration_is_refused_and_changes_nothing() {
     assert_eq!((tracked.iteration, tracked.max_iterations), (1, 5));
 }
 
+// promise: tracker-4
 #[tokio::test]
-async fn s0_29_the_session_id_is_updated_and_unknown_workspaces_are_left_alone() {
+async fn the_session_id_is_updated_and_unknown_workspaces_are_left_alone() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     tracker.update_session_id(&workspace, "nobody".into()).await;
     assert_eq!(tracker.get(&workspace).await, None);
@@ -103,23 +110,26 @@ async fn s0_29_the_session_id_is_updated_and_unknown_workspaces_are_left_alone()
     assert_eq!(tracker.get_completion_promise(&workspace).await.as_deref(), Some("DONE"));
 }
 
+// promise: tracker-5
 #[tokio::test]
-async fn s0_10_an_empty_promise_is_no_promise() {
+async fn an_empty_promise_is_no_promise() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     tracker.register(workspace, registration(5, Some(""))).await.unwrap();
     assert_eq!(tracker.get_completion_promise(&workspace).await, None);
 }
 
+// promise: tracker-4
 #[tokio::test]
-async fn s0_43_an_untracked_workspace_has_no_loop() {
+async fn an_untracked_workspace_has_no_loop() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     assert!(!tracker.increment_and_check(&workspace).await);
     assert!(!tracker.has_active_loop(&workspace).await);
     tracker.remove(&workspace).await;
 }
 
+// promise: tracker-7
 #[tokio::test]
-async fn b_0_1_a_stop_is_never_taken_for_the_limit() {
+async fn a_stop_is_never_taken_for_the_limit() {
     let (tracker, workspace) = (tracker(), Uuid::now_v7());
     tracker.register(workspace, registration(5, None)).await.unwrap();
     tracker.remove(&workspace).await;
@@ -129,8 +139,9 @@ async fn b_0_1_a_stop_is_never_taken_for_the_limit() {
     assert_eq!(tracker.get(&workspace).await.unwrap().iteration, 0);
 }
 
+// promise: tracker-8
 #[tokio::test]
-async fn s0_72_workspaces_count_for_themselves_and_clones_share_them() {
+async fn workspaces_count_for_themselves_and_clones_share_them() {
     let tracker = tracker();
     let other = tracker.clone();
     let (one, two) = (Uuid::now_v7(), Uuid::now_v7());

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+// promise: api-1
 #[test]
 fn the_checked_in_document_is_the_codes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/openapi.json");

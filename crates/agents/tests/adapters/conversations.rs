@@ -104,8 +104,9 @@ mod claude {
         assert_eq!(talk.outcome(), TurnOutcome::Finished);
     }
 
+    // promise: sessions-5
     #[test]
-    fn i_11_a_turn_with_work_in_the_background_is_not_over() {
+    fn a_turn_with_work_in_the_background_is_not_over() {
         let mut talk = Talk::with(&agent(AdapterKind::Claude), None, false);
         let uuid = talk.told()[0]["uuid"].clone();
         talk.hear(&tasks(json!([{ "task_id": "t" }]))).hear(&result(&uuid));
@@ -416,6 +417,7 @@ mod acp {
         assert_eq!(talk.told(), Vec::<Value>::new());
     }
 
+    // promise: usage-2
     #[test]
     fn the_cost_of_a_session_is_counted_once() {
         let before = windlass_core::usage::Usage { cost_usd: Some(0.25), ..Default::default() };

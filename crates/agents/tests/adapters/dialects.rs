@@ -82,6 +82,7 @@ fn assistant(id: &str, parent: Option<&str>, model: &str, text: &str) -> Value {
         "usage": {"input_tokens": 100, "output_tokens": 1, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5}}})
 }
 
+// promise: sessions-5
 #[test]
 fn sub_agents_count_but_cannot_promise() {
     for agent in ["claude", "qwen"] {
@@ -117,6 +118,7 @@ fn claude_result(cumulative: Option<u64>, run: u64, model: &str) -> Value {
     result
 }
 
+// promise: usage-2
 #[test]
 fn what_claude_counts_over_a_session_is_told_for_the_turn() {
     let earlier = Usage { input_tokens: 300, cost_usd: Some(0.3), ..Usage::default() };
@@ -263,6 +265,7 @@ fn opencode_that_has_no_price_does_not_cost_nothing() {
     assert_eq!(total(&usage_of(&events)).cost_usd, None);
 }
 
+// promise: usage-3
 #[test]
 fn a_cost_says_whether_it_is_the_agents_word_or_a_list_price() {
     let basis = |agent: &str, lines: &[Value], exit| {

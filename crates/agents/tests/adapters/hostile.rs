@@ -118,6 +118,7 @@ fn swap(value: &mut Value, at: usize, odd: &Value) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
+    // promise: failures-10
     #[test]
     fn random_bytes_break_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..600), chunk in 1..50_usize) {
         for agent in AGENTS {
@@ -125,6 +126,7 @@ proptest! {
         }
     }
 
+    // promise: failures-10
     #[test]
     fn mutated_recordings_break_nothing(
         pick in any::<prop::sample::Index>(),
@@ -233,6 +235,7 @@ fn ten_megabytes_in_a_line_are_read_and_more_are_passed_over() {
     }
 }
 
+// promise: failures-5
 #[test]
 fn words_about_limits_in_the_agents_work_trigger_nothing() {
     let words = "HTTP 429 rate_limit_error: usage limit reached|1794772294, retry after 90 seconds. \

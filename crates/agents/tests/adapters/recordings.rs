@@ -33,37 +33,44 @@ fn check(agent: &str) {
     }
 }
 
+// promise: sessions-6
 #[test]
 fn claude() {
     check("claude");
 }
 
 /// Named by the agent that spoke it.
+// promise: sessions-6
 #[test]
 fn acp() {
     check("acp");
 }
 
+// promise: sessions-6
 #[test]
 fn codex() {
     check("codex");
 }
 
+// promise: sessions-6
 #[test]
 fn copilot() {
     check("copilot");
 }
 
+// promise: sessions-6
 #[test]
 fn gemini() {
     check("gemini");
 }
 
+// promise: sessions-6
 #[test]
 fn opencode() {
     check("opencode");
 }
 
+// promise: sessions-6
 #[test]
 fn qwen() {
     check("qwen");

@@ -82,6 +82,7 @@ fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
     }
 }
 
+// promise: api-1
 #[test]
 fn every_command_has_a_route_or_a_reason() {
     let mut typed = Vec::new();

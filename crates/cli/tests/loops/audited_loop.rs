@@ -16,8 +16,9 @@ fn section_commits(world: &World) -> Vec<Commit> {
     commits
 }
 
+// promise: plan-1
 #[test]
-fn s4_9_two_sections_a_bug_and_the_whole() {
+fn two_sections_a_bug_and_the_whole() {
     let world = crate::world();
     plan(&world, 2);
     let coder = world.script(WORKS);
@@ -55,8 +56,9 @@ fn s4_9_two_sections_a_bug_and_the_whole() {
     world.wait_no_processes();
 }
 
+// promise: findings-1
 #[test]
-fn s4_19_findings_are_told_with_their_fields() {
+fn findings_are_told_with_their_fields() {
     let world = crate::world();
     let coder = world.script(WORKS);
     let auditor = world.script(&audits(&[BUG, MENDED]));
@@ -76,8 +78,9 @@ fn s4_19_findings_are_told_with_their_fields() {
     call(&world, &["findings", "work", "--all"]).assert_stdout_has("one line is not enough").assert_stdout_has("f1");
 }
 
+// promise: plan-2
 #[test]
-fn b_4_13_a_plan_of_forty_sections_is_worked_to_its_end() {
+fn a_plan_of_forty_sections_is_worked_to_its_end() {
     let world = crate::world();
     plan(&world, 40);
     let coder = world.script(WORKS);
@@ -93,8 +96,9 @@ fn b_4_13_a_plan_of_forty_sections_is_worked_to_its_end() {
     assert!(longest < 12_000, "the prompt does not grow with the sections: {longest}");
 }
 
+// promise: plan-2
 #[test]
-fn o_4_7_markers_in_code_are_no_sections() {
+fn markers_in_code_are_no_sections() {
     let world = crate::world();
     let text = "Explain markers.\n\n<!-- windlass-section -->\n## Real\nWrite this:\n\n```md\n\
                 <!-- windlass-section -->\n## Not real\n```\n\n    <!-- windlass-section -->\n\n\
@@ -110,8 +114,9 @@ fn o_4_7_markers_in_code_are_no_sections() {
     assert!(coder.prompts()[0].contains("## Not real"), "it is part of the first");
 }
 
+// promise: review-3
 #[test]
-fn s4_34_auditor_that_is_never_understood_pauses_the_loop_and_a_resumption_asks_again() {
+fn auditor_that_is_never_understood_pauses_the_loop_and_a_resumption_asks_again() {
     for (answer, sections) in [("Looks good to me!", 2), ("```windlass-review\\n{not json", 2), ("", 1)] {
         let world = crate::world();
         plan(&world, sections);
@@ -131,6 +136,7 @@ fn s4_34_auditor_that_is_never_understood_pauses_the_loop_and_a_resumption_asks_
     }
 }
 
+// promise: review-2
 #[test]
 fn an_untouched_tree_is_not_approved() {
     let world = crate::world();
@@ -144,8 +150,9 @@ fn an_untouched_tree_is_not_approved() {
     assert_eq!(of_type(&feed, "review_skipped")[0]["because"]["type"], "nothing_changed");
 }
 
+// promise: review-1
 #[test]
-fn x_12_what_an_auditor_changes_is_undone_and_reported() {
+fn what_an_auditor_changes_is_undone_and_reported() {
     let world = crate::world();
     world.repo().write("kept.txt", "as it was\n").commit("A file");
     let coder = world.script(WORKS);
@@ -182,8 +189,9 @@ fn x_12_what_an_auditor_changes_is_undone_and_reported() {
     assert_eq!(worktree.status(), "");
 }
 
+// promise: review-2
 #[test]
-fn s4_28_a_gate_that_fails_is_mended_before_anybody_audits() {
+fn a_gate_that_fails_is_mended_before_anybody_audits() {
     let world = crate::world();
     let coder = world.script(WORKS);
     let auditor = world.script(&audits(&[CLEAN]));
@@ -192,8 +200,9 @@ fn s4_28_a_gate_that_fails_is_mended_before_anybody_audits() {
     assert_eq!(auditor.turns().len(), 1);
 }
 
+// promise: plan-6
 #[test]
-fn s4_29_the_post_action_runs_once_after_the_last_audit() {
+fn the_post_action_runs_once_after_the_last_audit() {
     let world = crate::world();
     plan(&world, 2);
     let coder = world.script(WORKS);
@@ -204,14 +213,15 @@ fn s4_29_the_post_action_runs_once_after_the_last_audit() {
     assert_eq!(roles, ["coder", "coder", "finisher"]);
     assert!(coder.prompts()[2].contains("write the release notes"));
     let status = status(&world, "work");
-    assert_eq!(status["review"]["completion_summary"], "Done.\n", "word for word (S4-31)");
+    assert_eq!(status["review"]["completion_summary"], "Done.\n", "word for word");
     assert_eq!(status["iterations"], 2);
     assert_eq!(file_at_branch(&world, "work", "finisher.txt"), "2\n");
     assert_eq!(status["gates"][0]["commit"], status["head_commit"], "what it left is judged too");
 }
 
+// promise: plan-7
 #[test]
-fn s4_30_a_post_action_that_breaks_a_gate_is_taken_back() {
+fn a_post_action_that_breaks_a_gate_is_taken_back() {
     let world = crate::world();
     let coder = world.script(WORKS);
     let auditor = world.script(&audits(&[CLEAN]));
@@ -226,8 +236,9 @@ fn s4_30_a_post_action_that_breaks_a_gate_is_taken_back() {
     assert!(world.repo().tree_files(&saved).contains(&"finisher.txt".to_owned()), "it stays reachable at {saved}");
 }
 
+// promise: plan-4
 #[test]
-fn o_4_9_plan_first_has_the_agent_write_the_plan() {
+fn plan_first_has_the_agent_write_the_plan() {
     let world = crate::world();
     let steps = "{ append = { path = \"{{role}}.txt\", content = \"{{iteration}}\\n\" } }";
     let plan = "<!-- windlass-plan:start -->\n# Do it\n<!-- windlass-section -->\n## Alpha\nA.\n\
@@ -241,6 +252,7 @@ fn o_4_9_plan_first_has_the_agent_write_the_plan() {
     assert!(coder.prompts()[0].contains("do the work"));
 }
 
+// promise: review-8
 #[test]
 fn a_person_has_the_last_word_by_command() {
     let world = crate::world();
@@ -262,8 +274,9 @@ fn a_person_has_the_last_word_by_command() {
     call(&world, &["approve", "work"]).assert_code(2);
 }
 
+// promise: review-1, usage-1
 #[test]
-fn s4_14_coder_and_auditor_are_two_agents_with_usage_by_role() {
+fn coder_and_auditor_are_two_agents_with_usage_by_role() {
     let world = crate::world();
     let usage = |model: &str, cost: &str| {
         format!(
@@ -329,6 +342,7 @@ fn auditor_whose_calls_fail(world: &World, failing: usize) -> windlass_testkit::
     world.script(&format!("[[turn]]\nsteps = [{}, {}, {clean}]", call(0), call(1)))
 }
 
+// promise: review-5
 #[test]
 fn clean_of_an_auditor_whose_every_command_failed_does_not_count() {
     for failing in [2, 1] {

@@ -29,6 +29,7 @@ const IN_STEP: &str = r#"
     steps = [{ append = { path = "log", content = "3\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
+// promise: control-1
 #[test]
 fn stop_returns_when_the_tree_is_gone_within_three_seconds() {
     let world = World::new();
@@ -47,11 +48,12 @@ fn stop_returns_when_the_tree_is_gone_within_three_seconds() {
     assert_eq!(status["stop_reason"]["type"], "cancelled");
     call(&world, &["status", "work", "--exit-code"]).assert_code(4);
     assert_eq!(of_type(&feed(&world, "work"), "loop_stopped").len(), 1);
-    // X-13: a stop is neither a success nor a limit, and what was stopped can go on.
+    // A stop is neither a success nor a limit, and what was stopped can go on.
     call(&world, &["resume", "work"]).assert_code(0);
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
 }
 
+// promise: control-3
 #[test]
 fn a_pause_comes_after_the_turn_and_resume_goes_on() {
     let world = World::new();
@@ -74,6 +76,7 @@ fn a_pause_comes_after_the_turn_and_resume_goes_on() {
     assert_eq!(starts(&agent), [(1, 1), (2, 1), (3, 1)]);
 }
 
+// promise: control-3
 #[test]
 fn a_pause_at_once_interrupts_the_turn_which_is_tried_again() {
     let world = World::new();
@@ -88,6 +91,7 @@ fn a_pause_at_once_interrupts_the_turn_which_is_tried_again() {
     assert_eq!(status(&world, "work")["iterations"], 1);
 }
 
+// promise: context-11
 #[test]
 fn a_message_is_delivered_once_and_a_claim_that_did_not_see_it_is_refused() {
     let world = World::new();
@@ -154,6 +158,7 @@ fn interrupted(script: &str) -> (World, windlass_testkit::ScriptedAgent) {
     (world, agent)
 }
 
+// promise: control-1
 #[test]
 fn stop_of_an_interrupted_loop_cancels_it_without_a_driver() {
     let (world, agent) = interrupted(DEAF);
@@ -180,13 +185,14 @@ fn a_message_for_an_interrupted_loop_waits_for_its_resumption() {
     let (world, agent) = interrupted(DEAF);
     call(&world, &["steer", "work", "mind the gap"]).assert_code(0);
     assert_eq!(status(&world, "work")["status"], "interrupted");
-    // X-2: time without a driver is not the loop's.
+    // Time without a driver is not the loop's.
     let feed = feed(&world, "work");
     assert_eq!(types(&feed)[feed.len() - 2..], ["driver_attached", "steering_queued"]);
     call(&world, &["resume", "work"]).assert_code(0);
     assert!(agent.prompts()[1].contains("mind the gap"));
 }
 
+// promise: control-1
 #[test]
 fn a_stop_whose_driver_is_killed_meanwhile_is_still_carried_out_and_answered() {
     let world = World::new();
@@ -215,6 +221,7 @@ fn a_resume_after_a_pause_that_was_asked_for_but_did_not_come_goes_on() {
     assert_eq!(status(&world, "work")["status"], "completed");
 }
 
+// promise: control-9
 #[test]
 fn what_makes_no_sense_for_an_ended_loop_is_refused_in_words() {
     let world = World::new();
@@ -238,8 +245,9 @@ fn what_makes_no_sense_for_an_ended_loop_is_refused_in_words() {
     assert_eq!(agent.turns().len(), 1);
 }
 
+// promise: bounds-9
 #[test]
-fn x_3_an_exhausted_loop_goes_on_with_a_raised_limit_only() {
+fn an_exhausted_loop_goes_on_with_a_raised_limit_only() {
     let world = World::new();
     let agent = world.script(
         r#"
@@ -264,8 +272,9 @@ fn x_3_an_exhausted_loop_goes_on_with_a_raised_limit_only() {
     assert_eq!(of_type(&feed, "loop_stopped").len(), 2, "one stop reason for each stretch");
 }
 
+// promise: control-4
 #[test]
-fn s4_6_a_restart_keeps_work_and_count_and_begins_a_fresh_session() {
+fn a_restart_keeps_work_and_count_and_begins_a_fresh_session() {
     let world = World::new();
     let agent = world.script(
         r#"
@@ -288,6 +297,7 @@ fn s4_6_a_restart_keeps_work_and_count_and_begins_a_fresh_session() {
     assert_eq!(file_at_branch(&world, "work", "a"), "1");
 }
 
+// promise: control-7
 #[test]
 fn a_detached_loop_is_followed_to_its_end_with_its_exit_code() {
     let world = World::new();
@@ -311,6 +321,7 @@ fn a_detached_loop_is_followed_to_its_end_with_its_exit_code() {
     assert_eq!(status(&world, "work")["status"], "completed");
 }
 
+// promise: control-7
 #[test]
 fn a_detached_loop_survives_its_starter_and_is_stopped_from_elsewhere() {
     let world = World::new();
@@ -337,8 +348,9 @@ fn a_detached_loop_that_fails_says_so_to_its_followers() {
     following.wait().assert_code(7);
 }
 
+// promise: control-6
 #[test]
-fn x_14_a_second_start_under_a_taken_name_is_refused() {
+fn a_second_start_under_a_taken_name_is_refused() {
     let world = World::new();
     let agent = world.script(IN_STEP);
     let running = start(&world, &agent, &[]);
@@ -354,8 +366,9 @@ fn x_14_a_second_start_under_a_taken_name_is_refused() {
     assert_eq!(world.repo().branches(), ["main", "windlass/work"]);
 }
 
+// promise: control-5
 #[test]
-fn s0_72_two_loops_at_once_do_not_touch_each_other() {
+fn two_loops_at_once_do_not_touch_each_other() {
     let world = World::new();
     let script = r#"
         [[turn]]
@@ -383,6 +396,7 @@ fn s0_72_two_loops_at_once_do_not_touch_each_other() {
     assert_eq!(status(&world, "one")["iterations"], 2);
 }
 
+// promise: control-6
 #[test]
 fn many_loops_started_at_once_get_names_of_their_own() {
     let world = World::new();

@@ -61,6 +61,7 @@ fn hostile(agent: &str) {
     world.wait_no_processes();
 }
 
+// promise: failures-10
 #[test]
 fn under_the_name_of_claude() {
     hostile(AGENTS[0]);
@@ -92,8 +93,9 @@ fn under_the_name_of_qwen() {
 }
 
 /// A program that is not there, cannot run, or has no interpreter: said at once, with a way out.
+// promise: failures-8
 #[test]
-fn i_16_an_agent_that_cannot_be_started_is_named() {
+fn an_agent_that_cannot_be_started_is_named() {
     let world = World::new();
     world.install_script("claude", "#!/nonexistent/interpreter\n");
     let output = call(&world, &["run", "do it", "--name", "work", "--agent", "claude"]);
@@ -182,6 +184,7 @@ fn an_agent_that_meets_the_same_error_again_and_again_is_ended_with_the_reason()
 }
 
 /// Signs of life keep no agent from being stalled that does nothing.
+// promise: bounds-11
 #[tokio::test]
 async fn heartbeats_of_claude_do_not_put_off_the_stall_limit() {
     let world = World::new();

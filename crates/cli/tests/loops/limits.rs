@@ -10,8 +10,9 @@ fn jsonl(world: &World, agent: &ScriptedAgent) {
 
 const HANGS: &str = "[[turn]]\nsteps = [{ write = { path = \"half\", content = \"1\" } }, { say = \"x\" }, { hang = { ignore_signals = true } }]";
 
+// promise: bounds-5
 #[test]
-fn x_2_a_duration_ends_the_loop_inside_a_turn() {
+fn a_duration_ends_the_loop_inside_a_turn() {
     let world = World::new();
     let agent = world.script(HANGS);
     run(&world, &agent, &["--duration", "1s"]).assert_code(3).assert_stdout_has("time limit");
@@ -24,7 +25,7 @@ fn x_2_a_duration_ends_the_loop_inside_a_turn() {
 }
 
 #[test]
-fn x_15_a_turn_that_takes_too_long_is_ended() {
+fn a_turn_that_takes_too_long_is_ended() {
     let world = World::new();
     let agent = world.script(HANGS);
     run(&world, &agent, &["--turn-timeout", "1s"]).assert_code(7);
@@ -34,8 +35,9 @@ fn x_15_a_turn_that_takes_too_long_is_ended() {
     world.wait_no_processes();
 }
 
+// promise: bounds-11
 #[test]
-fn x_15_the_third_stall_in_a_row_ends_the_loop() {
+fn the_third_stall_in_a_row_ends_the_loop() {
     let world = World::new();
     let agent = world.script(HANGS);
     run(&world, &agent, &["--stall-timeout", "1s"]).assert_code(5).assert_stdout_has("stalled 3 times");
@@ -46,6 +48,7 @@ fn x_15_the_third_stall_in_a_row_ends_the_loop() {
     world.wait_no_processes();
 }
 
+// promise: bounds-13
 #[test]
 fn a_gate_that_takes_too_long_has_failed() {
     let world = World::new();
@@ -56,6 +59,7 @@ fn a_gate_that_takes_too_long_has_failed() {
     world.wait_no_processes();
 }
 
+// promise: bounds-6
 #[test]
 fn tokens_and_budget_end_a_turn_in_the_middle() {
     let script = r#"
@@ -83,6 +87,7 @@ fn tokens_and_budget_end_a_turn_in_the_middle() {
     }
 }
 
+// promise: bounds-7
 #[test]
 fn a_budget_for_an_agent_that_tells_no_cost_is_wrong_use() {
     let world = World::new();
@@ -92,8 +97,9 @@ fn a_budget_for_an_agent_that_tells_no_cost_is_wrong_use() {
     assert_eq!(world.repo().branches(), ["main"]);
 }
 
+// promise: failures-4
 #[test]
-fn x_4_a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
+fn a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
     let world = World::new();
     let agent = world.script(
         r#"
@@ -115,6 +121,7 @@ fn x_4_a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
     assert_eq!(status(&world, "work")["iterations"], 1, "not another iteration");
 }
 
+// promise: failures-4
 #[test]
 fn a_wait_is_shown_survives_kill_9_and_can_be_stopped() {
     let world = World::new();

@@ -32,8 +32,9 @@ fn logged(out: &Output) -> Vec<String> {
         .collect()
 }
 
+// promise: log-1
 #[test]
-fn tc_int_001_a_promise_in_the_second_run_ends_the_loop() {
+fn a_promise_in_the_second_run_ends_the_loop() {
     let world = World::new();
     let agent = world
         .script("[[turn]]\nsteps = [{ say = \"working\" }]\n[[turn]]\nsteps = [{ say = \"<promise>DONE</promise>\" }]");
@@ -61,8 +62,9 @@ fn tc_int_001_a_promise_in_the_second_run_ends_the_loop() {
     assert_eq!(status(&world, "work")["iterations"], 2);
 }
 
+// promise: log-2
 #[test]
-fn tc_int_002_without_a_promise_the_limit_ends_the_loop() {
+fn without_a_promise_the_limit_ends_the_loop() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"working\" }]");
     copilot(&world, &agent, "");
@@ -89,8 +91,9 @@ fn tc_int_002_without_a_promise_the_limit_ends_the_loop() {
     assert_eq!(agent.turns().len(), 3);
 }
 
+// promise: log-3
 #[test]
-fn tc_int_003_without_a_loop_there_is_one_run_and_no_word_of_a_loop() {
+fn without_a_loop_there_is_one_run_and_no_word_of_a_loop() {
     for disabled in ["profile", "flag"] {
         let world = World::new();
         let agent = world.script("[[turn]]\nsteps = [{ say = \"done\" }]");
@@ -104,8 +107,9 @@ fn tc_int_003_without_a_loop_there_is_one_run_and_no_word_of_a_loop() {
     }
 }
 
+// promise: log-4
 #[test]
-fn s0_53_a_failed_run_is_logged_and_the_state_removed() {
+fn a_failed_run_is_logged_and_the_state_removed() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ exit = 1 }]");
     copilot(&world, &agent, "");
@@ -117,8 +121,9 @@ fn s0_53_a_failed_run_is_logged_and_the_state_removed() {
     assert!(logged.ends_with(&format!("INFO Removed Copilot loop state for workspace {id}")), "{logged}");
 }
 
+// promise: log-4
 #[test]
-fn s0_54_a_stop_is_logged() {
+fn a_stop_is_logged() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"here\" }, \"hang\"]");
     copilot(&world, &agent, "");
@@ -139,8 +144,9 @@ fn s0_54_a_stop_is_logged() {
     assert!(logged.contains(&format!("Copilot loop cancelled: execution was Killed for workspace {id}")), "{logged}");
 }
 
+// promise: log-4
 #[test]
-fn s0_57_an_agent_that_cannot_be_started_is_logged_as_an_error() {
+fn an_agent_that_cannot_be_started_is_logged_as_an_error() {
     let world = World::new();
     world.config("[agents.mine]\ndisplay_name = \"Copilot\"\ncommand = [\"no-such-agent\"]\n");
     let out = run_copilot(&world, &[]);
@@ -149,8 +155,9 @@ fn s0_57_an_agent_that_cannot_be_started_is_logged_as_an_error() {
     assert!(logged.contains("ERROR Failed to start Copilot loop follow-up: "), "{logged}");
 }
 
+// promise: log-5
 #[test]
-fn s0_73_the_grep_of_the_document_finds_the_lines() {
+fn the_grep_of_the_document_finds_the_lines() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");
     copilot(&world, &agent, "");

@@ -34,8 +34,7 @@ fn finish(world: &World, name: &str) -> Value {
     call(world, &["logs", name, "-f"]);
     status(world, name)
 }
-
-/// S4-23
+// promise: tools-1
 #[test]
 fn a_plan_becomes_a_loop_in_the_background() {
     let world = World::new();
@@ -73,8 +72,7 @@ fn a_plan_becomes_a_loop_in_the_background() {
     let again = tools.call("execute-plan", &given).err();
     assert!(again.contains("short-letters"), "{again}");
 }
-
-/// S4-23
+// promise: tools-1
 #[test]
 fn a_new_session_is_one_turn_in_the_checkout_without_commits() {
     let world = World::new();
@@ -122,8 +120,7 @@ fn what_cannot_be_carried_out_is_said_and_starts_nothing() {
     assert!(tools.call("steer", &json!({ "name": "nobody", "message": "hello" })).err().contains("nobody"));
     assert!(tools.call("loop-cancel", &json!({})).err().contains("no loop of this project is active"));
 }
-
-/// O-4.13, S4-2
+// promise: tools-2
 #[test]
 fn loops_are_cancelled_by_part_of_their_name_and_restarted() {
     let world = World::new();
@@ -159,8 +156,7 @@ fn loops_are_cancelled_by_part_of_their_name_and_restarted() {
     assert!(tools.close().success());
     world.wait_no_processes();
 }
-
-/// S4-35
+// promise: tools-3
 #[test]
 fn an_agent_of_a_loop_starts_stops_and_asks_nothing() {
     let mut world = World::new();

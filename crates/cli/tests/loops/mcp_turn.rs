@@ -9,8 +9,7 @@ use crate::tools::{mcp_of, socket_of, start, tools_of, waiting_agent, working_ag
 fn bug(line: u32) -> Value {
     json!({ "file": "out.txt", "line": line, "severity": "bug", "description": "The line says nothing." })
 }
-
-/// O-4.10, S4-20, S4-21
+// promise: findings-2
 #[test]
 fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     let world = World::new();
@@ -82,8 +81,7 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     let kept = call(&world, &["findings", "work", "--all", "--json"]).assert_code(0).json();
     assert_eq!(kept.as_array().map(Vec::len), Some(2));
 }
-
-/// O-4.11, S4-26
+// promise: plan-5
 #[test]
 fn an_auditor_reads_sections_and_adjusts_what_is_to_come() {
     let world = World::new();
@@ -141,6 +139,7 @@ fn a_plan_too_long_for_one_answer_is_read_section_by_section() {
     running.wait().assert_code(4);
 }
 
+// promise: findings-3
 #[test]
 fn who_has_not_the_right_or_not_the_turn_is_refused() {
     let world = World::new();
@@ -173,7 +172,7 @@ fn who_has_not_the_right_or_not_the_turn_is_refused() {
     running.wait().assert_code(0);
     let items = feed(&world, "work");
     let asked = of_type(&items, "question_deferred");
-    assert_eq!(asked.len(), 1, "X-19");
+    assert_eq!(asked.len(), 1, "the question is kept");
     assert_eq!(asked[0]["default"], "spaces");
     let sockets = socket_of(&world, "auditor");
     assert!(!sockets.ancestors().nth(2).unwrap().exists(), "nothing is left of the loop's sockets");
@@ -302,6 +301,7 @@ fn a_driver_that_is_killed_takes_the_tools_along_and_leaves_a_whole_journal() {
 }
 
 /// The server in the place where agents start it: inside the turn's own process tree.
+// promise: tools-4
 #[test]
 fn the_tools_work_from_within_the_agents_process_tree() {
     let world = World::new();
@@ -325,7 +325,7 @@ fn the_tools_work_from_within_the_agents_process_tree() {
     assert_eq!(of_type(&feed(&world, "work"), "verdict_given").len(), 1);
 }
 
-/// X-19, and the acceptor's and developer's tools.
+/// Questions, and the acceptor's and developer's tools.
 #[test]
 fn an_acceptor_rejects_and_accepts_and_a_developer_reports() {
     let world = World::new();

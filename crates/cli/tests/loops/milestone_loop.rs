@@ -59,8 +59,9 @@ fn shown(world: &World) -> Value {
     call(world, &["milestone", "show", "search", "--json"]).assert_code(0).json()
 }
 
+// promise: milestones-1
 #[test]
-fn s3_26_s3_31_s3_35_a_milestone_from_its_file_to_its_end() {
+fn a_milestone_from_its_file_to_its_end() {
     let world = world_with(&["F1: by title (acceptance: titles are found)", "F2: by author"], &[]);
     let main = world.repo().head();
     // Started from another branch, it is still built on the default one.
@@ -80,12 +81,12 @@ fn s3_26_s3_31_s3_35_a_milestone_from_its_file_to_its_end() {
     let features = status["review"]["features_accepted"].as_array().unwrap();
     let ids: Vec<&Value> = features.iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, ["F1", "F2"]);
-    // S3-35: one state, however it is asked for.
+    // One state, however it is asked for.
     let shown = shown(&world);
     assert_eq!(shown["status"], "completed");
     assert_eq!(shown["loop"], status);
     assert_eq!(call(&world, &["milestone", "list", "--json"]).json()[0]["status"], "completed");
-    // S3-27: the work is on its branch alone.
+    // The work is on its branch alone.
     let mut subjects: Vec<String> =
         world.repo().commits("main..milestone/search").into_iter().map(|one| one.subject).collect();
     subjects.reverse();
@@ -93,14 +94,14 @@ fn s3_26_s3_31_s3_35_a_milestone_from_its_file_to_its_end() {
     assert_eq!(world.repo().rev("main"), main);
     assert_eq!(world.repo().head(), elsewhere);
     assert_eq!(world.repo().git(["branch", "--show-current"]), "elsewhere");
-    assert_eq!(world.repo().status(), "", "the engine's own writes are not in the tree (B-3.3)");
+    assert_eq!(world.repo().status(), "", "the engine's own writes are not in the tree");
     assert!(!world.repo().tree_files("milestone/search").contains(&"unrelated".to_owned()));
-    // S3-2: both work at the root of the tree.
+    // Both work at the root of the tree.
     let root = status["worktree"].as_str().unwrap();
     for start in developer.turns().iter().chain(&acceptor.turns()) {
         assert_eq!(start.cwd.to_str(), Some(root));
     }
-    // S3-28: the acceptor sees what was really done, and what it is measured by.
+    // The acceptor sees what was really done, and what it is measured by.
     let asked = acceptor.prompts();
     assert!(asked[0].contains("titles are found") && asked[0].contains("+1"), "{}", asked[0]);
     assert!(asked[0].contains("Implementation Report"), "{}", asked[0]);
@@ -110,8 +111,9 @@ fn s3_26_s3_31_s3_35_a_milestone_from_its_file_to_its_end() {
     world.wait_no_processes();
 }
 
+// promise: milestones-6
 #[test]
-fn s3_29_s3_30_three_rejections_ask_a_person_who_gives_a_new_direction() {
+fn three_rejections_ask_a_person_who_gives_a_new_direction() {
     let world = world_with(&["F1: by title"], &[]);
     let again = turn(&builds("F1: by title"));
     let developer = world.script(&format!("{again}{again}{again}{again}{COMPLETE}"));
@@ -135,7 +137,7 @@ fn s3_29_s3_30_three_rejections_ask_a_person_who_gives_a_new_direction() {
     assert_eq!(call(&world, &["status", LOOP, "--exit-code"]).code, Some(6));
     assert!(developer.prompts()[1].contains("no tests"));
     assert!(developer.prompts()[2].contains("still no tests"));
-    // B-3.9: what was rejected stays and is mended.
+    // What was rejected stays and is mended.
     assert_eq!(world.repo().commits("main..milestone/search").len(), 3);
     call(&world, &["reject", LOOP, "--reason", "take the other test framework"]).assert_code(0);
     let prompt = &developer.prompts()[3];
@@ -144,6 +146,7 @@ fn s3_29_s3_30_three_rejections_ask_a_person_who_gives_a_new_direction() {
     assert_eq!(crate::support::status(&world, LOOP)["review"]["consecutive_rejections"], 0);
 }
 
+// promise: milestones-12
 #[test]
 fn a_person_can_overrule_the_acceptor() {
     let world = world_with(&["F1: by title"], &[]);
@@ -158,8 +161,9 @@ fn a_person_can_overrule_the_acceptor() {
     assert!(!developer.prompts()[3].contains("not accepted"), "{}", developer.prompts()[3]);
 }
 
+// promise: milestones-8
 #[test]
-fn s3_32_s3_34_b_3_1_claims_that_are_never_accepted_pause_at_the_limit() {
+fn claims_that_are_never_accepted_pause_at_the_limit() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
     let acceptor = world.script(&says(&["ACCEPTED", "REJECTED: the empty query panics"]));
@@ -169,14 +173,15 @@ fn s3_32_s3_34_b_3_1_claims_that_are_never_accepted_pause_at_the_limit() {
     assert_eq!(ended["review"]["consecutive_rejections"], 0);
     assert!(developer.prompts()[2].contains("the empty query panics"), "{}", developer.prompts()[2]);
     assert_eq!(developer.turns().len(), 5);
-    // B-3.4: only a person with more room goes on.
+    // Only a person with more room goes on.
     call(&world, &["resume", LOOP]).assert_code(2).assert_stderr_has("limit");
     call(&world, &["resume", LOOP, "--max-iterations", "+1"]).assert_code(6);
     assert_eq!(developer.turns().len(), 6);
 }
 
+// promise: milestones-10
 #[test]
-fn s3_27_a_commit_that_was_not_made_is_not_believed() {
+fn a_commit_that_was_not_made_is_not_believed() {
     let world = world_with(&["F1: by title"], &[]);
     let lies = "## Implementation Report — Round 1\n\n**Feature**: F1: by title\n**Commit**: deadbeef\n\
                 **Tests**: 9 passed, 0 failed\n**Lint**: clean\n";
@@ -193,7 +198,7 @@ fn s3_27_a_commit_that_was_not_made_is_not_believed() {
 }
 
 #[test]
-fn b_3_7_unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
+fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
     let acceptor = world.script(&says(&["Hm, ACCEPTED I guess", "It is fine.", "**ACCEPTED**"]));
@@ -208,8 +213,9 @@ fn b_3_7_unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
     assert!(acceptor.prompts()[1].contains("could not be used"));
 }
 
+// promise: review-1
 #[test]
-fn x_12_what_an_acceptor_changes_is_undone() {
+fn what_an_acceptor_changes_is_undone() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
     let acceptor = world.script(
@@ -220,6 +226,7 @@ fn x_12_what_an_acceptor_changes_is_undone() {
     assert_eq!(world.repo().commits("main..milestone/search").len(), 1);
 }
 
+// promise: milestones-14
 #[test]
 fn an_edited_file_is_shown_and_taken_by_a_restart() {
     let world = world_with(&["F1: by title"], &[]);
@@ -260,8 +267,9 @@ fn half_done() -> String {
     format!("{}{}{}{COMPLETE}", turn(&builds("F1: by title")), turn(half), turn(&builds("F2: by author")))
 }
 
+// promise: recovery-4
 #[test]
-fn s3_36_s3_37_killed_in_a_developers_turn_it_goes_on_in_its_session_and_is_told_of_the_tree() {
+fn killed_in_a_developers_turn_it_goes_on_in_its_session_and_is_told_of_the_tree() {
     let world = world_with(&["F1: by title", "F2: by author"], &[]);
     let developer = world.script(&half_done());
     let acceptor = world.script(&says(&["ACCEPTED"]));
@@ -280,7 +288,7 @@ fn s3_36_s3_37_killed_in_a_developers_turn_it_goes_on_in_its_session_and_is_told
 }
 
 #[test]
-fn s3_36_killed_in_a_developers_turn_without_a_session_it_begins_at_the_last_commit() {
+fn killed_in_a_developers_turn_without_a_session_it_begins_at_the_last_commit() {
     let world = world_with(&["F1: by title", "F2: by author"], &[]);
     let developer = world.script(&half_done());
     let acceptor = world.script(&says(&["ACCEPTED"]));
@@ -291,7 +299,7 @@ fn s3_36_killed_in_a_developers_turn_without_a_session_it_begins_at_the_last_com
 }
 
 #[test]
-fn b_3_4_rejections_are_remembered_over_a_kill_and_a_paused_loop_stays_paused() {
+fn rejections_are_remembered_over_a_kill_and_a_paused_loop_stays_paused() {
     let world = world_with(&["F1: by title"], &[]);
     let again = turn(&builds("F1: by title"));
     let waits = turn("{ touch = \"at\" }, { wait_for = \"go\" }");
@@ -313,8 +321,9 @@ fn b_3_4_rejections_are_remembered_over_a_kill_and_a_paused_loop_stays_paused() 
     assert_eq!(developer.turns().len(), 4);
 }
 
+// promise: milestones-11
 #[test]
-fn s3_10_a_milestone_that_requires_a_person_awaits_one() {
+fn a_milestone_that_requires_a_person_awaits_one() {
     let world = world_with(&["F1: by title"], &["--human-review"]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
     let acceptor = world.script(&says(&["ACCEPTED"]));
@@ -324,8 +333,9 @@ fn s3_10_a_milestone_that_requires_a_person_awaits_one() {
     assert_eq!(shown(&world)["status"], "completed");
 }
 
+// promise: milestones-2
 #[test]
-fn b_3_2_a_branch_of_that_name_is_refused_before_anything_is_made() {
+fn a_branch_of_that_name_is_refused_before_anything_is_made() {
     for existing in ["milestone/search", "milestone", "milestone/search/old"] {
         let world = world_with(&["F1: by title"], &[]);
         world.repo().git(["branch", existing]);
@@ -339,6 +349,7 @@ fn b_3_2_a_branch_of_that_name_is_refused_before_anything_is_made() {
     }
 }
 
+// promise: milestones-2
 #[test]
 fn a_milestone_is_started_once_and_unknown_or_broken_ones_are_told() {
     let world = world_with(&["F1: by title"], &[]);

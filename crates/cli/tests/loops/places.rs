@@ -28,6 +28,7 @@ fn run_in(world: &World, dir: &Path, more: &[&str]) -> Output {
     world.run(command)
 }
 
+// promise: work-8
 #[test]
 fn a_directory_that_is_no_repository() {
     let world = World::new();
@@ -36,6 +37,7 @@ fn a_directory_that_is_no_repository() {
     assert_wrong_use(&world, &out, "not inside a git repository");
 }
 
+// promise: work-8
 #[test]
 fn a_bare_repository() {
     let world = World::new();
@@ -45,6 +47,7 @@ fn a_bare_repository() {
     assert_wrong_use(&world, &out, "bare");
 }
 
+// promise: work-8
 #[test]
 fn a_repository_without_commits() {
     let world = World::new();
@@ -53,8 +56,9 @@ fn a_repository_without_commits() {
     assert_wrong_use(&world, &out, "commit");
 }
 
+// promise: work-1
 #[test]
-fn x_7_a_dirty_tree_is_left_alone_and_counted_aloud() {
+fn a_dirty_tree_is_left_alone_and_counted_aloud() {
     let world = World::new();
     world.repo().write("README.md", "changed\n").write("new", "untracked\n");
     let out = run_in(&world, world.repo().path(), &[]);
@@ -63,8 +67,9 @@ fn x_7_a_dirty_tree_is_left_alone_and_counted_aloud() {
     assert_eq!(world.repo().tree_files("windlass/work"), ["README.md", "made"]);
 }
 
+// promise: work-2
 #[test]
-fn x_8_in_place_refuses_a_dirty_tree_unless_told_otherwise() {
+fn in_place_refuses_a_dirty_tree_unless_told_otherwise() {
     let world = World::new();
     world.repo().write("new", "untracked\n");
     let out = run_in(&world, world.repo().path(), &["--in-place"]);
@@ -127,6 +132,7 @@ fn spaces_and_other_letters_in_paths() {
     assert_eq!(repo.tree_files("windlass/work"), ["README.md", "made"]);
 }
 
+// promise: context-8
 #[test]
 fn a_goal_with_anything_in_it_reaches_the_agent_as_it_is() {
     let world = World::new();

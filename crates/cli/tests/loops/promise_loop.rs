@@ -16,8 +16,9 @@ const SECOND_TIME: &str = r#"
     steps = [{ append = { path = "log", content = "{{iteration}}\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
+// promise: done-1
 #[test]
-fn x_1_a_claim_that_the_gate_confirms_completes_the_loop() {
+fn a_claim_that_the_gate_confirms_completes_the_loop() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
     let out = run(&world, &agent, &["--gate", "grep -q fixed state"]);
@@ -42,12 +43,13 @@ fn x_1_a_claim_that_the_gate_confirms_completes_the_loop() {
     assert_eq!(commits[0].trailer("Windlass-Iteration"), Some("1"));
     assert_eq!(commits[0].trailer("Windlass-Turn"), agent.turns()[0].turn.as_deref());
     out.assert_stdout_has(&commits[0].id[..10]);
-    // X-16: the user's own checkout is as it was.
+    // The user's own checkout is as it was.
     assert_eq!(world.repo().status(), "");
     assert_eq!(world.repo().git(["branch", "--show-current"]), "main");
     world.wait_no_processes();
 }
 
+// promise: usage-4
 #[test]
 fn status_has_every_field_of_the_contract() {
     let world = crate::world();
@@ -113,6 +115,7 @@ fn status_has_every_field_of_the_contract() {
     );
 }
 
+// promise: done-8
 #[test]
 fn without_a_gate_a_completed_loop_is_claimed_and_not_verified() {
     let world = crate::world();
@@ -129,8 +132,9 @@ fn a_gate_that_fits_the_project_is_suggested() {
     run(&world, &agent, &[]).assert_code(0).assert_stdout_has("cargo test");
 }
 
+// promise: done-2
 #[test]
-fn x_1_a_refused_claim_is_fed_back_and_the_next_one_accepted() {
+fn a_refused_claim_is_fed_back_and_the_next_one_accepted() {
     let world = crate::world();
     let agent = world.script(
         r#"
@@ -152,6 +156,7 @@ fn x_1_a_refused_claim_is_fed_back_and_the_next_one_accepted() {
     assert_eq!(of_type(&feed, "claim_refused").len(), 1);
 }
 
+// promise: done-3
 #[test]
 fn an_agent_that_lies_every_time_is_never_believed() {
     let world = crate::world();
@@ -171,8 +176,9 @@ fn an_agent_that_lies_every_time_is_never_believed() {
     assert_eq!(agent.turns().len(), 3);
 }
 
+// promise: done-5
 #[test]
-fn b_0_6_an_agent_that_repeats_its_prompt_claims_nothing() {
+fn an_agent_that_repeats_its_prompt_claims_nothing() {
     for style in
         ["\"echo_prompt\"", "{ echo_prompt = { style = \"quoted\" } }", "{ echo_prompt = { style = \"indented\" } }"]
     {
@@ -184,6 +190,7 @@ fn b_0_6_an_agent_that_repeats_its_prompt_claims_nothing() {
     }
 }
 
+// promise: done-6
 #[test]
 fn an_agent_that_repeats_its_prompt_and_then_claims_is_done() {
     let world = crate::world();
@@ -193,6 +200,7 @@ fn an_agent_that_repeats_its_prompt_and_then_claims_is_done() {
 }
 
 /// Each of these ways to say it is a claim.
+// promise: done-4
 #[test]
 fn a_promise_counts_however_it_is_said() {
     let ways = [
@@ -220,6 +228,7 @@ fn a_promise_counts_however_it_is_said() {
 }
 
 /// None of these is one.
+// promise: done-5
 #[test]
 fn a_promise_elsewhere_than_in_the_assistants_text_does_not_count() {
     let ways = [
@@ -269,6 +278,7 @@ fn in_json_lines_only_text_is_the_assistants_word() {
     }
 }
 
+// promise: bounds-3
 #[test]
 fn a_promise_on_the_last_allowed_iteration_counts() {
     let world = crate::world();
@@ -277,8 +287,9 @@ fn a_promise_on_the_last_allowed_iteration_counts() {
     assert_eq!(status(&world, "work")["iterations"], 2);
 }
 
+// promise: bounds-2
 #[test]
-fn x_2_max_iterations_counts_every_run_of_the_coder() {
+fn max_iterations_counts_every_run_of_the_coder() {
     for (flag, runs) in
         [(vec!["--max-iterations", "1"], 1), (vec!["--max-iterations=3"], 3), (vec!["--max-iterations", "3"], 3)]
     {
@@ -291,8 +302,9 @@ fn x_2_max_iterations_counts_every_run_of_the_coder() {
     }
 }
 
+// promise: bounds-4
 #[test]
-fn s0_71_a_hundred_iterations_are_allowed_and_a_hundred_and_one_are_not() {
+fn a_hundred_iterations_are_allowed_and_a_hundred_and_one_are_not() {
     let world = crate::world();
     let agent = world.script(
         r#"
@@ -307,11 +319,12 @@ fn s0_71_a_hundred_iterations_are_allowed_and_a_hundred_and_one_are_not() {
     run(&world, &agent, &["--max-iterations", "100"]).assert_code(3);
     assert_eq!(agent.turns().len(), 100);
     let prompts = agent.prompts();
-    assert!(prompts[99].len() < prompts[4].len() + 4_000, "the prompt does not grow with the iterations (X-11)");
+    assert!(prompts[99].len() < prompts[4].len() + 4_000, "the prompt does not grow with the iterations");
 }
 
+// promise: failures-1
 #[test]
-fn x_4_a_failed_run_ends_a_promise_loop_and_its_work_is_committed() {
+fn a_failed_run_ends_a_promise_loop_and_its_work_is_committed() {
     let world = crate::world();
     let agent = world.script(
         r#"
@@ -343,6 +356,7 @@ fn an_agent_that_is_killed_by_a_signal_has_failed() {
     assert_eq!(status(&world, "work")["stop_reason"]["type"], "agent_failed");
 }
 
+// promise: failures-8
 #[test]
 fn a_missing_agent_is_named_with_a_way_out() {
     let world = crate::world();
@@ -355,6 +369,7 @@ fn a_missing_agent_is_named_with_a_way_out() {
     assert_eq!(status["stop_reason"]["type"], "agent_missing");
 }
 
+// promise: failures-8
 #[test]
 fn an_agent_that_is_not_executable_is_an_error_that_says_so() {
     let world = crate::world();
@@ -371,8 +386,9 @@ fn an_agent_that_is_not_executable_is_an_error_that_says_so() {
     call(&world, &["resume", "work"]).assert_code(0);
 }
 
+// promise: work-5
 #[test]
-fn x_6_commits_that_the_agent_makes_are_found_and_recorded() {
+fn commits_that_the_agent_makes_are_found_and_recorded() {
     let world = crate::world();
     let agent = world.script(
         r#"
@@ -395,6 +411,7 @@ fn x_6_commits_that_the_agent_makes_are_found_and_recorded() {
     assert_eq!(checkpoint["agent_commits"], serde_json::json!([commits[0].id]));
 }
 
+// promise: done-4
 #[test]
 fn fifty_megabytes_in_one_line_with_the_promise_at_its_end() {
     let world = crate::world();
@@ -431,6 +448,7 @@ fn a_flood_costs_neither_memory_nor_the_promise_after_it() {
     assert!(peak <= 64, "{peak} MB");
 }
 
+// promise: api-2
 #[test]
 fn the_feed_of_run_is_the_feed_of_logs_and_ends_with_the_end() {
     let world = crate::world();
@@ -459,6 +477,7 @@ fn the_feed_of_run_is_the_feed_of_logs_and_ends_with_the_end() {
     assert_eq!(call(&world, &["logs", "work", "--raw", "--iteration", "1"]).stdout, "Not yet.\n");
 }
 
+// promise: bounds-8
 #[test]
 fn before_it_starts_run_says_what_will_happen() {
     let world = crate::world();
@@ -470,6 +489,7 @@ fn before_it_starts_run_says_what_will_happen() {
     }
 }
 
+// promise: work-6
 #[test]
 fn commit_off_judges_the_tree_and_commits_nothing() {
     let world = crate::world();
@@ -485,6 +505,7 @@ fn commit_off_judges_the_tree_and_commits_nothing() {
     assert!(commits(&world, "work").is_empty());
 }
 
+// promise: gates-6
 #[test]
 fn what_a_gate_changes_is_put_back_and_reported() {
     let world = crate::world();
@@ -496,6 +517,7 @@ fn what_a_gate_changes_is_put_back_and_reported() {
     assert_eq!(worktree.read("state"), "fixed\n");
 }
 
+// promise: control-8
 #[test]
 fn one_turn_without_a_loop_ends_after_the_gates() {
     let world = crate::world();
@@ -506,6 +528,7 @@ fn one_turn_without_a_loop_ends_after_the_gates() {
     assert_eq!(status(&world, "work")["verified"], true);
 }
 
+// promise: done-8
 #[test]
 fn doing_nothing_with_a_green_gate_completes_as_unchanged() {
     let world = crate::world();

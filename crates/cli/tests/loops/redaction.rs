@@ -28,6 +28,7 @@ fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
     found
 }
 
+// promise: safety-5
 #[test]
 fn what_agents_gates_and_people_say_is_stored_without_its_secrets() {
     let mut world = World::new();

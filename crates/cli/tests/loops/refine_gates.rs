@@ -7,6 +7,7 @@ const CLAIMS: &str = r#"
     steps = [{ append = { path = "work.txt", content = "more\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
+// promise: gates-3
 #[test]
 fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
     let world = crate::world();
@@ -24,6 +25,7 @@ fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
     assert_eq!(of_type(&feed(&world, "work"), "gate_ended").len(), 1);
 }
 
+// promise: gates-4
 #[test]
 fn a_gate_that_flips_is_run_again_instead_of_believed() {
     let world = crate::world();
@@ -37,6 +39,7 @@ fn a_gate_that_flips_is_run_again_instead_of_believed() {
     assert_eq!(status(&world, "work")["verified"], true);
 }
 
+// promise: gates-8
 #[test]
 fn a_gate_for_claims_does_not_run_without_one() {
     let world = crate::world();
@@ -60,6 +63,7 @@ fn a_gate_for_claims_does_not_run_without_one() {
     assert_eq!(status["history"][1]["gates"], serde_json::json!(["pass", "pass"]));
 }
 
+// promise: gates-7
 #[test]
 fn protected_paths_are_put_back_before_the_gates_and_reported() {
     let world = crate::world();
@@ -117,6 +121,7 @@ fn files_that_are_copied_are_there_and_never_committed() {
     }
 }
 
+// promise: gates-10
 #[test]
 fn a_setup_that_fails_ends_the_loop_before_the_agent_begins() {
     for (config, says) in [

@@ -16,6 +16,7 @@ fn kinds(residue: &Value) -> Vec<&str> {
     residue["left"].as_array().unwrap().iter().map(|left| left["kind"].as_str().unwrap()).collect()
 }
 
+// promise: recovery-2
 #[test]
 fn a_loop_that_ends_leaves_nothing_and_says_so() {
     let world = World::new();

@@ -49,6 +49,7 @@ fn turn_ended(world: &World) -> Value {
     of_type(&feed(world, "greedy"), "turn_ended")[0]["report"].clone()
 }
 
+// promise: bounds-15
 #[test]
 fn a_loop_that_takes_too_much_memory_fails_and_says_why() {
     let world = World::new();
@@ -77,6 +78,7 @@ fn what_the_agent_survives_is_told_and_counts() {
     assert_eq!(turn_ended(&world)["outcome"]["type"], "finished");
 }
 
+// promise: bounds-15
 #[test]
 fn a_loop_that_forks_without_end_fails_and_says_why() {
     if !has_groups() {
@@ -125,6 +127,7 @@ fn make_room(seen: &Value) {
     std::fs::remove_file(Path::new(seen["worktree"].as_str().unwrap()).join("big")).unwrap();
 }
 
+// promise: bounds-15
 #[test]
 fn a_loop_that_takes_too_much_disk_pauses_and_goes_on_when_there_is_room() {
     let world = World::new();

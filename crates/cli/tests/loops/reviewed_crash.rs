@@ -139,6 +139,7 @@ fn killed_at(case: &Case) -> Option<EndState> {
     Some(end_state(&world))
 }
 
+// promise: recovery-1
 #[test]
 fn wherever_a_reviewed_loop_is_killed_the_end_is_the_same() {
     let world = crate::world();

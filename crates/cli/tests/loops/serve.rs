@@ -37,8 +37,9 @@ fn standing(world: &World) -> Vec<(String, String)> {
     listed.as_array().unwrap().iter().map(|row| (text(row, "id"), text(row, "status"))).collect()
 }
 
+// promise: milestones-13
 #[test]
-fn s3_25_pending_milestones_start_by_themselves_in_their_order() {
+fn pending_milestones_start_by_themselves_in_their_order() {
     let world = World::new();
     project(&world, "ACCEPTED");
     add(&world, "later", &["--order", "2"]);
@@ -49,12 +50,13 @@ fn s3_25_pending_milestones_start_by_themselves_in_their_order() {
     assert!(started[0].contains("milestone first") && started[1].contains("milestone later"), "{started:?}");
     let completed = |id: &str| (id.to_owned(), "completed".to_owned());
     assert_eq!(standing(&world), [completed("first"), completed("later")]);
-    // S3-35: what a milestone and its loop say agrees.
+    // What a milestone and its loop say agrees.
     let shown = call(&world, &["milestone", "show", "first", "--json"]).assert_code(0).json();
     assert_eq!(shown["loop"], status(&world, "milestone-first"));
     world.wait_no_processes();
 }
 
+// promise: milestones-13
 #[test]
 fn a_milestone_that_waits_for_a_person_keeps_the_next_one_back() {
     let world = World::new();
@@ -69,6 +71,7 @@ fn a_milestone_that_waits_for_a_person_keeps_the_next_one_back() {
     assert_eq!(standing(&world), [is("first", "completed"), is("later", "completed")]);
 }
 
+// promise: milestones-13
 #[test]
 fn nothing_starts_by_itself_where_nobody_asked_for_it() {
     let world = World::new();
@@ -77,8 +80,26 @@ fn nothing_starts_by_itself_where_nobody_asked_for_it() {
     assert_eq!(standing(&world), [("first".to_owned(), "pending".to_owned())]);
 }
 
+// promise: api-4
 #[test]
-fn s3_36_a_milestone_that_was_cut_off_goes_on_and_b_3_4_a_paused_one_does_not() {
+fn a_start_of_the_server_changes_no_loop() {
+    let world = World::new();
+    let agent = world.script("[[turn]]\nsteps = [{ touch = \"reached\" }, \"hang\"]");
+    let running = start(&world, &agent, &[]);
+    agent.wait_touched("reached");
+    running.kill();
+    running.wait_ended();
+    world.wait_no_processes();
+    let before = (status(&world, "work"), feed(&world, "work"));
+    assert_eq!(before.0["status"], "interrupted");
+    call(&world, &["serve", "--once"]).assert_code(0);
+    assert_eq!((status(&world, "work"), feed(&world, "work")), before);
+    assert_eq!(agent.turns().len(), 1);
+}
+
+// promise: recovery-7
+#[test]
+fn a_milestone_that_was_cut_off_goes_on_and_a_paused_one_does_not() {
     let world = World::new();
     project(&world, "ACCEPTED");
     add(&world, "first", &[]);

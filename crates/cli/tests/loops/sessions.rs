@@ -35,20 +35,22 @@ fn some(id: &str) -> Option<String> {
     Some(id.to_owned())
 }
 
+// promise: sessions-1
 #[test]
-fn x_5_resume_gives_the_agent_the_session_it_printed() {
+fn resume_gives_the_agent_the_session_it_printed() {
     let world = crate::world();
     let agent = world.script(PRINTS_ITS_SESSION);
     profile(&world, &agent);
     call(&world, &["run", "do it", "--name", "work", "--agent", "scripted"]).assert_code(0);
     assert_eq!(resumed(&agent), [None, some("abc-1"), some("abc-2")]);
-    // S0-35: a resumed turn is told to go on; the task is in the session already.
+    // A resumed turn is told to go on; the task is in the session already.
     assert!(agent.prompts()[1].contains("continue"), "{}", agent.prompts()[1]);
     assert_eq!(status(&world, "work")["session_policy"], "resume");
 }
 
+// promise: sessions-2
 #[test]
-fn x_5_fresh_never_resumes_a_session() {
+fn fresh_never_resumes_a_session() {
     let world = crate::world();
     let agent = world.script(PRINTS_ITS_SESSION);
     profile(&world, &agent);
@@ -57,8 +59,9 @@ fn x_5_fresh_never_resumes_a_session() {
     assert!(agent.prompts()[2].contains("do it"), "a fresh session knows nothing: {}", agent.prompts()[2]);
 }
 
+// promise: sessions-4
 #[test]
-fn s0_40_without_a_session_id_the_next_turn_is_fresh_and_the_journal_says_so() {
+fn without_a_session_id_the_next_turn_is_fresh_and_the_journal_says_so() {
     let world = crate::world();
     let agent = world.script(
         "[[turn]]\nsteps = [{ say = \"no id here\" }]\n[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]",

@@ -57,6 +57,7 @@ fn hang_ups_are_ignored() -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
+// promise: recovery-3
 #[test]
 fn int_term_and_hup_interrupt_the_loop_and_resume_completes_it() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
@@ -88,6 +89,7 @@ fn int_term_and_hup_interrupt_the_loop_and_resume_completes_it() {
     }
 }
 
+// promise: recovery-3
 #[test]
 fn a_second_ctrl_c_kills_at_once() {
     let world = World::new();
@@ -136,6 +138,7 @@ fn a_gate_is_ended_by_ctrl_c_and_runs_again() {
     assert_eq!(committed_iterations(&world, "work"), ["1"]);
 }
 
+// promise: recovery-2
 #[test]
 fn killed_with_9_its_agents_are_gone_within_a_second() {
     let world = World::new();
@@ -157,6 +160,7 @@ fn killed_with_9_its_agents_are_gone_within_a_second() {
     assert_eq!(ended, ["cut_off", "finished"]);
 }
 
+// promise: recovery-6
 #[test]
 fn three_cut_offs_in_a_row_are_an_error() {
     let world = World::new();
@@ -175,6 +179,7 @@ fn three_cut_offs_in_a_row_are_an_error() {
     assert_eq!(starts(&agent), [(1, 1), (1, 2), (1, 3)]);
 }
 
+// promise: recovery-5
 #[test]
 fn a_turn_that_ended_before_the_kill_is_not_run_again() {
     let world = World::new();

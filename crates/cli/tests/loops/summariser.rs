@@ -14,17 +14,16 @@ fn message(world: &World) -> String {
     world.repo().git(["log", "-1", "--format=%B", "windlass/work"])
 }
 
+// promise: summaries-8
 #[test]
-fn s2_26_an_endpoint_writes_the_summary_and_the_commit_message() {
+fn an_endpoint_writes_the_summary_and_the_commit_message() {
     let world = World::new();
+    // Both questions list no tools and get the same answer.
     let server = ModelServer::with_toml(
         r#"
-        apart = "unused"
+        apart = "Parser added, and it reads every line."
         [[turn]]
-        contains = "commit message"
-        steps = [{ say = "[iter-1] Write the parser\n\nIt reads every line." }]
-        [[turn]]
-        steps = [{ say = "The parser was written and reads every line." }]
+        steps = [{ say = "nobody asks for this" }]
     "#,
     );
     world.config(&format!(
@@ -36,16 +35,16 @@ fn s2_26_an_endpoint_writes_the_summary_and_the_commit_message() {
     out.assert_code(0);
     let shown = format!("{}\n{}", out.shown(), server.summary());
     let summary = status(&world, "work")["history"][0]["summary"].as_str().unwrap_or_default().to_owned();
-    assert!(!server.requests().is_empty(), "nobody was asked\n{shown}");
-    assert!(!summary.is_empty(), "{shown}");
+    assert_eq!(summary, "Parser added, and it reads every line.", "{shown}");
     let message = message(&world);
-    assert!(message.starts_with("[iter-1] "), "{message}\n{shown}");
+    assert!(message.starts_with("[iter-1] Parser added"), "{message}\n{shown}");
     assert!(message.lines().next().unwrap().chars().count() <= 50, "{message}");
     assert!(message.contains("Windlass-Iteration: 1"), "{message}");
 }
 
+// promise: summaries-6
 #[test]
-fn s2_39_an_endpoint_that_is_not_there_costs_no_commit() {
+fn an_endpoint_that_is_not_there_costs_no_commit() {
     let world = World::new();
     world
         .config("summariser = \"endpoint\"\nsummariser_url = \"http://127.0.0.1:9/v1\"\nsummariser_model = \"none\"\n");
@@ -57,6 +56,7 @@ fn s2_39_an_endpoint_that_is_not_there_costs_no_commit() {
     assert_eq!(status(&world, "work")["history"][0]["summary"], "Summary generation failed");
 }
 
+// promise: summaries-8
 #[test]
 fn the_agent_itself_sums_up_in_an_extra_turn_that_does_not_count() {
     let world = World::new();

@@ -35,6 +35,7 @@ fn the_definition_is_consistent() {
     definition().debug_assert();
 }
 
+// promise: cli-1
 #[test]
 fn both_spellings_of_a_flags_value_mean_the_same() {
     let spaced = run(&["x", "--max-iterations", "3", "--gate", "cargo test"]).unwrap().options();
@@ -149,6 +150,7 @@ fn the_words_of_a_flag_are_the_words_of_its_setting() {
     }
 }
 
+// promise: cli-1
 #[test]
 fn a_typo_in_every_flag_of_every_command_is_refused() {
     for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
@@ -189,6 +191,7 @@ fn a_flag_whose_feature_is_missing_is_unknown() {
     }
 }
 
+// promise: bounds-4
 #[test]
 fn iterations_out_of_range_name_the_range() {
     for count in ["101", "-1", "4294967296", "99999999999999999999999"] {
@@ -205,6 +208,7 @@ fn iterations_out_of_range_name_the_range() {
     assert!(run(&["goal", "--max-iterations", "0"]).is_ok(), "whether another limit is there is judged later");
 }
 
+// promise: cli-2
 #[test]
 fn bad_amounts_and_durations_say_what_to_write() {
     for text in ["5", "0s", "90", "five minutes", "-5m", "1h30m", "5分"] {
@@ -243,6 +247,7 @@ fn a_goal_has_exactly_one_source() {
     assert_eq!(hints[0], "a loop is started with run: windlass run \"fix the tests\"");
 }
 
+// promise: cli-2
 #[test]
 fn flags_that_exclude_each_other_are_refused() {
     for words in [

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+// promise: cli-4
 #[test]
 fn the_reference_is_what_the_program_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");

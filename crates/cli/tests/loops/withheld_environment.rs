@@ -29,6 +29,7 @@ fn said(world: &World) -> String {
     call(world, &["logs", "work", "--raw"]).assert_code(0).stdout.clone()
 }
 
+// promise: safety-4
 #[test]
 fn an_agent_that_prints_its_environment_shows_no_key() {
     let world = world();

@@ -35,6 +35,7 @@ fn id(world: &World) -> String {
     status(world, "work")["id"].as_str().unwrap().to_owned()
 }
 
+// promise: safety-3
 #[test]
 fn a_loop_in_containers_is_completed_and_leaves_none() {
     let Some(docker) = Dockerd::get() else { return };

@@ -166,7 +166,7 @@ const ASKS_THE_SERVER: &str = r#"
 "#;
 
 /// A whole loop: the profile's server is offered and answers, the system prompt arrives, and nothing is left behind.
-fn s4_24_a_loop_injects_and_leaves_no_trace(cli: Cli) {
+fn a_loop_injects_and_leaves_no_trace(cli: Cli) {
     let Some(driven) = Driven::new(cli, "a loop injects and leaves no trace", ASKS_THE_SERVER) else { return };
     let server = probe();
     let servers = format!(
@@ -282,14 +282,14 @@ macro_rules! with {
 with! {
     claude: Claude {
         a_call_tells_whether_it_is_logged_in
-        s4_24_a_loop_injects_and_leaves_no_trace
+        a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("Bash")
         settings_of_the_agent_take_effect(serde_json::json!({ "env": { "FROM_SETTINGS": "magpie" } }), "FROM_SETTINGS=magpie")
     }
     codex: Codex {
         a_call_tells_whether_it_is_logged_in
-        s4_24_a_loop_injects_and_leaves_no_trace
+        a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         settings_of_the_agent_take_effect(
             serde_json::json!({ "shell_environment_policy": { "set": { "FROM_SETTINGS": "magpie" } } }),
@@ -298,7 +298,7 @@ with! {
     }
     copilot: Copilot {
         a_call_tells_whether_it_is_logged_in
-        s4_24_a_loop_injects_and_leaves_no_trace
+        a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("shell")
     }
@@ -310,7 +310,7 @@ with! {
     }
     opencode: Opencode {
         a_call_tells_whether_it_is_logged_in
-        s4_24_a_loop_injects_and_leaves_no_trace
+        a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("bash")
         settings_of_the_agent_take_effect(
@@ -320,7 +320,7 @@ with! {
     }
     qwen: Qwen {
         a_call_tells_whether_it_is_logged_in
-        s4_24_a_loop_injects_and_leaves_no_trace
+        a_loop_injects_and_leaves_no_trace
         a_read_only_turn_writes_nothing_and_still_has_its_server
         a_denied_tool_is_not_used("run_shell_command")
         settings_of_the_agent_take_effect(serde_json::json!({ "context": { "fileName": "SETTINGS.md" } }), "settings: magpie")

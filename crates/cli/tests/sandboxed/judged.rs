@@ -2,6 +2,7 @@
 
 use crate::support::*;
 
+// promise: gates-2
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn editable_install_of_the_checkout_does_not_decide_the_verdict() {

@@ -81,6 +81,7 @@ exec 3>&-
 echo "TOOLS: $answer"
 "#;
 
+// promise: tools-4
 #[test]
 fn a_reviewer_reaches_its_tools_with_the_data_directory_in_the_home() {
     let Some(world) = sandboxed() else { return };
@@ -107,6 +108,7 @@ fn put(path: &Path, content: &str) {
     std::fs::write(path, content).unwrap();
 }
 
+// promise: safety-1
 #[test]
 fn of_the_home_only_what_is_named_is_there() {
     let Some(world) = sandboxed() else { return };

@@ -31,6 +31,7 @@ fn items(events: &[Event]) -> Vec<&serde_json::Value> {
     events.iter().map(|event| &event.data).collect()
 }
 
+// promise: api-2
 #[test]
 fn who_comes_back_at_any_item_gets_just_the_rest() {
     let world = World::new();
@@ -188,6 +189,7 @@ fn who_does_not_read_holds_no_memory() {
     drop(stalled);
 }
 
+// promise: api-2
 #[test]
 fn a_restarted_server_goes_on_where_the_killed_one_was() {
     let world = World::new();

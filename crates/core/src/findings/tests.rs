@@ -24,8 +24,9 @@ fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<u32> {
     findings.map(|finding| finding.id.0).collect()
 }
 
+// promise: findings-4
 #[test]
-fn o_4_10_a_place_has_one_open_finding_in_a_section() {
+fn a_place_has_one_open_finding_in_a_section() {
     let mut findings = Findings::default();
     let first = findings.write(&bug("src/a.rs", 3), turn(1), None).unwrap();
     assert_eq!(first.id.to_string(), "f1");
@@ -49,6 +50,7 @@ fn without_a_line_only_the_same_words_are_the_same_finding() {
     assert_eq!(again, Err(FindingRefusal::Duplicate { id: FindingId(1), place: "GOAL".into() }));
 }
 
+// promise: findings-1
 #[test]
 fn what_is_found_again_is_the_same_finding_with_its_history() {
     let mut findings = Findings::default();
@@ -72,6 +74,7 @@ fn what_is_found_again_is_the_same_finding_with_its_history() {
     assert_eq!(findings.write(&bug("a.rs", 3), turn(5), None).unwrap().history.len(), 2);
 }
 
+// promise: findings-5
 #[test]
 fn a_finding_open_in_three_audits_recurs() {
     let mut findings = Findings::default();
@@ -86,8 +89,9 @@ fn a_finding_open_in_three_audits_recurs() {
     assert_eq!(ids(findings.recurring()), [] as [u32; 0]);
 }
 
+// promise: findings-2
 #[test]
-fn b_4_5_what_blocks_is_said_by_the_caller_and_not_by_the_kind_of_loop() {
+fn what_blocks_is_said_by_the_caller_and_not_by_the_kind_of_loop() {
     let mut findings = Findings::default();
     findings.write(&bug("a.rs", 1), turn(1), None).unwrap();
     findings.write(&NewFinding { severity: Severity::Warning, ..bug("a.rs", 2) }, turn(1), None).unwrap();
@@ -220,6 +224,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
+    // promise: findings-4
     #[test]
     fn no_place_has_two_open_findings_and_no_finding_is_lost(steps in steps()) {
         let mut findings = Findings::default();

@@ -22,14 +22,16 @@ fn in_chunks(output: &str, size: usize) -> bool {
     detector.finish()
 }
 
+// promise: done-7
 #[test]
-fn tc_loop_002_the_exact_promise_and_nothing_else() {
+fn the_exact_promise_and_nothing_else() {
     let output = "… <promise>COMPLETE-HUNTER</promise>";
     assert!(check_completion_promise(output, "<promise>COMPLETE-HUNTER</promise>"));
     assert!(!check_completion_promise(output, "<promise>OTHER</promise>"));
     assert!(!check_completion_promise(output, ""));
 }
 
+// promise: done-4
 #[test]
 fn a_promise_anywhere_in_the_text_is_a_claim() {
     assert!(claimed("<promise>COMPLETE</promise>"));
@@ -42,6 +44,7 @@ fn a_promise_anywhere_in_the_text_is_a_claim() {
     assert!(!claimed(""));
 }
 
+// promise: done-5
 #[test]
 fn an_echo_of_the_prompt_is_no_claim() {
     assert!(!claimed(PROMPT));
@@ -52,6 +55,7 @@ fn an_echo_of_the_prompt_is_no_claim() {
     assert!(!claimed(&spaced));
 }
 
+// promise: done-6
 #[test]
 fn a_promise_after_an_echo_is_a_claim() {
     assert!(claimed(&format!("{PROMPT}\nI fixed it.\n{PROMISE}\n")));
@@ -74,6 +78,7 @@ fn the_promise_alone_in_the_middle_of_a_goal_is_still_an_echo() {
     assert!(!detector.finish());
 }
 
+// promise: done-4
 #[test]
 fn a_line_of_any_length_is_searched_in_bounded_memory() {
     let mut detector = ClaimDetector::new(PROMISE, PROMPT);
@@ -87,6 +92,7 @@ fn a_line_of_any_length_is_searched_in_bounded_memory() {
     assert!(detector.finish());
 }
 
+// promise: done-7
 #[test]
 fn an_empty_promise_is_never_claimed() {
     let mut detector = ClaimDetector::new("", PROMPT);
@@ -103,6 +109,7 @@ fn the_end_of_a_message_is_the_end_of_a_line() {
     assert!(!detector.finish());
 }
 
+// promise: done-5
 #[test]
 fn an_echo_in_json_is_no_claim_and_an_answer_in_json_is_one() {
     let json = |text: &str| serde_json::json!({ "type": "message", "content": [{ "text": text }] }).to_string();
@@ -121,6 +128,7 @@ fn an_echo_in_json_is_no_claim_and_an_answer_in_json_is_one() {
     assert!(!detector.finish());
 }
 
+// promise: done-5
 #[test]
 fn an_echo_with_decoration_is_no_claim() {
     let each = |line: &dyn Fn(usize, &str) -> String| -> String {

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn o_4_9_the_coders_decisions_are_read() {
+    fn the_coders_decisions_are_read() {
         let answer = "Done.\n<!-- coder-decisions:start -->\n### Decisions\n- Chose X\n  because of Y\n- Notes: are kept\n### Verification commands\n```sh\n$ cargo test\ncargo clippy\n```\n### Notes for auditor\n- none\n<!-- coder-decisions:end -->\nBye.";
         let read = coder_decisions(answer).unwrap();
         assert_eq!(read.decisions, texts(&["Chose X\nbecause of Y", "Notes: are kept"]));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn o_4_8_the_section_summary_is_read() {
+    fn the_section_summary_is_read() {
         for answer in [
             "<!-- section-summary:start -->\n**Done**: built it\n**Deviations**: none\n**Follow-ups**:\n- docs\n<!-- section-summary:end -->",
             "<!--windlass-section-summary : START-->\nDone:\n\nbuilt it\n\n## Deviations\nN/A\n## Follow ups\n1. docs\n<!-- forge-section-summary:end -->",

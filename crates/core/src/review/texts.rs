@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_13_the_report_is_asked_for() {
+    fn the_report_is_asked_for() {
         insta::assert_snapshot!(ask_report(3));
     }
 }

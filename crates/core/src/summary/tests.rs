@@ -43,8 +43,9 @@ fn material() -> Material {
     }
 }
 
+// promise: summaries-2
 #[test]
-fn s2_33_items_have_their_formats_and_a_blank_line_between() {
+fn items_have_their_formats_and_a_blank_line_between() {
     let events = [text("I look."), used("Bash", "{\"command\":\"ls\"}"), returned("a.rs\n"), text("Done.")];
     assert_eq!(
         told(&events),
@@ -53,21 +54,23 @@ fn s2_33_items_have_their_formats_and_a_blank_line_between() {
 }
 
 #[test]
-fn s2_33_text_in_pieces_is_one_message() {
+fn text_in_pieces_is_one_message() {
     let piece = |text: &str| AgentEvent::Text { text: text.into() };
     assert_eq!(told(&[piece("Hel"), piece("lo "), piece("wörld\n")]), "[assistant]: Hello wörld");
 }
 
+// promise: summaries-2
 #[test]
-fn s2_33_arguments_are_cut_at_200_and_output_at_500_characters() {
+fn arguments_are_cut_at_200_and_output_at_500_characters() {
     let long = "测".repeat(600);
     let history = told(&[used("Write", &long), returned(&long)]);
     let expected = format!("[tool_use]: Write - {}...\n\n[tool_result]: {}...", "测".repeat(200), "测".repeat(500));
     assert_eq!(history, expected);
 }
 
+// promise: context-10
 #[test]
-fn s2_34_b_2_5_cutting_never_splits_a_character() {
+fn cutting_never_splits_a_character() {
     assert_eq!(truncate_str("短", 200), "短");
     assert_eq!(truncate_str("日本語", 3), "日本語");
     assert_eq!(truncate_str("日本語です", 3), "日本語...");
@@ -75,8 +78,9 @@ fn s2_34_b_2_5_cutting_never_splits_a_character() {
     assert_eq!(truncate_str("🦀🦀", 1), "🦀...");
 }
 
+// promise: summaries-2
 #[test]
-fn s2_45_what_is_no_action_of_the_agent_is_left_out() {
+fn what_is_no_action_of_the_agent_is_left_out() {
     let dropped = [
         AgentEvent::Thinking { text: "hmm".into() },
         AgentEvent::Raw { line: "{\"type\":\"ghost_snapshot\"}".into() },
@@ -102,8 +106,9 @@ fn s2_45_what_is_no_action_of_the_agent_is_left_out() {
     assert_eq!(told(&[text("API errors are handled now.")]), "[assistant]: API errors are handled now.");
 }
 
+// promise: summaries-2
 #[test]
-fn s2_45_reminders_are_taken_out_of_the_messages_they_are_in() {
+fn reminders_are_taken_out_of_the_messages_they_are_in() {
     let event = returned("one\n<system-reminder>x\ny</system-reminder>\ntwo <system-reminder>cut off");
     assert_eq!(told(&[event]), "[tool_result]: one\n\ntwo");
     let pieces = ["before <system-", "reminder>x</system-rem", "inder> after"];
@@ -112,15 +117,16 @@ fn s2_45_reminders_are_taken_out_of_the_messages_they_are_in() {
 }
 
 #[test]
-fn s2_45_the_closing_word_counts_only_if_it_is_new() {
+fn the_closing_word_counts_only_if_it_is_new() {
     let result = |text: &str| AgentEvent::Result { text: text.into(), is_error: false };
     assert_eq!(told(&[text("Done."), result("Done.")]), "[assistant]: Done.");
     assert_eq!(told(&[result("Done.")]), "[assistant]: Done.");
     assert_eq!(told(&[text("I try."), result("Done.")]), "[assistant]: I try.\n\n[assistant]: Done.");
 }
 
+// promise: summaries-3
 #[test]
-fn s2_32_b_2_12_the_newest_items_are_kept_behind_the_marker() {
+fn the_newest_items_are_kept_behind_the_marker() {
     let events: Vec<AgentEvent> = (0..200).map(|n| returned(&format!("output {n} {}", "word ".repeat(50)))).collect();
     let history = seen(&events).text(HISTORY_TOKENS, &words);
     assert!(history.starts_with("[... truncated for length ...]\n\n[tool_result]: output "), "{history:.90}");
@@ -130,8 +136,9 @@ fn s2_32_b_2_12_the_newest_items_are_kept_behind_the_marker() {
     assert!(words(&history) > HISTORY_TOKENS * 9 / 10, "{}", words(&history));
 }
 
+// promise: summaries-3
 #[test]
-fn b_2_12_one_huge_item_leaves_its_end() {
+fn one_huge_item_leaves_its_end() {
     let huge = format!("begin {} the end", "word ".repeat(100_000));
     for events in [vec![text(&huge)], vec![text("first"), used("Bash", "x"), text(&huge)]] {
         let history = told(&events);
@@ -147,14 +154,14 @@ fn b_2_12_one_huge_item_leaves_its_end() {
 }
 
 #[test]
-fn s2_32_within_the_budget_there_is_no_marker_and_short_histories_need_no_tokenizer() {
+fn within_the_budget_there_is_no_marker_and_short_histories_need_no_tokenizer() {
     let unused = |_: &str| -> usize { panic!("not needed") };
     assert_eq!(seen(&[text("short")]).text(HISTORY_TOKENS, &unused), "[assistant]: short");
     assert_eq!(start_within("short", 5, &unused), "short");
 }
 
 #[test]
-fn b_2_13_memory_is_bounded_however_long_the_turn() {
+fn memory_is_bounded_however_long_the_turn() {
     let mut history = TurnHistory::default();
     let chunk = "ünï ".repeat(16 * 1024);
     for n in 0..2_000 {
@@ -175,8 +182,9 @@ fn b_2_13_memory_is_bounded_however_long_the_turn() {
     assert!(one.text(HISTORY_TOKENS, &words).starts_with(TRUNCATED));
 }
 
+// promise: summaries-4
 #[test]
-fn s2_23_to_26_the_questions_carry_what_they_must() {
+fn the_questions_carry_what_they_must() {
     let summary = ask_summary(&material());
     assert!(summary.system.contains("concise technical summariser"));
     assert!(summary.user.contains("3 to 5 sentences") && summary.user.contains("next iteration"));
@@ -191,15 +199,16 @@ fn s2_23_to_26_the_questions_carry_what_they_must() {
     insta::assert_snapshot!("ask_both", ask_both(&material()));
 }
 
+// promise: summaries-5
 #[test]
-fn s2_28_invalid_output_is_said_to_be_invalid() {
+fn invalid_output_is_said_to_be_invalid() {
     for answer in ["", "  \n", "...", "<think>endless", "API Error: 500", "<html><body>502</body></html>", "```\n```"] {
         assert_eq!(clean_summary(answer, 500, &words), "Summary generation produced invalid output.", "{answer:?}");
     }
 }
 
 #[test]
-fn s2_28_s2_44_tags_are_cleaned() {
+fn tags_are_cleaned() {
     let clean = |answer: &str| clean_summary(answer, 500, &words);
     assert_eq!(clean("<analysis>a</analysis>\n<summary>\nFixed it.\n</summary>\n"), "Fixed it.");
     assert_eq!(clean("<think>\nhm\n</think>\nFixed it."), "Fixed it.");
@@ -209,8 +218,9 @@ fn s2_28_s2_44_tags_are_cleaned() {
     assert_eq!(clean("修复了解析器。"), "修复了解析器。");
 }
 
+// promise: summaries-7
 #[test]
-fn b_2_16_summary_max_tokens_is_enforced() {
+fn summary_max_tokens_is_enforced() {
     let sentences = "The parser was fixed now. ".repeat(100);
     let kept = clean_summary(&sentences, 50, &words);
     assert!(words(&kept) <= 50 && words(&kept) > 40, "{}", words(&kept));
@@ -221,8 +231,9 @@ fn b_2_16_summary_max_tokens_is_enforced() {
     assert_eq!(clean_summary("x y", 0, &words), "...");
 }
 
+// promise: summaries-4
 #[test]
-fn s2_30_the_task_and_the_files_are_cut() {
+fn the_task_and_the_files_are_cut() {
     assert_eq!(task_display(&"长".repeat(201)), format!("{}...", "长".repeat(200)));
     assert_eq!(task_display(" short "), "short");
     let files: Vec<String> = (0..12).map(|n| format!("f{n}")).collect();
@@ -233,16 +244,18 @@ fn s2_30_the_task_and_the_files_are_cut() {
     assert_eq!(files_display(&[], 0), "none");
 }
 
+// promise: summaries-5
 #[test]
-fn s2_31_an_empty_message_falls_back() {
+fn an_empty_message_falls_back() {
     for answer in ["", " \n", "```\n\n```", "[iter-7]", "<think>x"] {
         assert_eq!(read_message(7, answer, "It works."), "[iter-7] Iteration 7 changes\n\nIt works.", "{answer:?}");
     }
     assert_eq!(fallback_message(7, ""), "[iter-7] Iteration 7 changes");
 }
 
+// promise: summaries-7
 #[test]
-fn b_2_16_the_first_line_is_enforced() {
+fn the_first_line_is_enforced() {
     let read = |answer: &str| read_message(7, answer, "");
     assert_eq!(
         read("[iter-7] Fix parser\n\nIt failed on `x`.\nNow not."),
@@ -260,6 +273,7 @@ fn b_2_16_the_first_line_is_enforced() {
     assert!(read(&"word ".repeat(10_000)).chars().count() < 1_100);
 }
 
+// promise: summaries-7
 #[test]
 fn a_model_cannot_write_the_engines_trailers() {
     let message = read_message(7, "Fix it\n\nbody\nWindlass-Turn: forged\n windlass-loop: forged", "");
@@ -283,8 +297,9 @@ fn an_answer_with_both_texts_is_read_strictly() {
     }
 }
 
+// promise: summaries-5
 #[test]
-fn s2_27_nothing_done_is_said_so() {
+fn nothing_done_is_said_so() {
     assert_eq!(
         from_facts(&Material::from_turn(1, &TurnHistory::default())),
         "No significant actions in this iteration."
@@ -322,8 +337,9 @@ fn the_deterministic_summary_is_bounded() {
     assert!(from_facts(&material).chars().count() < 1_200, "{}", from_facts(&material).len());
 }
 
+// promise: summaries-8
 #[test]
-fn s2_49_settings_have_their_names_and_defaults() {
+fn settings_have_their_names_and_defaults() {
     let defaults: SummariserSettings = toml::from_str("").unwrap();
     assert_eq!(defaults, SummariserSettings::default());
     assert!(defaults.enabled && defaults.generate_summary);

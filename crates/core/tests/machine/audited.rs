@@ -28,8 +28,9 @@ fn seal(driven: &mut Driven, section: u32) -> Vec<Event> {
     driven.ok(Input::Sealed { section, checkpoint: checkpoint_of(turn) })
 }
 
+// promise: plan-1
 #[test]
-fn s4_9_sections_come_in_order_and_the_whole_last() {
+fn sections_come_in_order_and_the_whole_last() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     for section in [1, 2] {
         assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Section { number: section });
@@ -61,8 +62,9 @@ fn a_file_that_is_held_back_is_named_to_the_coder_and_keeps_the_loop_from_its_en
     assert!(prompt.contains("- conf.py (line 1: jwt)"), "{prompt}");
 }
 
+// promise: plan-1
 #[test]
-fn s4_28_a_dirty_section_is_worked_at_again_with_its_findings() {
+fn a_dirty_section_is_worked_at_again_with_its_findings() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     work(&mut driven);
     let events = driven.end_turn(dirty());
@@ -83,6 +85,7 @@ fn s4_28_a_dirty_section_is_worked_at_again_with_its_findings() {
     assert_eq!(driven.state.phase, Phase::Seal);
 }
 
+// promise: plan-4
 #[test]
 fn without_a_plan_one_audit_is_the_final_one() {
     let mut driven = Driven::working(audited(None, review()));
@@ -94,8 +97,9 @@ fn without_a_plan_one_audit_is_the_final_one() {
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
+// promise: plan-3
 #[test]
-fn s4_27_bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
+fn bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     for section in [1, 2] {
         work(&mut driven);
@@ -104,7 +108,7 @@ fn s4_27_bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
     }
     driven.end_turn(dirty());
     assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
-    // A restart in the middle of mending goes on mending (B-4.11).
+    // A restart in the middle of mending goes on mending.
     driven.ok(Input::Stop);
     driven.end_turn(TurnReport::bare(TurnOutcome::Interrupted));
     driven.ok(open(Opener::Restart));
@@ -116,6 +120,7 @@ fn s4_27_bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
+// promise: review-3
 #[test]
 fn unreadable_audit_is_asked_for_once_more_and_then_pauses_the_loop_and_names_the_reviewer() {
     for plan in [Some(TWO_SECTIONS), None] {
@@ -155,6 +160,7 @@ fn a_clean_section_needs_a_summary_and_a_dirty_one_a_finding() {
     );
 }
 
+// promise: review-2
 #[test]
 fn nothing_changed_is_not_reviewed_and_so_not_approved() {
     let mut driven = Driven::working(audited(None, review()));
@@ -214,6 +220,7 @@ fn a_gate_that_broke_keeps_the_reviewer_away_and_one_that_was_broken_only_from_t
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
+// promise: findings-3
 #[test]
 fn what_a_reviewer_does_through_tools_counts_while_its_turn_runs_and_only_its_own() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
@@ -261,8 +268,9 @@ fn a_verdict_of_a_turn_that_was_cut_off_does_not_count() {
     assert!(matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { .. })), "{events:?}");
 }
 
+// promise: review-7
 #[test]
-fn x_19_a_question_is_put_off_and_kept() {
+fn a_question_is_put_off_and_kept() {
     let mut driven = Driven::working(audited(None, review()));
     let turn = driven.turn();
     driven.ok(Input::Acted { turn, act: Act::Ask { question: "Which database?".into(), default: None } });
@@ -286,8 +294,9 @@ fn finishing() -> Driven {
     driven
 }
 
+// promise: plan-6
 #[test]
-fn s4_31_the_post_actions_last_message_is_the_summary() {
+fn the_post_actions_last_message_is_the_summary() {
     let mut driven = finishing();
     driven.end_turn(answer("All is documented."));
     driven.checkpoint();
@@ -299,7 +308,7 @@ fn s4_31_the_post_actions_last_message_is_the_summary() {
 }
 
 #[test]
-fn s4_31_a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another() {
+fn a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another() {
     let mut spec = with_post_action();
     spec.review.as_mut().unwrap().human_review = true;
     let mut driven = Driven::working(spec);
@@ -321,8 +330,9 @@ fn s4_31_a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another()
     assert_eq!(driven.state.review.as_ref().unwrap().post_action.as_ref().unwrap().summary, "second");
 }
 
+// promise: plan-7
 #[test]
-fn s4_30_a_post_action_that_fails_costs_nothing() {
+fn a_post_action_that_fails_costs_nothing() {
     let failed = TurnOutcome::Failed { kind: ErrorKind::Other, message: "no".into() };
     for outcome in [failed, TurnOutcome::NotStarted { message: "no".into(), missing: true }] {
         let mut driven = finishing();
@@ -369,7 +379,7 @@ fn a_post_action_that_breaks_a_gate_is_taken_back() {
 }
 
 #[test]
-fn x_13_a_stop_in_the_post_action_is_a_stop_and_opened_again_the_loop_is_completed() {
+fn a_stop_in_the_post_action_is_a_stop_and_opened_again_the_loop_is_completed() {
     let mut driven = finishing();
     driven.ok(Input::Stop);
     driven.end_turn(answer("All is documented."));
@@ -382,7 +392,7 @@ fn x_13_a_stop_in_the_post_action_is_a_stop_and_opened_again_the_loop_is_complet
 }
 
 #[test]
-fn x_13_a_stop_while_the_post_action_is_taken_back_is_a_stop() {
+fn a_stop_while_the_post_action_is_taken_back_is_a_stop() {
     let mut driven = finishing();
     let agreed = driven.state.head_commit().unwrap().to_owned();
     let undone = || Input::Undone { commit: agreed.clone(), tree: "t".into(), saved: None };
@@ -429,6 +439,7 @@ fn what_was_resolved_already_may_be_said_again() {
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
+// promise: review-8
 #[test]
 fn a_person_has_the_last_word_where_that_is_asked_for() {
     let mut driven = Driven::working(audited(None, ReviewSpec { human_review: true, ..review() }));
@@ -479,6 +490,7 @@ fn a_pause_before_the_review_comes_back_to_the_review() {
     assert_eq!(driven.turn(), TurnKey::first(1, Role::Auditor));
 }
 
+// promise: review-4
 #[test]
 fn the_reviewers_failures_are_retried_and_then_a_stand_in_takes_over() {
     let fallbacks = vec![agent("other")];
@@ -546,6 +558,7 @@ fn a_plan_of_one_section_reaches_the_coder_and_the_auditor_and_a_goal_is_told_on
     assert_eq!(told(&driven).matches("Build the feature").count(), 1, "{}", told(&driven));
 }
 
+// promise: work-14
 #[test]
 fn rollback_brings_back_findings_sections_and_adjustments_of_that_point() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));

@@ -40,8 +40,9 @@ fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit
     }
 }
 
+// promise: failures-1
 #[test]
-fn s0_62_a_failed_turn_is_committed_and_ends_the_loop_even_if_it_claims_to_be_done() {
+fn a_failed_turn_is_committed_and_ends_the_loop_even_if_it_claims_to_be_done() {
     let mut driven = Driven::working(promise_loop());
     let report = TurnReport { claim: true, ..failed(ErrorKind::Other) };
     assert_eq!(names(&driven.end_turn(report)), ["turn_ended", "phase_entered"]);
@@ -55,8 +56,9 @@ fn s0_62_a_failed_turn_is_committed_and_ends_the_loop_even_if_it_claims_to_be_do
     assert_eq!(driven.state.claims.made, 0);
 }
 
+// promise: failures-2
 #[test]
-fn x_4_a_policy_of_going_on_makes_the_next_iteration_after_a_growing_pause() {
+fn a_policy_of_going_on_makes_the_next_iteration_after_a_growing_pause() {
     let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Continue, ..promise_loop() });
     let mut waits = Vec::new();
     for _ in 0..3 {
@@ -67,8 +69,9 @@ fn x_4_a_policy_of_going_on_makes_the_next_iteration_after_a_growing_pause() {
     assert_eq!(driven.state.iteration, 4);
 }
 
+// promise: failures-3
 #[test]
-fn x_4_retries_in_a_row_are_counted_and_a_good_turn_starts_the_count_again() {
+fn retries_in_a_row_are_counted_and_a_good_turn_starts_the_count_again() {
     let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Retry { times: 1 }, ..at_most(100) });
     driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
     wait_of(&mut driven);
@@ -93,8 +96,9 @@ fn wait_of(driven: &mut Driven) -> u64 {
     ms.try_into().unwrap()
 }
 
+// promise: failures-4
 #[test]
-fn x_4_a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
+fn a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
     let mut driven = Driven::working(promise_loop());
     let until = "2026-01-01T05:00:00Z".parse().unwrap();
     let report = TurnReport {
@@ -176,7 +180,7 @@ fn an_overload_does_not_count_as_a_failure_of_the_agent() {
 }
 
 #[test]
-fn x_15_the_third_stall_in_a_row_ends_the_loop_as_stalled() {
+fn the_third_stall_in_a_row_ends_the_loop_as_stalled() {
     let mut driven = Driven::working(promise_loop());
     for attempt in 1..=2 {
         let turn = key(1, attempt);
@@ -193,8 +197,9 @@ fn x_15_the_third_stall_in_a_row_ends_the_loop_as_stalled() {
     assert_eq!(driven.state.status, Status::Ended { end: End::Stalled });
 }
 
+// promise: bounds-12
 #[test]
-fn x_15_a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
+fn a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
     let mut driven = Driven::working(promise_loop());
     let timer = TimerKind::TurnTimeout(key(1, 1));
     driven.pass(HOUR - 1);
@@ -210,8 +215,9 @@ fn x_15_a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it
     assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message }));
 }
 
+// promise: sessions-4
 #[test]
-fn x_5_a_session_that_is_lost_is_replaced_by_a_fresh_one_on_the_checkpoint() {
+fn a_session_that_is_lost_is_replaced_by_a_fresh_one_on_the_checkpoint() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn_and_checkpoint(finished());
     let turn = key(2, 1);
@@ -245,6 +251,7 @@ fn an_agent_that_loses_every_session_has_failed() {
     assert_eq!(driven.stop_reason(), "agent_failed");
 }
 
+// promise: failures-7
 #[test]
 fn an_agent_that_is_not_logged_in_waits_for_a_person_and_goes_on_with_the_same_turn() {
     let mut driven = Driven::working(promise_loop());
@@ -266,7 +273,7 @@ fn an_agent_that_cannot_be_started_ends_the_loop() {
 }
 
 #[test]
-fn s0_41_a_workspace_that_cannot_be_opened_ends_the_loop() {
+fn a_workspace_that_cannot_be_opened_ends_the_loop() {
     let failures = [
         (WorkspaceFailure::Missing { message: "gone".into() }, "workspace_missing"),
         (WorkspaceFailure::Setup { message: "npm ci failed".into() }, "setup_failed"),
@@ -305,6 +312,7 @@ fn assert_paused_for(driven: &Driven, step: Step) {
     assert_eq!(driven.state.status, Status::Paused { why });
 }
 
+// promise: gates-5
 #[test]
 fn gate_that_could_not_be_tried_is_tried_again_and_then_pauses_the_loop() {
     let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
@@ -317,6 +325,7 @@ fn gate_that_could_not_be_tried_is_tried_again_and_then_pauses_the_loop() {
     assert_eq!(driven.state.outcome, Some(Outcome::Verified), "nothing was lost by it");
 }
 
+// promise: failures-9
 #[test]
 fn turn_that_could_not_be_tried_is_no_failure_of_the_agent() {
     let mut driven = Driven::working(promise_loop());
@@ -329,6 +338,7 @@ fn turn_that_could_not_be_tried_is_no_failure_of_the_agent() {
     assert!(!driven.state.turn.as_ref().unwrap().recovery, "no attempt ever ran");
 }
 
+// promise: failures-9
 #[test]
 fn checkpoint_that_could_not_be_made_keeps_the_turn_and_is_made_later() {
     let mut driven = Driven::working(promise_loop());
@@ -340,6 +350,7 @@ fn checkpoint_that_could_not_be_made_keeps_the_turn_and_is_made_later() {
     assert_eq!(driven.state.outcome, Some(Outcome::Claimed));
 }
 
+// promise: failures-9
 #[test]
 fn workspace_that_could_not_be_opened_pauses_the_loop() {
     let mut driven = Driven::created(promise_loop());
@@ -365,6 +376,7 @@ fn trouble_with_something_no_longer_wanted_is_stale() {
     assert_eq!(driven.refused(Input::NotTried { effect: gate, trouble: trouble() }), Refusal::Stale);
 }
 
+// promise: failures-11
 #[test]
 fn work_before_a_context_overflow_is_committed_judged_and_continued_in_a_fresh_session() {
     let mut driven = Driven::working(LoopSpec {

@@ -58,8 +58,9 @@ fn wait(driven: &mut Driven) {
     }
 }
 
+// promise: failures-6
 #[test]
-fn s4_33_a_model_that_is_not_found_gives_the_same_iteration_to_the_next() {
+fn a_model_that_is_not_found_gives_the_same_iteration_to_the_next() {
     let mut driven = Driven::working(with(&["b", "c"]));
     assert_eq!(told(&driven), (key(1, 1), 0));
     for (index, (from, to)) in [("scripted", "b"), ("b", "c")].into_iter().enumerate() {
@@ -75,6 +76,7 @@ fn s4_33_a_model_that_is_not_found_gives_the_same_iteration_to_the_next() {
     assert_eq!(driven.stop_reason(), "agent_failed");
 }
 
+// promise: failures-6
 #[test]
 fn an_account_without_credit_gives_the_same_iteration_to_the_next() {
     let mut driven = Driven::working(with(&["b"]));
@@ -98,7 +100,7 @@ fn a_program_that_is_not_there_gives_the_same_iteration_to_the_next() {
 }
 
 #[test]
-fn x_4_where_a_failure_would_stop_the_loop_the_next_goes_on() {
+fn where_a_failure_would_stop_the_loop_the_next_goes_on() {
     let mut driven = Driven::working(with(&["b"]));
     driven.end_turn(failed(ErrorKind::Other));
     assert_eq!(changes(&driven.checkpoint()), change(Role::Coder, "scripted", "b"));
@@ -108,8 +110,9 @@ fn x_4_where_a_failure_would_stop_the_loop_the_next_goes_on() {
     assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message: "oops".into() }));
 }
 
+// promise: failures-6
 #[test]
-fn x_4_the_next_comes_only_after_the_retries() {
+fn the_next_comes_only_after_the_retries() {
     let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Retry { times: 2 }, ..with(&["b"]) });
     driven.state.spec.limits.max_iterations = Some(100);
     for agent in ["scripted", "b"] {
@@ -137,7 +140,7 @@ fn going_on_after_failures_needs_nobody_else() {
 }
 
 #[test]
-fn o_4_5_a_provider_that_does_not_answer_is_left_after_many_waits() {
+fn a_provider_that_does_not_answer_is_left_after_many_waits() {
     for kind in [ErrorKind::Overloaded, ErrorKind::Network] {
         let mut driven = Driven::working(with(&["b"]));
         for agent in ["scripted", "b"] {
@@ -245,7 +248,7 @@ fn a_pause_is_kept_while_the_role_changes_hands() {
 }
 
 #[test]
-fn x_13_a_stop_is_kept_while_the_role_changes_hands() {
+fn a_stop_is_kept_while_the_role_changes_hands() {
     for report in [failed(ErrorKind::ModelNotFound), missing()] {
         let mut driven = Driven::working(with(&["b"]));
         driven.ok(Input::Stop);
@@ -278,7 +281,7 @@ fn up_to_the_audit(spec: LoopSpec) -> Driven {
 }
 
 #[test]
-fn o_4_5_a_reviewers_stand_in_takes_over_the_same_review() {
+fn a_reviewers_stand_in_takes_over_the_same_review() {
     let model = || failed(ErrorKind::ModelNotFound);
     for report in [model, missing] {
         let mut driven = up_to_the_audit(audited_with(&["other"]));

@@ -41,7 +41,7 @@ fn no_longer_than(ms: u64) -> LoopSpec {
 }
 
 #[test]
-fn x_2_the_duration_limit_holds_inside_a_turn_whose_work_is_committed() {
+fn the_duration_limit_holds_inside_a_turn_whose_work_is_committed() {
     let mut driven = Driven::working(no_longer_than(10 * MINUTE));
     let at = "2026-01-01T00:10:00Z".parse().unwrap();
     assert_eq!(driven.effects().last(), Some(&Effect::SetTimer { timer: Timer { kind: TimerKind::Duration, at } }));
@@ -55,8 +55,9 @@ fn x_2_the_duration_limit_holds_inside_a_turn_whose_work_is_committed() {
     assert_eq!(driven.checkpoint()[1..], [entered(Phase::Decide, 1), stopped(limit, false, 1, "commit-1.coder.1")]);
 }
 
+// promise: bounds-5
 #[test]
-fn x_2_the_duration_limit_holds_while_the_loop_waits() {
+fn the_duration_limit_holds_while_the_loop_waits() {
     let mut driven = Driven::working(no_longer_than(10 * MINUTE));
     let until = Some("2026-01-01T05:00:00Z".parse().unwrap());
     driven.end_turn(TurnReport::bare(TurnOutcome::RateLimited { until, message: "later".into() }));
@@ -86,8 +87,9 @@ fn budget(budget_usd: f64) -> LoopSpec {
     LoopSpec { limits: Limits { budget_usd: Some(budget_usd), ..Limits::default() }, ..promise_loop() }
 }
 
+// promise: bounds-6
 #[test]
-fn x_2_the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
+fn the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
     let mut driven = Driven::working(budget(1.0));
     driven.end_turn_and_checkpoint(costing(0.5, 10, finished()));
     let turn = key(2, 1);
@@ -103,8 +105,9 @@ fn x_2_the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
     assert_eq!(driven.state.usage.total().cost_usd, Some(1.3));
 }
 
+// promise: bounds-6
 #[test]
-fn x_2_a_token_limit_holds_between_turns() {
+fn a_token_limit_holds_between_turns() {
     let limits = Limits { max_tokens: Some(100), ..Limits::default() };
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
     driven.end_turn_and_checkpoint(costing(0.0, 99, finished()));
@@ -262,6 +265,7 @@ fn a_turn_ended_by_a_limit_of_memory_has_failed_like_any_other() {
     assert_eq!(names(&driven.checkpoint()).last(), Some(&"wait_started"));
 }
 
+// promise: bounds-5
 #[test]
 fn duration_ends_a_gate_and_the_baseline() {
     let limits = Limits { duration_ms: Some(3_000), max_iterations: Some(5), ..Limits::default() };
@@ -285,6 +289,7 @@ fn duration_ends_a_gate_and_the_baseline() {
     }
 }
 
+// promise: bounds-5
 #[test]
 fn time_that_a_cut_off_turn_ran_counts_and_the_time_without_a_driver_does_not() {
     let limits = Limits { duration_ms: Some(HOUR), ..Limits::default() };

@@ -13,6 +13,7 @@ mod promise_loop;
 mod prompts;
 mod properties;
 mod recovery;
+mod reviewed_prompts;
 mod reviewed_properties;
 mod rollback;
 mod transition_places;

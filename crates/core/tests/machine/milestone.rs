@@ -35,8 +35,9 @@ fn untouched(driven: &Driven) -> CheckpointReport {
     }
 }
 
+// promise: milestones-3
 #[test]
-fn s3_28_the_acceptor_sees_the_feature_its_criterion_the_report_and_the_changes() {
+fn the_acceptor_sees_the_feature_its_criterion_the_report_and_the_changes() {
     let mut driven = Driven::working(milestone());
     develop(&mut driven, TurnReport { answer: Some("I wrote find".into()), ..feature("f2", None) });
     let changes = Changes { diff: "+fn find()".into(), log: "abc find".into(), ..Changes::default() };
@@ -51,8 +52,9 @@ fn s3_28_the_acceptor_sees_the_feature_its_criterion_the_report_and_the_changes(
     assert!(prompt_of(&driven).contains("an empty query is an error"));
 }
 
+// promise: milestones-5
 #[test]
-fn s3_29_the_reason_of_a_rejection_reaches_the_developer_and_is_gone_once_accepted() {
+fn the_reason_of_a_rejection_reaches_the_developer_and_is_gone_once_accepted() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), rejected("the empty query panics"));
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
@@ -64,8 +66,9 @@ fn s3_29_the_reason_of_a_rejection_reaches_the_developer_and_is_gone_once_accept
     assert!(prompt.contains("F1: a feature"), "what is accepted is told: {prompt}");
 }
 
+// promise: milestones-6
 #[test]
-fn s3_30_three_rejections_in_a_row_pause_and_an_acceptance_resets_them() {
+fn three_rejections_in_a_row_pause_and_an_acceptance_resets_them() {
     let mut driven = Driven::working(milestone());
     for reason in ["one", "two"] {
         round(&mut driven, feature("F1", None), rejected(reason));
@@ -83,8 +86,9 @@ fn s3_30_three_rejections_in_a_row_pause_and_an_acceptance_resets_them() {
     assert_eq!(effects(&driven.state), []);
 }
 
+// promise: milestones-7
 #[test]
-fn s3_31_only_the_acceptance_of_the_whole_completes() {
+fn only_the_acceptance_of_the_whole_completes() {
     let mut driven = Driven::working(milestone());
     for id in ["F1", "F2"] {
         round(&mut driven, feature(id, None), accepted());
@@ -101,8 +105,9 @@ fn s3_31_only_the_acceptance_of_the_whole_completes() {
     assert_eq!(ids, ["F1", "F2"]);
 }
 
+// promise: milestones-7
 #[test]
-fn s3_32_a_rejection_of_the_whole_is_fed_back_and_not_counted() {
+fn a_rejection_of_the_whole_is_fed_back_and_not_counted() {
     let mut driven = Driven::working(milestone());
     for number in 1..=5 {
         let missing = format!("criterion {number} is not met");
@@ -117,7 +122,7 @@ fn s3_32_a_rejection_of_the_whole_is_fed_back_and_not_counted() {
 }
 
 #[test]
-fn s3_32_the_last_word_is_fed_back_whatever_was_rejected_before() {
+fn the_last_word_is_fed_back_whatever_was_rejected_before() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), rejected("no tests"));
     round(&mut driven, all_features(), rejected("the empty query panics"));
@@ -129,8 +134,9 @@ fn s3_32_the_last_word_is_fed_back_whatever_was_rejected_before() {
     assert!(prompt.contains("Your last round was rejected:\n\nno tests either"), "{prompt}");
 }
 
+// promise: milestones-8
 #[test]
-fn b_3_1_claims_that_are_never_accepted_end_at_the_limit_of_rounds() {
+fn claims_that_are_never_accepted_end_at_the_limit_of_rounds() {
     let mut driven = Driven::working(at_most(4));
     for _ in 0..4 {
         round(&mut driven, all_features(), rejected("not all of it"));
@@ -142,8 +148,9 @@ fn b_3_1_claims_that_are_never_accepted_end_at_the_limit_of_rounds() {
     assert_eq!(driven.turn(), TurnKey::first(5, Role::Coder));
 }
 
+// promise: milestones-9
 #[test]
-fn s3_33_a_turn_of_more_than_ten_minutes_is_a_rejection_with_its_reason() {
+fn a_turn_of_more_than_ten_minutes_is_a_rejection_with_its_reason() {
     let time = TimeLimits { turn_timeout_ms: 10 * MINUTE, ..milestone().time };
     let mut driven = Driven::working(LoopSpec { time, ..milestone() });
     let timer = |driven: &Driven| Input::TimerFired { timer: TimerKind::TurnTimeout(driven.turn()) };
@@ -179,8 +186,9 @@ fn acceptor_that_takes_too_long_is_tried_again_on_the_same_commit() {
     assert_eq!(driven.turn(), TurnKey { iteration: 1, role: Role::Acceptor, attempt: 2 });
 }
 
+// promise: bounds-10
 #[test]
-fn s3_34_the_limit_of_rounds_pauses_for_a_person() {
+fn the_limit_of_rounds_pauses_for_a_person() {
     let mut driven = Driven::working(at_most(2));
     round(&mut driven, feature("F1", None), accepted());
     round(&mut driven, feature("F2", None), accepted());
@@ -189,8 +197,9 @@ fn s3_34_the_limit_of_rounds_pauses_for_a_person() {
     assert_eq!(milestone().limits.max_iterations, Some(20));
 }
 
+// promise: recovery-7
 #[test]
-fn b_3_4_a_loop_that_waits_for_a_person_is_not_gone_on_with_by_a_driver() {
+fn a_loop_that_waits_for_a_person_is_not_gone_on_with_by_a_driver() {
     let mut driven = reject_three_times();
     assert_eq!(driven.refused(Input::Attach { alive_until: None }), Refusal::NotUnderWay);
     assert_eq!(driven.refused(Input::TimerFired { timer: TimerKind::Wait }), Refusal::Stale);
@@ -198,8 +207,9 @@ fn b_3_4_a_loop_that_waits_for_a_person_is_not_gone_on_with_by_a_driver() {
     assert_eq!(effects(&replay(driven.journal.clone()).unwrap()), []);
 }
 
+// promise: milestones-6
 #[test]
-fn b_3_5_the_count_of_rejections_is_in_the_journal() {
+fn the_count_of_rejections_is_in_the_journal() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), rejected("one"));
     round(&mut driven, feature("F1", None), rejected("two"));
@@ -210,7 +220,7 @@ fn b_3_5_the_count_of_rejections_is_in_the_journal() {
 }
 
 #[test]
-fn s3_36_s3_37_a_turn_that_was_cut_off_goes_on_and_is_told_to_look_at_the_tree() {
+fn a_turn_that_was_cut_off_goes_on_and_is_told_to_look_at_the_tree() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), accepted());
     let turn = driven.turn();
@@ -227,7 +237,7 @@ fn s3_36_s3_37_a_turn_that_was_cut_off_goes_on_and_is_told_to_look_at_the_tree()
 }
 
 #[test]
-fn s3_36_a_restart_keeps_what_is_accepted_and_forgets_rejections_and_sessions() {
+fn a_restart_keeps_what_is_accepted_and_forgets_rejections_and_sessions() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), accepted());
     develop(&mut driven, feature("F2", None));
@@ -245,8 +255,9 @@ fn s3_36_a_restart_keeps_what_is_accepted_and_forgets_rejections_and_sessions() 
     assert!(prompt_of(&driven).contains("Your last round was rejected:\n\none"), "it is not mended yet");
 }
 
+// promise: sessions-3
 #[test]
-fn s3_4_each_role_keeps_a_session_of_its_own() {
+fn each_role_keeps_a_session_of_its_own() {
     assert_eq!(milestone().session, SessionPolicy::KeepAlive);
     let mut driven = Driven::working(milestone());
     let with = |session: &str, report: TurnReport| TurnReport { session: Some(session.into()), ..report };
@@ -259,7 +270,7 @@ fn s3_4_each_role_keeps_a_session_of_its_own() {
 }
 
 #[test]
-fn b_3_7_unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
+fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
     let unclear = ["", "looks fine", "ACCEPTED, but not quite", "ACCEPTED\nREJECTED: both", "```\nlet x = 1;\n```"];
     for words in unclear {
         let mut driven = Driven::working(milestone());
@@ -295,6 +306,7 @@ fn wait(driven: &mut Driven) {
     driven.ok(workspace_opened());
 }
 
+// promise: review-4
 #[test]
 fn acceptor_that_fails_is_tried_again_then_replaced_then_named_to_a_person_and_never_rejects() {
     let mut spec = milestone();
@@ -346,8 +358,9 @@ fn an_acceptor_that_runs_into_the_budget_has_neither_failed_nor_rejected() {
     assert_eq!(driven.turn(), turn.next_attempt(), "the same review, not another round");
 }
 
+// promise: milestones-10
 #[test]
-fn s3_27_a_report_of_a_commit_that_was_not_made_is_a_rejection() {
+fn a_report_of_a_commit_that_was_not_made_is_a_rejection() {
     let mut driven = Driven::working(milestone());
     driven.end_turn(feature("F1", Some("deadbee")));
     let events = driven.checkpoint();
@@ -373,8 +386,9 @@ fn where_the_engine_commits_no_hash_is_asked_for() {
     develop(&mut driven, feature("F1", Some("deadbee")));
 }
 
+// promise: milestones-10
 #[test]
-fn s3_27_a_round_without_any_change_is_a_rejection() {
+fn a_round_without_any_change_is_a_rejection() {
     let unread = TurnReport { developer: Some(Box::new(Report::Unparsed { why: "no".into() })), ..answer("done!") };
     for report in [feature("F2", None), unread, answer("")] {
         let mut driven = Driven::working(milestone());
@@ -421,7 +435,7 @@ fn a_report_that_cannot_be_read_is_still_looked_at() {
 }
 
 #[test]
-fn x_13_a_stop_is_a_stop_whatever_the_acceptor_says_meanwhile() {
+fn a_stop_is_a_stop_whatever_the_acceptor_says_meanwhile() {
     let mut driven = Driven::working(milestone());
     develop(&mut driven, all_features());
     let turn = driven.turn();

@@ -25,6 +25,7 @@ fn a_person_who_approves_overrules_the_last_rejection() {
     assert!(!prompt.contains("good enough"), "why somebody agreed is nothing to work at: {prompt}");
 }
 
+// promise: milestones-12
 #[test]
 fn a_person_who_rejects_gives_a_new_direction_until_it_is_worked_at() {
     let mut driven = reject_three_times();
@@ -74,8 +75,9 @@ fn awaiting_review() -> Driven {
     driven
 }
 
+// promise: milestones-11
 #[test]
-fn s3_10_a_milestone_that_needs_a_person_awaits_one() {
+fn a_milestone_that_needs_a_person_awaits_one() {
     let mut driven = awaiting_review();
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::AwaitsRuling);
     driven.ok(Input::Reject { reason: "the help text".into() });

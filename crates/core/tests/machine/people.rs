@@ -35,8 +35,9 @@ fn cancelled(driven: &Driven) -> bool {
         && driven.effects().is_empty()
 }
 
+// promise: done-11, control-1
 #[test]
-fn b_0_1_a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
+fn a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
     for mut driven in in_every_phase() {
         let place = format!("{} {}", driven.state.status.name(), driven.state.phase.name());
         let events = driven.ok(Input::Stop);
@@ -59,8 +60,9 @@ fn b_0_1_a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
     }
 }
 
+// promise: control-2
 #[test]
-fn b_1_6_a_stop_starts_no_further_turn_however_the_turn_ends() {
+fn a_stop_starts_no_further_turn_however_the_turn_ends() {
     let endings = [
         finished(),
         claimed(),
@@ -126,7 +128,7 @@ fn a_stop_between_two_gates_keeps_the_verdict_that_is_in() {
 }
 
 #[test]
-fn s0_61_stop_ends_an_external_loop_at_once_and_its_turn_is_tried_again_when_resumed() {
+fn stop_ends_an_external_loop_at_once_and_its_turn_is_tried_again_when_resumed() {
     let mut spec = promise_loop();
     spec.workspace.kind = WorkspaceKind::External;
     let mut driven = Driven::working(spec);
@@ -138,6 +140,7 @@ fn s0_61_stop_ends_an_external_loop_at_once_and_its_turn_is_tried_again_when_res
     assert_eq!(driven.turn(), key(1, 2));
 }
 
+// promise: control-3
 #[test]
 fn pause_lets_the_turn_end_and_judges_it_before_the_loop_rests() {
     let mut driven = Driven::working(with_gate());
@@ -241,8 +244,9 @@ fn resume_with(raise: Raise) -> Input {
     Input::Open { by: Opener::Resume, raise }
 }
 
+// promise: bounds-9
 #[test]
-fn x_3_an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
+fn an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
     let mut driven = exhausted();
     let limit = StopReason::MaxIterations { max: 1 };
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::LimitStands { limit: limit.clone() });
@@ -303,8 +307,9 @@ fn the_target_of_a_refine_loop_can_be_raised() {
     assert_eq!(driven.stop_reason(), "completed");
 }
 
+// promise: control-4
 #[test]
-fn s4_6_restart_forgets_session_and_counters_and_goes_on_counting_iterations() {
+fn restart_forgets_session_and_counters_and_goes_on_counting_iterations() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn_and_checkpoint(finished());
     driven.ok(Input::Stalled { turn: key(2, 1) });
@@ -370,6 +375,7 @@ fn told(events: &[Event]) -> Vec<String> {
         .expect("a turn started")
 }
 
+// promise: context-11
 #[test]
 fn steering_is_told_to_the_next_turn_once() {
     let mut driven = Driven::working(promise_loop());

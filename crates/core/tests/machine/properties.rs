@@ -22,26 +22,31 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
+    // promise: recovery-8
     #[test]
     fn replay_equals_live(walk in walks()) {
         rules::replay_equals_live(&walk)?;
     }
 
+    // promise: done-12
     #[test]
     fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk in walks()) {
         rules::completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(&walk)?;
     }
 
+    // promise: bounds-2
     #[test]
     fn limits_are_never_exceeded(walk in walks()) {
         rules::limits_are_never_exceeded(&walk)?;
     }
 
+    // promise: recovery-9
     #[test]
     fn an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(walk in walks()) {
         rules::an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(&walk)?;
     }
 
+    // promise: done-11
     #[test]
     fn every_stretch_has_exactly_one_stop_reason(walk in walks()) {
         rules::every_stretch_has_exactly_one_stop_reason(&walk)?;
@@ -73,6 +78,7 @@ proptest! {
         rules::no_more_claims_are_refused_than_made(&walk)?;
     }
 
+    // promise: context-11
     #[test]
     fn steering_is_told_once_unless_its_turn_is_tried_again_and_never_lost(walk in walks()) {
         let mut pending: Vec<String> = Vec::new();
@@ -125,6 +131,7 @@ proptest! {
         }
     }
 
+    // promise: recovery-6
     #[test]
     fn the_third_cut_off_in_a_row_ends_the_loop(walk in walks()) {
         let mut row = 0;
@@ -178,6 +185,7 @@ proptest! {
         }
     }
 
+    // promise: done-1
     #[test]
     fn a_completed_loop_is_verified_by_every_gate_on_the_commit_it_records(walk in walks()) {
         for (given, event) in walk.events() {
@@ -204,6 +212,7 @@ proptest! {
         }
     }
 
+    // promise: control-2
     #[test]
     fn after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk in walks()) {
         rules::after_a_stop_or_a_pause_is_asked_for_no_turn_starts(&walk)?;
@@ -245,11 +254,13 @@ proptest! {
         }
     }
 
+    // promise: gates-5
     #[test]
     fn what_could_not_be_tried_is_no_verdict(walk in walks()) {
         rules::what_could_not_be_tried_is_no_verdict(&walk)?;
     }
 
+    // promise: done-8
     #[test]
     fn only_judged_changes_on_a_commit_are_verified(walk in walks()) {
         rules::only_judged_changes_on_a_commit_are_verified(&walk)?;

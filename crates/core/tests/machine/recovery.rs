@@ -27,8 +27,9 @@ fn second_attempt(session: SessionUse, recovery: bool) -> Event {
     }
 }
 
+// promise: recovery-4
 #[test]
-fn b_0_9_a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_note() {
+fn a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_note() {
     let mut driven = in_iteration_two(promise_loop(), Some("s1"));
     driven.pass(HOUR);
     driven.ok(Input::Attach { alive_until: None });
@@ -45,6 +46,7 @@ fn b_0_9_a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recove
     assert_eq!(driven.state.iteration, 2, "a cut-off attempt does not count toward the limit");
 }
 
+// promise: recovery-4
 #[test]
 fn a_cut_off_turn_without_a_session_starts_fresh_on_the_checkpoint_and_its_tree_is_saved() {
     let mut driven = in_iteration_two(promise_loop(), None);
@@ -126,6 +128,7 @@ fn a_journal_without_a_creation_is_an_error() {
     assert!(replay([(start_of_time(), Event::DriverAttached { alive_until: None })]).is_err());
 }
 
+// promise: recovery-9
 #[test]
 fn late_answers_are_refused() {
     let mut driven = in_iteration_two(promise_loop(), Some("s1"));

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn o_3_9_a_schedule_is_an_interval_times_of_day_or_manual() {
+    fn a_schedule_is_an_interval_times_of_day_or_manual() {
         assert_eq!(next("manual", "2026-01-01T00:00:00Z"), None);
         assert_eq!(next("every 2h", "2026-01-01T00:30:00Z").unwrap(), "2026-01-01T02:30:00Z");
         assert_eq!(next("09:00, 21:00", "2026-01-01T08:59:59Z").unwrap(), "2026-01-01T09:00:00Z");

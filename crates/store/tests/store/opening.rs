@@ -104,6 +104,7 @@ async fn a_reader_sees_what_a_writer_in_another_store_acknowledges() {
     }
 }
 
+// promise: recovery-10
 #[tokio::test]
 async fn a_file_that_is_no_database_is_called_damaged_and_left_alone() {
     let (_home, path) = home();
@@ -169,6 +170,7 @@ async fn a_log_without_its_database_is_not_thrown_away() {
     }
 }
 
+// promise: recovery-10
 #[tokio::test]
 async fn a_newer_database_is_refused_and_left_alone() {
     let (_home, path) = home();

@@ -53,6 +53,7 @@ async fn child_that_appends_for_ever() {
     }
 }
 
+// promise: recovery-8
 #[tokio::test]
 async fn what_was_acknowledged_survives_kill_9() {
     let home = tempfile::tempdir().unwrap();

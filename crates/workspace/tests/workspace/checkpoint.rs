@@ -3,6 +3,7 @@
 use crate::fixture::{Fixture, after, assert_clean, first, names, next, read, write};
 use windlass_workspace::{CommitMode, Kind, Reopen, RestoreRequest};
 
+// promise: work-1
 #[tokio::test]
 async fn a_clone_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_was() {
     let fx = Fixture::new();
@@ -19,6 +20,7 @@ async fn a_clone_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_wa
     assert_eq!(fx.user_state(), before);
 }
 
+// promise: work-3
 #[tokio::test]
 async fn a_checkpoint_commits_what_is_on_disk_with_trailers() {
     let fx = Fixture::new();
@@ -72,6 +74,7 @@ async fn git_starts_once_if_nothing_changed_and_twice_if_files_changed() {
     assert_eq!(spawns.take(), ["add"]);
 }
 
+// promise: work-4
 #[tokio::test]
 async fn the_same_turn_is_committed_once_even_if_its_answer_was_lost() {
     let fx = Fixture::new();
@@ -104,6 +107,7 @@ async fn an_agents_commit_with_a_forged_turn_does_not_hide_what_it_left_over() {
     assert_eq!(checkpoint.tree, fx.workspaces.tree_hash(ws, &[]).await.expect("tree"));
 }
 
+// promise: work-5
 #[tokio::test]
 async fn commits_of_the_agent_are_listed_and_leftovers_committed_on_top() {
     let fx = Fixture::new();
@@ -146,6 +150,7 @@ async fn a_sections_end_is_a_commit_even_if_nothing_is_left() {
     assert!(fx.git(&ws.dir, &["log", "-1", "--format=%B"]).contains("Windlass-Section: 1: parser"));
 }
 
+// promise: work-6
 #[tokio::test]
 async fn commit_off_gives_a_tree_and_touches_neither_branch_nor_index() {
     let fx = Fixture::new();

@@ -133,6 +133,7 @@ async fn a_base_can_be_named_and_a_detached_head_is_no_obstacle() {
     assert!(!opened.workspace.dir.join("later").exists());
 }
 
+// promise: work-9
 #[tokio::test]
 async fn without_an_identity_windlass_commits_and_says_so() {
     let fx = Fixture::new();
@@ -156,6 +157,7 @@ async fn without_an_identity_windlass_commits_and_says_so() {
     assert!(one.created && two.created);
 }
 
+// promise: work-9
 #[tokio::test]
 async fn a_user_who_signs_and_has_failing_hooks_gets_unsigned_commits_without_hooks() {
     let fx = Fixture::new();
@@ -171,6 +173,7 @@ async fn a_user_who_signs_and_has_failing_hooks_gets_unsigned_commits_without_ho
     assert!(one.created);
 }
 
+// promise: control-5
 #[tokio::test(flavor = "multi_thread")]
 async fn many_loops_at_once_on_one_repository_do_not_disturb_each_other() {
     let fx = Fixture::new();

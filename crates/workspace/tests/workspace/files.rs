@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
 use windlass_workspace::{Kind, Reopen};
 
+// promise: work-7
 #[tokio::test]
 async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
     let fx = Fixture::new();
@@ -35,6 +36,7 @@ async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
     assert_eq!(since.len(), raw.len());
 }
 
+// promise: work-7
 #[tokio::test]
 async fn renames_with_and_without_edits_are_recognised() {
     let fx = Fixture::new();

@@ -112,6 +112,7 @@ async fn exercise(fx: &Fixture, opened: &windlass_workspace::Opened) {
     fx.workspaces.reopen(ws, &how).await.expect("reopen");
 }
 
+// promise: safety-7
 #[tokio::test]
 async fn planted_settings_and_hooks_do_not_run_in_a_clone() {
     let fx = Fixture::new();

@@ -61,6 +61,7 @@ async fn diverged_branches_get_a_merge_commit_and_squash_gets_one_of_its_own() {
     }
 }
 
+// promise: work-12
 #[tokio::test]
 async fn conflicts_are_reported_with_their_files_and_nothing_changes() {
     let fx = Fixture::new();
@@ -229,6 +230,7 @@ async fn removing_keeps_commits_on_a_detached_head_and_copes_with_read_only_dire
     assert!(!ws.dir.exists());
 }
 
+// promise: gates-7
 #[tokio::test]
 async fn protected_paths_go_back_whatever_was_done_to_them() {
     let fx = Fixture::new();

@@ -20,7 +20,7 @@ fn assert_unclear(answer: &str) {
 }
 
 #[test]
-fn s3_15_accepted() {
+fn accepted() {
     for answer in [
         "ACCEPTED",
         "  ACCEPTED\r\n",
@@ -55,7 +55,7 @@ fn s3_15_accepted() {
 }
 
 #[test]
-fn s3_15_rejected_with_its_reason() {
+fn rejected_with_its_reason() {
     for (answer, reason) in [
         ("REJECTED: no tests", "no tests"),
         ("REJECTED： 没有测试", "没有测试"),
@@ -83,8 +83,9 @@ fn s3_15_rejected_with_its_reason() {
     }
 }
 
+// promise: review-6
 #[test]
-fn b_3_7_what_is_unclear_is_no_acceptance() {
+fn what_is_unclear_is_no_acceptance() {
     for answer in [
         "",
         " \n\t",
@@ -138,8 +139,9 @@ fn b_3_7_what_is_unclear_is_no_acceptance() {
     }
 }
 
+// promise: review-6
 #[test]
-fn b_3_7_an_echo_of_the_prompt_is_no_verdict() {
+fn an_echo_of_the_prompt_is_no_verdict() {
     assert_unclear(PROMPT);
     let quoted: String = PROMPT.lines().map(|line| format!("> {line}\n")).collect();
     assert_unclear(&quoted);
@@ -163,6 +165,7 @@ proptest! {
         prop_assert!(!accepted || answer.to_lowercase().contains("accepted"));
     }
 
+    // promise: review-6
     #[test]
     fn a_rejection_and_an_acceptance_are_never_an_acceptance(
         before in prop::sample::select(vec!["", "# ", "**", "Verdict: ", "✅ "]),
