@@ -135,7 +135,7 @@ test("a transcript of 200 MB opens at its end at once, and can be paged to its b
   await log.locator("mark").getByText("00190000 xxx").waitFor();
   // And on again, past what is loaded, to what was written later.
   await box.fill("00195000 xxx");
-  await page.locator("[data-searched]").getByText("None in what is loaded").waitFor();
+  await page.locator("[data-searched]").getByText("No match in the loaded output").waitFor();
   await box.press("Shift+Enter");
   await log.locator("mark").getByText("00195000 xxx").waitFor();
   await page.locator("[data-hits]").getByText("1 / 1+").waitFor();
@@ -146,7 +146,7 @@ test("a transcript of 200 MB opens at its end at once, and can be paged to its b
     await page.keyboard.press(key);
     await log.locator("[data-hit]").getByText(number).waitFor();
   }
-  await page.getByRole("button", { name: /To the live end/ }).click();
+  await page.getByRole("button", { name: /Jump to the latest output/ }).click();
   await log.getByText("the very last line").waitFor();
   await page.getByRole("tab", { name: "Transcript" }).click();
   const raw = page.getByRole("region", { name: "Transcript" });

@@ -57,10 +57,10 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
   await preview.getByText("test -f fixed").first().waitFor();
   await page.getByText("More", { exact: true }).click();
-  await page.getByLabel("Time in all").fill("nonsense");
+  await page.getByLabel("Time limit").fill("nonsense");
   await page.getByRole("alert").filter({ hasText: "nonsense" }).waitFor();
-  assert.equal(await page.getByLabel("Time in all").getAttribute("aria-invalid"), "true", "the fault is said at its field");
-  await page.getByLabel("Time in all").fill("");
+  assert.equal(await page.getByLabel("Time limit").getAttribute("aria-invalid"), "true", "the fault is said at its field");
+  await page.getByLabel("Time limit").fill("");
   await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Start the loop" }).click();
   await page.getByRole("heading", { name: "make-the-check-pass" }).waitFor();
@@ -115,7 +115,7 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
   await page.keyboard.press("Enter");
   await row.getByText("cancelled").waitFor();
   await page.keyboard.press("?");
-  await page.getByRole("dialog", { name: "Keys" }).getByText("Later hit").first().waitFor();
+  await page.getByRole("dialog", { name: "Keys" }).getByText("Later match").first().waitFor();
   await page.keyboard.press("Escape");
   await closed(page);
   await page.keyboard.press("g");
@@ -137,7 +137,7 @@ test("a reviewed loop asks, and a person approves with a reason", async () => {
   await page.goto(`${world.origin}/loops/${loop.id}`);
   await page.locator("[data-side=reviewer]").getByText("I have read it all.").waitFor();
   await page.locator("[data-side=coder]").getByText("I worked.").waitFor();
-  await page.locator("[data-phase]").getByText("your word is needed").waitFor();
+  await page.locator("[data-phase]").getByText("Your approval is required").waitFor();
   await page.locator("[data-phase-bar]").getByRole("button", { name: "Approve" }).click();
   await page.getByRole("dialog").getByLabel("Reason").fill("Fine by me");
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
@@ -192,27 +192,27 @@ test("the board: milestones are added and put in order; one is started with chos
     await dialog.getByLabel("Goal").fill("It works");
     await dialog.getByLabel("Features").fill("F1: a box (acceptance: it has the focus)");
     await dialog.getByLabel("Acceptance criteria").fill("tests pass");
-    await dialog.getByRole("switch", { name: "Ask me before it counts as completed" }).click();
+    await dialog.getByRole("switch", { name: "Require my approval before the loop completes" }).click();
     await dialog.getByRole("button", { name: "Add a milestone" }).click();
     await dialog.waitFor({ state: "detached" });
   }
   const column = (name) => page.getByRole("region", { name });
-  await column("To come").getByRole("heading", { name: "Export" }).waitFor();
-  const titles = () => column("To come").getByRole("heading", { level: 3 }).allTextContents();
+  await column("Open").getByRole("heading", { name: "Export" }).waitFor();
+  const titles = () => column("Open").getByRole("heading", { level: 3 }).allTextContents();
   const order = await titles();
-  await column("To come").getByRole("button", { name: "Later" }).first().click();
+  await column("Open").getByRole("button", { name: "Later" }).first().click();
   await page.waitForFunction((first) => document.querySelector("section h3")?.textContent !== first, order[0]);
   assert.deepEqual(await titles(), [...order].reverse());
 
   const card = (name) => column(name).getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Search" }) });
-  await card("To come").getByRole("button", { name: "Start" }).click();
+  await card("Open").getByRole("button", { name: "Start" }).click();
   const starting = page.getByRole("dialog", { name: "Start Search" });
-  await starting.getByRole("option", { name: "As the settings say: patient" }).waitFor({ state: "attached" });
+  await starting.getByRole("option", { name: "Default: patient" }).waitFor({ state: "attached" });
   await starting.getByLabel("Developer").selectOption("builder");
   await starting.getByLabel("Acceptor").selectOption("acceptor");
   await starting.getByRole("button", { name: "Start" }).click();
   await starting.waitFor({ state: "detached" });
-  await card("At work").getByText("running").waitFor();
+  await card("Running").getByText("running").waitFor();
   world.go("board");
   await card("Needs you").getByRole("button", { name: "Reject" }).click();
   const dialog = page.getByRole("dialog");

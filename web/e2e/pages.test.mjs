@@ -96,7 +96,7 @@ test("what agents write stays text everywhere: scripts, markup, escapes, in goal
   await card.getByText("<script>alert(1)</script>.txt:1", { exact: true }).waitFor();
   assert.equal(await card.getByText(HOSTILE).count(), 2, "what is wrong, and when it shows");
   assert.equal(await reviewer.getByText("windlass-review").count(), 0, "the review is shown as what it means");
-  await card.getByRole("button", { name: "As it was written" }).click();
+  await card.getByRole("button", { name: "As written" }).click();
   await card.getByText("```windlass-review").waitFor();
   assert.doesNotMatch(await card.innerText(), INVISIBLE);
   await page.goto(world.origin + paths.find((path) => path.endsWith("findings")));

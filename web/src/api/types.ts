@@ -33,3 +33,7 @@ export type AgentReport = Schemas["AgentReport"];
 export type DoctorReport = Schemas["DoctorReport"];
 export type FeedItem = Schemas["FeedItem"];
 export type FeedPage = Schemas["FeedPage"];
+export type IterationView = Schemas["IterationView"];
+export type Mark = Schemas["Mark"];
+export type GateReport = Schemas["GateReport"];
+export type RefusedBecause = Schemas["RefusedBecause"];

@@ -6,11 +6,8 @@ import { Shell } from "./Shell";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-export interface LoopsSearch {
-  q?: string;
-  status?: string;
-  project?: string;
-}
+const VIEW = ["q", "status", "project", "group", "sort"] as const;
+export type LoopsSearch = Partial<Record<(typeof VIEW)[number], string>>;
 const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
 const keep = <T extends object>(parts: T) => Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as T;
 
@@ -18,7 +15,7 @@ const loops = createRoute({
   getParentRoute: () => root,
   path: "/",
   component: LoopsPage,
-  validateSearch: (search: Record<string, unknown>): LoopsSearch => keep({ q: text(search["q"]), status: text(search["status"]), project: text(search["project"]) }) as LoopsSearch,
+  validateSearch: (search: Record<string, unknown>): LoopsSearch => keep(Object.fromEntries(VIEW.map((name) => [name, text(search[name])]))),
 });
 
 const loop = createRoute({

@@ -8,8 +8,7 @@ import type { FeedItem } from "../api/types";
 import { bytes, clock, commit, duration } from "../lib/format";
 import { pauseWords, waitWords } from "../loop/phase";
 import { useRole } from "../loop/roles";
-import { Check, Chevron, Commit, Cross, Eye, Flag, Gate, Message, Warn } from "../ui/icons";
-import { unverified } from "../ui/status";
+import { Check, Chevron, Commit, Cross, Eye, Flag, Gate, List, Message, Pause, Stop, Warn } from "../ui/icons";
 import { plain } from "./ansi";
 import type { SilentType } from "./rows";
 
@@ -73,7 +72,7 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "reviewed": {
       const ruling = item.ruling;
       const good = ruling.type === "clean" || ruling.type === "accepted";
-      return <Line at={at} tone={good ? "good" : "bad"} icon={good ? Check : Cross}><strong>{t(`ruling.${ruling.type}`)}</strong>{"reason" in ruling ? ` ${ruling.reason}` : ""}</Line>;
+      return <Line at={at} tone={good ? "good" : "bad"} icon={good ? Check : Cross}><strong>{t(`ruling.${ruling.type}`)}</strong>{"reason" in ruling ? ` ${ruling.reason}` : ""}{ruling.type === "dirty" && ruling.open.length > 0 ? `: ${ruling.open.map(String).join(", ")}` : ""}</Line>;
     }
     case "rejected_unseen":
       return <Line at={at} tone="bad" icon={Cross}><strong>{t("ruling.rejected")}</strong> {item.reason}</Line>;
@@ -83,6 +82,12 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at} tone="wait">{waitWords(item.why, role, t)}</Line>;
     case "wait_ended":
       return <Line at={at}>{t("feed.wait_ended")}</Line>;
+    case "pause_requested":
+      return <Line at={at} tone="ask" icon={Pause}>{t(item.now ? "feed.pause_now" : "feed.pause_requested")}</Line>;
+    case "stop_requested":
+      return <Line at={at} icon={Stop}>{t("feed.stop_requested")}</Line>;
+    case "reported":
+      return <Reported report={item.report} at={at} />;
     case "loop_paused":
       return <Line at={at} tone="ask">{pauseWords(item.why, t)}</Line>;
     case "person_ruled":
@@ -92,7 +97,7 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "loop_opened":
       return <Line at={at}>{t(`opened.${item.by}`)}</Line>;
     case "loop_stopped":
-      return <Line at={at} tone={unverified(item.outcome, t) ? "wait" : item.status === "completed" ? "good" : item.status === "cancelled" ? "plain" : item.status === "exhausted" ? "wait" : "bad"} icon={item.status === "completed" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong>{item.status === "completed" ? (unverified(item.outcome, t) ? ` · ${unverified(item.outcome, t)}` : "") : ` · ${t(`reason.${item.stop_reason.type}`)}`}</Line>;
+      return <Line at={at} tone={endTone(item)} icon={item.outcome === "verified" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong> · {item.outcome ? t(`completed.${item.outcome}`) : t(`reason.${item.stop_reason.type}`)}</Line>;
     case "merged":
       return <Line at={at} tone="good" icon={Commit}>{t("feed.merged", { target: item.target })}</Line>;
     case "section_finished":
@@ -142,7 +147,21 @@ export function EventLine({ item }: { item: FeedItem }) {
   }
 }
 
-function refusedWords(because: Extract<FeedItem, { type: "claim_refused" }>["because"], t: TFunction): string {
+/** What a developer reports at the end of a turn. */
+function Reported({ report, at }: { report: Extract<FeedItem, { type: "reported" }>["report"]; at: string }) {
+  const { t } = useTranslation();
+  if ("summary" in report) return <Line at={at} tone="ask" icon={Flag} more={report.summary || undefined}>{t("feed.reported_all")}</Line>;
+  if ("why" in report) return <Line at={at} tone="wait" icon={Warn}>{t("feed.reported_unreadable")}: {report.why}</Line>;
+  const more = [...report.changes.map((change) => `${change.file}: ${change.what}`), report.notes ?? ""].filter(Boolean).join("\n");
+  return <Line at={at} icon={List} more={more || undefined}>{t("feed.reported", { feature: report.feature })}{report.tests ? ` · ${t("feed.reported_tests", { passed: report.tests.passed, failed: report.tests.failed })}` : ""}</Line>;
+}
+
+function endTone({ status, outcome }: Extract<FeedItem, { type: "loop_stopped" }>): Tone {
+  if (status === "completed") return outcome === "verified" ? "good" : "wait";
+  return status === "cancelled" ? "plain" : status === "exhausted" ? "wait" : "bad";
+}
+
+export function refusedWords(because: Extract<FeedItem, { type: "claim_refused" }>["because"], t: TFunction): string {
   switch (because.type) {
     case "gates":
       return t("feed.because_gates", { gates: because.failing.join(", ") });

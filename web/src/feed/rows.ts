@@ -39,7 +39,7 @@ export type Row = TextRow | ToolRow | EventRow;
 /** What nobody needs to see as an event: other rows or other parts of the page show it. */
 const SILENT_TYPES = [
   "phase_entered", "session_found", "session", "usage", "loop_created", "workspace_set_up", "summarised", "driver_attached", "not_tried", "decisions_told",
-  "pause_requested", "stop_requested", "turn_started", "iteration_judged", "aim_changed", "reported", "verdict_given",
+  "turn_started", "iteration_judged", "aim_changed", "verdict_given",
   "text", "thinking", "tool_use", "tool_result", "raw", "stderr",
 ] as const;
 export type SilentType = (typeof SILENT_TYPES)[number];

@@ -5,7 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import type { LoopView, TurnView, Usage } from "../api/types";
 import { useShade } from "../app/theme";
 import { money, short } from "../lib/format";
-import { tokensOf } from "../loops/parts";
+import { tokensOf } from "../loops/figures";
 import { Wave } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 import { useRole } from "./roles";

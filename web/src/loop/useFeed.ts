@@ -27,7 +27,13 @@ export interface Feed {
   huntEarlier: Hunt;
   /** The same for what is newer, up to now. */
   huntLater: Hunt;
+  /** What somebody asked of the loop and it has not done yet. */
+  wish: Wish;
 }
+
+export type Wish = "pause" | "stop" | null;
+/** What asks for it, and what ends the asking. */
+const WISHES: Record<string, Wish> = { pause_requested: "pause", stop_requested: "stop", loop_paused: null, loop_opened: null, loop_stopped: null };
 
 type Hunt = (side: Side, find: string, signal: AbortSignal, onPage: (at: string) => void) => Promise<boolean>;
 
@@ -35,6 +41,7 @@ type Hunt = (side: Side, find: string, signal: AbortSignal, onPage: (at: string)
 export function useFeed(id: string, sides: 1 | 2): Feed {
   const queries = useQueryClient();
   const [round, setRound] = useState(0);
+  const [wish, setWish] = useState<Wish>(null);
   // A new window for each round: what it held is garbage then.
   // eslint-disable-next-line react-hooks/exhaustive-deps
   const window = useMemo(() => new FeedWindow(sides), [id, sides, round]);
@@ -69,6 +76,8 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
           const item = JSON.parse(event.data) as FeedItem;
           waiting.push({ id: event.id, from, item });
           from = event.id;
+          const wanted = WISHES[item.type];
+          if (wanted !== undefined) setWish(wanted);
           if (!LIVE.has(item.type)) refresh ??= setTimeout(() => { refresh = undefined; void queries.invalidateQueries({ queryKey: ["loop", id] }); }, 150);
         }
         // The first line of a while is shown at once, not with the next frame, which a busy machine makes late; what
@@ -142,7 +151,7 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
     [id, window],
   );
   const toLive = useCallback(() => setRound((now) => now + 1), []);
-  return useMemo(() => ({ window, older, toLive, huntEarlier, huntLater }), [window, older, toLive, huntEarlier, huntLater]);
+  return useMemo(() => ({ window, older, toLive, huntEarlier, huntLater, wish }), [window, older, toLive, huntEarlier, huntLater, wish]);
 }
 
 function holds(entries: Entry[], find: string): boolean {

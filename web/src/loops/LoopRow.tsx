@@ -6,14 +6,16 @@ import type { LoopSummary } from "../api/types";
 import { useNow } from "../lib/clock";
 import { ago, baseName, duration } from "../lib/format";
 import { phaseWords } from "../loop/phase";
-import { Check, Cross, Message, Pause, Play, Stop, Warn } from "../ui/icons";
-import { IconButton } from "../ui/primitives";
-import { StatusShape, canResume, isOpen, statusName, unverified, wantsPerson } from "../ui/status";
+import { Check, Cross, Eye, Message, Pause, Play, Stop, Warn } from "../ui/icons";
+import { OUTCOME_TONE } from "../ui/outcome";
+import { Button, IconButton } from "../ui/primitives";
+import { StatusShape, canResume, hasFailed, isOpen, statusName, wantsPerson } from "../ui/status";
 import type { Verb } from "./actions";
-import { Cost, Countdown, Gates, Iterations } from "./parts";
+import { stateOf } from "./arrange";
+import { AgentName, Cost, Countdown, Gates, Iterations, MergedMark } from "./parts";
 import { Sparkline } from "./Sparkline";
 
-const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 lg:grid-cols-[1.25rem_minmax(12rem,1fr)_4.5rem_6rem_7rem_5.5rem_5.5rem_6.5rem]";
+const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 lg:grid-cols-[1.25rem_minmax(12rem,1fr)_4.5rem_6rem_7rem_5.5rem_5.5rem_10.5rem]";
 
 interface Props {
   loop: LoopSummary;
@@ -24,37 +26,19 @@ interface Props {
 }
 
 export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, onPause }: Props) {
-  const { t } = useTranslation();
   const status = statusName(loop.status);
   const open = isOpen(loop.status);
-  const resumable = canResume(loop.status);
   return (
-    <article className={clsx(COLUMNS, "card mb-1.5 grid items-center gap-y-1.5 px-3 py-2", selected && "ring-2 ring-accent")}>
-      <StatusShape status={status} className="size-5" />
+    <article data-state={stateOf(loop)} className={clsx(COLUMNS, "card mb-1.5 grid items-center gap-y-1.5 px-3 py-2", selected && "ring-2 ring-accent")}>
+      <StatusShape status={status} outcome={loop.outcome} className="size-5" />
       <div className="min-w-0">
-        <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex items-baseline gap-2">
-          <span className="truncate font-semibold">{loop.name}</span>
-          <span className={clsx("shrink-0 text-xs", { running: "text-run", waiting: "text-wait" }[status as string] ?? "text-soft")}>
-            {/* The line below says the others. */}
-            {status === "completed" || status === "running" ? t(`status.${status}`) : null}
-            {loop.waiting_until ? <Countdown until={loop.waiting_until} /> : null}
-            {unverified(loop.outcome, t) ? ` · ${unverified(loop.outcome, t)}` : null}
-          </span>
-          {loop.review && loop.review.consecutive_rejections > 0 ? <span className="shrink-0 text-xs text-bad">{t("loop.rejections", { count: loop.review.consecutive_rejections })}</span> : null}
+        <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex flex-wrap items-baseline gap-x-2">
+          <span className="min-w-0 truncate font-semibold">{loop.name}</span>
+          <Standing loop={loop} />
         </Link>
-        <p className="truncate text-xs text-soft">
-          {status === "completed" ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
-          <span className="text-faint">{baseName(loop.project)} · {loop.agent} · </span>
-          <span title={loop.goal}>{loop.goal}</span>
-        </p>
+        <Doing loop={loop} />
       </div>
-      <div className="col-start-3 row-start-1 flex justify-end lg:col-start-8">
-        {status === "awaiting_review" ? <><IconButton label={t("action.approve")} onClick={() => onAsk("approve")} className="text-good"><Check /></IconButton><IconButton label={t("action.reject")} onClick={() => onAsk("reject")} className="text-bad"><Cross /></IconButton></> : null}
-        {open || status === "paused" ? <IconButton label={t("action.steer")} onClick={() => onAsk("steer")}><Message /></IconButton> : null}
-        {open ? <IconButton label={t("action.pause")} onClick={onPause}><Pause /></IconButton> : null}
-        {resumable ? <IconButton label={t("action.resume")} onClick={onPause}><Play /></IconButton> : null}
-        {open || status === "paused" || status === "awaiting_review" ? <IconButton label={t("action.stop")} onClick={() => onAsk("stop")}><Stop /></IconButton> : null}
-      </div>
+      <div className="col-start-3 row-start-1 flex items-center justify-end lg:col-start-8"><Actions loop={loop} onAsk={onAsk} onPause={onPause} /></div>
       <div className="col-span-3 grid grid-cols-[3.5rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
         <div className="lg:col-start-3 lg:row-start-1"><Iterations loop={loop} /></div>
         <div className="lg:col-start-4 lg:row-start-1"><Gates gates={loop.gates} /></div>
@@ -65,6 +49,61 @@ export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, 
     </article>
   );
 });
+
+/** One or two words beside the name. The line below says why. */
+function Standing({ loop }: { loop: LoopSummary }) {
+  const { t } = useTranslation();
+  const status = statusName(loop.status);
+  const reached = status === "completed" ? loop.outcome : null;
+  const rejections = loop.review?.consecutive_rejections ?? 0;
+  return (
+    <>
+      {status === "running" ? <span className="shrink-0 text-xs text-run">{t("status.running")}</span> : null}
+      {status === "completed" ? <span className={clsx("shrink-0 text-xs font-medium", reached ? OUTCOME_TONE[reached].text : "text-soft")}>{reached ? t(`completed.${reached}`) : t("status.completed")}</span> : null}
+      {loop.waiting_until ? <span className="shrink-0 text-xs text-wait"><Countdown until={loop.waiting_until} /></span> : null}
+      {loop.merged ? <MergedMark merged={loop.merged} /> : null}
+      {rejections > 0 ? <span className="shrink-0 text-xs text-bad">{t("loop.rejections", { count: rejections })}</span> : null}
+    </>
+  );
+}
+
+function Doing({ loop }: { loop: LoopSummary }) {
+  const { t } = useTranslation();
+  const status = statusName(loop.status);
+  return (
+    <p className="truncate text-xs text-soft">
+      {status === "completed" ? null : <><span data-doing className={clsx("font-medium", wantsPerson(status) ? "text-ask" : hasFailed(status) ? "text-bad" : "text-ink")}>{phaseWords(loop, t)}</span> · </>}
+      <span className="text-faint">{baseName(loop.project)} · <AgentName loop={loop} /> · </span>
+      <span title={loop.goal}>{loop.goal}</span>
+    </p>
+  );
+}
+
+/** The main action has a name; the others are icons. */
+function Actions({ loop, onAsk, onPause }: Pick<Props, "loop" | "onAsk" | "onPause">) {
+  const { t } = useTranslation();
+  const open = isOpen(loop.status);
+  const asks = loop.status === "awaiting_review";
+  const paused = loop.status === "paused";
+  return (
+    <>
+      {asks ? (
+        <>
+          <Link to="/loops/$id" params={{ id: loop.id }} search={{ tab: "overview" }} className="inline-flex min-h-7 items-center gap-1.5 rounded-md bg-accent px-2 text-xs font-medium text-accent-ink hover:brightness-110"><Eye className="size-3.5" />{t("action.review")}</Link>
+          <span className="contents max-sm:hidden">
+            <IconButton label={t("action.approve")} onClick={() => onAsk("approve")} className="text-good"><Check /></IconButton>
+            <IconButton label={t("action.reject")} onClick={() => onAsk("reject")} className="text-bad"><Cross /></IconButton>
+          </span>
+        </>
+      ) : null}
+      {canResume(loop.status) && stateOf(loop) === "person" ? <Button small tone={paused ? "accent" : "plain"} onClick={onPause}><Play className="size-3" />{t("action.resume")}</Button> : null}
+      {open || paused ? <IconButton label={t("action.steer")} onClick={() => onAsk("steer")}><Message /></IconButton> : null}
+      {open ? <IconButton label={t("action.pause")} onClick={onPause}><Pause /></IconButton> : null}
+      {canResume(loop.status) && stateOf(loop) !== "person" ? <IconButton label={t("action.resume")} onClick={onPause}><Play /></IconButton> : null}
+      {open || paused || asks ? <IconButton label={t("action.stop")} onClick={() => onAsk("stop")}><Stop /></IconButton> : null}
+    </>
+  );
+}
 
 /** A loop that works and says nothing for so long deserves a look; by default the engine ends such a turn after five minutes. */
 const QUIET_MS = 2 * 60_000;

@@ -1,20 +1,24 @@
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import clsx from "clsx";
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { useDeferredValue, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { isUnauthorised } from "../api/client";
 import type { LoopSummary } from "../api/types";
 import { baseName } from "../lib/format";
 import { useKeys } from "../lib/keys";
-import { Plus, Search, Wave } from "../ui/icons";
+import { useTitle } from "../lib/title";
+import { Search } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
-import { STATUSES, canResume, isOpen } from "../ui/status";
+import { canResume, isOpen } from "../ui/status";
 import { Unauthorised } from "../app/Unauthorised";
 import { ActionDialog, useAct, type Target, type Verb } from "./actions";
-import { arrange, type Shown } from "./arrange";
+import { arrange, stateOf, type Shown, type View } from "./arrange";
 import { LoopRow, LoopRowHead } from "./LoopRow";
+import { NoLoops } from "./NoLoops";
+import { TotalsBar } from "./TotalsBar";
 import { useLoops } from "./useLoops";
+import { ViewBar } from "./ViewBar";
 
 export function LoopsPage() {
   const { t } = useTranslation();
@@ -27,7 +31,7 @@ export function LoopsPage() {
   const box = useRef<HTMLInputElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const words = useDeferredValue(search.q ?? "");
-  const shown = useMemo(() => arrange(loops.data ?? [], { q: words, status: search.status, project: search.project }), [loops.data, words, search.status, search.project]);
+  const shown = useMemo(() => arrange(loops.data ?? [], { ...search, q: words }), [loops.data, words, search]);
   const projects = useMemo(() => [...new Set((loops.data ?? []).map((loop) => loop.project))].sort(), [loops.data]);
   const virtual = useVirtualizer({
     count: shown.length,
@@ -36,7 +40,7 @@ export function LoopsPage() {
     getItemKey: (index) => (shown[index] as Shown).key,
     overscan: 8,
   });
-  const change = (part: { q?: string | undefined; status?: string | undefined; project?: string | undefined }) =>
+  const change = (part: View) =>
     void navigate({ to: "/", search: Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)), replace: true });
 
   const rows = shown.flatMap((row, index) => (row.type === "loop" ? [{ loop: row.loop, index }] : []));
@@ -60,31 +64,15 @@ export function LoopsPage() {
     a: () => current && ask({ verb: "approve", loop: current }),
     r: () => current && ask({ verb: "reject", loop: current }),
   });
-  useEffect(() => {
-    document.title = `${(loops.data ?? []).filter((loop) => loop.status === "running").length} · Windlass`;
-  }, [loops.data]);
+  const person = useMemo(() => (loops.data ?? []).filter((loop) => stateOf(loop) === "person").length, [loops.data]);
+  useTitle(person > 0 ? `(${person}) ${t("nav.loops")}` : t("nav.loops"));
 
   if (isUnauthorised(loops.error)) return <Unauthorised />;
   return (
     <div className="mx-auto flex h-full max-w-[110rem] flex-col">
       <h1 className="sr-only">{t("nav.loops")}</h1>
-      <div className="flex flex-wrap items-center gap-2 px-3 py-2.5 sm:px-4">
-        <div className="relative min-w-0 grow basis-56 sm:max-w-sm">
-          <Search className="pointer-events-none absolute top-2.5 left-2.5 text-faint" />
-          <input ref={box} type="search" aria-label={t("loops.search")} placeholder={t("loops.search_hint")} className="field pl-8" value={search.q ?? ""} onChange={(event) => change({ q: event.target.value })} />
-        </div>
-        <select aria-label={t("loops.status")} className="field w-auto max-w-40 grow basis-28 sm:grow-0" value={search.status ?? ""} onChange={(event) => change({ status: event.target.value })}>
-          <option value="">{t("loops.any_status")}</option>
-          <option value="open">{t("loops.open")}</option>
-          <option value="person">{t("loops.needs_you")}</option>
-          {STATUSES.map((name) => <option key={name} value={name}>{t(`status.${name}`)}</option>)}
-        </select>
-        <select aria-label={t("loops.project")} className="field w-auto max-w-48 grow basis-28 sm:grow-0" value={search.project ?? ""} onChange={(event) => change({ project: event.target.value })}>
-          <option value="">{t("loops.any_project")}</option>
-          {projects.map((path) => <option key={path} value={path}>{baseName(path)}</option>)}
-        </select>
-        <span aria-live="polite" className="ml-auto text-xs text-soft">{t("loops.count", { count: rows.length })}</span>
-      </div>
+      <ViewBar view={search} projects={projects} count={rows.length} box={box} onChange={change} />
+      {loops.data && loops.data.length > 0 ? <TotalsBar loops={loops.data} /> : null}
       {loops.isPending ? <Loading lines={8} /> : null}
       {loops.error && !loops.data ? <Problem error={loops.error} onRetry={() => void loops.refetch()} /> : null}
       {loops.data?.length === 0 ? <NoLoops /> : null}
@@ -97,9 +85,7 @@ export function LoopsPage() {
             return (
               <div key={item.key} role="listitem" ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>
                 {row.type === "group" ? (
-                  <h2 className={clsx("flex items-baseline gap-2 px-1 pt-3 pb-1 text-xs font-semibold", row.name === "person" ? "text-ask" : "text-soft")}>
-                    {t(`loops.group_${row.name}`)} <span className="figures font-normal">{row.count}</span>
-                  </h2>
+                  <GroupHead group={row} />
                 ) : (
                   <LoopRow loop={row.loop} selected={row.loop.id === selected} onSelect={() => select(row.loop.id)} onAsk={(verb) => ask({ verb, loop: row.loop })} onPause={() => pause(row.loop)} />
                 )}
@@ -113,12 +99,14 @@ export function LoopsPage() {
   );
 }
 
-function NoLoops() {
+function GroupHead({ group }: { group: Extract<Shown, { type: "group" }> }) {
   const { t } = useTranslation();
+  const asks = group.by === "state" && group.name === "person";
+  const name = group.by === "state" ? t(`loops.state_${group.name as "person"}`) : group.by === "project" ? baseName(group.name) : group.name;
   return (
-    <Empty icon={<Wave />} title={t("loops.none")}>
-      <p className="mb-4">{t("loops.none_hint")}</p>
-      <Link to="/new" className="inline-flex min-h-9 items-center gap-1.5 rounded-md bg-accent px-4 text-sm font-medium text-accent-ink"><Plus /> {t("nav.new")}</Link>
-    </Empty>
+    <h2 title={group.by === "project" ? group.name : undefined} className={clsx("flex items-baseline gap-2 px-1 pt-3 pb-1 text-xs font-semibold", asks ? "text-ask" : "text-soft")}>
+      {name} <span className="figures font-normal">{group.count}</span>{" "}
+      {!asks && group.person > 0 ? <span className="font-medium text-ask">{t("loops.need_you", { count: group.person })}</span> : null}
+    </h2>
   );
 }

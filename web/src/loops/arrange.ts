@@ -1,36 +1,86 @@
-// Which loops are shown, and in which order: what needs a person, what works, what is over. Within a group the newest
-// first, by creation, so that rows do not jump about while they change.
+// Which loops are shown, and in which order. Within a group what needs a person comes first, and the order holds still
+// while loops change, unless it is asked to follow the activity.
 
 import type { LoopSummary } from "../api/types";
-import { isOpen, wantsPerson } from "../ui/status";
+import { baseName } from "../lib/format";
+import { OUTCOMES } from "../ui/outcome";
+import { STATUSES, hasFailed, isOpen, wantsPerson } from "../ui/status";
+import { modelsOf, tokensOf } from "./figures";
 
-export type Group = "person" | "open" | "over";
-export type Shown = { type: "group"; key: string; name: Group; count: number } | { type: "loop"; key: string; loop: LoopSummary };
-export interface Filter {
+export const STATES = ["person", "open", "done"] as const;
+export type State = (typeof STATES)[number];
+export const GROUPINGS = ["state", "project", "recipe", "agent"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+export const SORTINGS = ["created", "activity", "cost", "tokens", "iterations", "name"] as const;
+export type Sorting = (typeof SORTINGS)[number];
+/** What the filter of the status knows beside the statuses themselves. */
+export const MARKS = [...OUTCOMES, "merged", "unmerged"] as const;
+
+export type Shown =
+  | { type: "group"; key: string; by: Grouping; name: string; count: number; person: number }
+  | { type: "loop"; key: string; loop: LoopSummary };
+
+export interface View {
   q?: string | undefined;
   status?: string | undefined;
   project?: string | undefined;
+  group?: string | undefined;
+  sort?: string | undefined;
 }
 
-const GROUPS: Group[] = ["person", "open", "over"];
-
-export function groupOf(status: string): Group {
-  if (wantsPerson(status) || status === "interrupted") return "person";
-  return isOpen(status) ? "open" : "over";
+/** A loop that failed needs nobody any more once its work is merged. */
+export function stateOf(loop: Pick<LoopSummary, "status" | "merged">): State {
+  if (isOpen(loop.status)) return "open";
+  return wantsPerson(loop.status) || (hasFailed(loop.status) && !loop.merged) ? "person" : "done";
 }
 
-export function arrange(loops: readonly LoopSummary[], filter: Filter): Shown[] {
-  const words = (filter.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+const oneOf = <T extends string>(known: readonly T[], value: string | undefined): T => known.find((one) => one === value) ?? (known[0] as T);
+export const groupingOf = (view: View): Grouping => oneOf(GROUPINGS, view.group);
+export const sortingOf = (view: View): Sorting => oneOf(SORTINGS, view.sort);
+
+function fits(loop: LoopSummary, status: string): boolean {
+  if ((STATES as readonly string[]).includes(status)) return stateOf(loop) === status;
+  if ((STATUSES as readonly string[]).includes(status)) return loop.status === status;
+  if (status === "merged") return Boolean(loop.merged);
+  if (status === "unmerged") return loop.status === "completed" && !loop.merged && Boolean(loop.branch);
+  return loop.outcome === status;
+}
+
+const ORDER: Record<Sorting, (one: LoopSummary, other: LoopSummary) => number> = {
+  created: (one, other) => other.created_at.localeCompare(one.created_at),
+  activity: (one, other) => other.last_activity_at.localeCompare(one.last_activity_at),
+  cost: (one, other) => (other.usage.cost_usd ?? 0) - (one.usage.cost_usd ?? 0),
+  tokens: (one, other) => tokensOf(other.usage) - tokensOf(one.usage),
+  iterations: (one, other) => other.iterations - one.iterations,
+  name: (one, other) => one.name.localeCompare(other.name),
+};
+
+const rank = (loop: LoopSummary) => STATES.indexOf(stateOf(loop)) * 2 + (hasFailed(loop.status) ? 1 : 0);
+
+export function arrange(loops: readonly LoopSummary[], view: View): Shown[] {
+  const words = (view.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const found = loops.filter((loop) => {
-    if (filter.project && loop.project !== filter.project) return false;
-    if (filter.status === "open" ? !isOpen(loop.status) : filter.status === "person" ? groupOf(loop.status) !== "person" : filter.status && loop.status !== filter.status) return false;
-    const text = `${loop.name} ${loop.goal} ${loop.project} ${loop.agent}`.toLowerCase();
+    if (view.project && loop.project !== view.project) return false;
+    if (view.status && !fits(loop, view.status)) return false;
+    const text = `${loop.name} ${loop.goal} ${loop.project} ${loop.agent} ${loop.recipe} ${loop.branch ?? ""} ${modelsOf(loop.usage).join(" ")}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
-  return GROUPS.flatMap((name) => {
-    const members = found.filter((loop) => groupOf(loop.status) === name);
-    if (members.length === 0) return [];
-    members.sort((one, other) => other.created_at.localeCompare(one.created_at));
-    return [{ type: "group" as const, key: name, name, count: members.length }, ...members.map((loop) => ({ type: "loop" as const, key: loop.id, loop }))];
+  const by = groupingOf(view);
+  const sorting = sortingOf(view);
+  const nameOf = (loop: LoopSummary) => (by === "state" ? stateOf(loop) : loop[by]);
+  const groups = new Map<string, LoopSummary[]>();
+  for (const loop of found) {
+    const name = nameOf(loop);
+    const members = groups.get(name);
+    if (members) members.push(loop);
+    else groups.set(name, [loop]);
+  }
+  const names = by === "state" ? STATES.filter((name) => groups.has(name)) : [...groups.keys()].sort((one, other) => baseName(one).localeCompare(baseName(other)) || one.localeCompare(other));
+  return names.flatMap((name) => {
+    const members = groups.get(name) ?? [];
+    // Who chose an order gets it; the default puts first what waits for an answer.
+    members.sort((one, other) => (sorting === "created" ? rank(one) - rank(other) : 0) || ORDER[sorting](one, other) || one.id.localeCompare(other.id));
+    const person = members.filter((loop) => stateOf(loop) === "person").length;
+    return [{ type: "group" as const, key: `${by}:${name}`, by, name, count: members.length, person }, ...members.map((loop) => ({ type: "loop" as const, key: loop.id, loop }))];
   });
 }

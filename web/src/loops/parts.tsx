@@ -2,10 +2,11 @@
 
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
-import type { GateView, LoopView, Usage } from "../api/types";
+import type { GateView, LoopView } from "../api/types";
 import { countdown, money, short } from "../lib/format";
 import { useNow } from "../lib/clock";
-import { Check, Clock, Cross, Ring, Warn } from "../ui/icons";
+import { Check, Clock, Cross, Merged, Ring, Warn } from "../ui/icons";
+import { modelsOf, tokensOf } from "./figures";
 
 export function Meter({ value, max, tone = "accent", label }: { value: number; max: number; tone?: "accent" | "wait" | "bad"; label: string }) {
   const part = max > 0 ? Math.min(1, value / max) : 0;
@@ -49,10 +50,6 @@ export function Gates({ gates }: { gates: readonly GateView[] }) {
   );
 }
 
-export function tokensOf(usage: Usage): number {
-  return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
-}
-
 export function Cost({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
   const spent = loop.usage.cost_usd;
@@ -72,4 +69,15 @@ export function Cost({ loop }: { loop: LoopView }) {
 export function Countdown({ until }: { until: string }) {
   const now = useNow();
   return <span className="figures font-mono text-xs">{countdown(Date.parse(until) - now)}</span>;
+}
+
+/** Who works, and with which model as far as it is known. */
+export function AgentName({ loop }: { loop: Pick<LoopView, "agent" | "usage"> }) {
+  const [first, ...others] = modelsOf(loop.usage);
+  return <>{loop.agent}{first ? <span data-model title={[first, ...others].join(", ")}> ({first}{others.length > 0 ? ` +${others.length}` : ""})</span> : null}</>;
+}
+
+export function MergedMark({ merged }: { merged: NonNullable<LoopView["merged"]> }) {
+  const { t } = useTranslation();
+  return <span data-merged className="inline-flex shrink-0 items-center gap-1 rounded-full bg-ask-soft px-2 py-0.5 text-xs font-medium whitespace-nowrap text-ask"><Merged className="size-3.5" />{t("loop.merged", { target: merged.target })}</span>;
 }

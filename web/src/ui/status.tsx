@@ -1,9 +1,9 @@
-// A loop's status: never by colour alone, each has a shape of its own.
+// How a loop stands: never by colour alone, each standing has a shape of its own.
 
 import clsx from "clsx";
-import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 import type { LoopView } from "../api/types";
+import { OutcomeShape, OUTCOME_TONE } from "./outcome";
 
 export const STATUSES = [
   "running", "waiting", "queued", "awaiting_review", "paused", "interrupted", "completed", "exhausted", "stalled", "errored", "cancelled",
@@ -24,14 +24,20 @@ export function statusName(status: string): StatusName {
 }
 
 export const isOpen = (status: string) => ["running", "waiting", "queued"].includes(status);
-export const wantsPerson = (status: string) => ["awaiting_review", "paused"].includes(status);
+/** Waits for an answer: a review, a resume. */
+export const wantsPerson = (status: string) => ["awaiting_review", "paused", "interrupted"].includes(status);
+/** Ended without reaching its goal. */
+export const hasFailed = (status: string) => ["exhausted", "stalled", "errored"].includes(status);
 export const canResume = (status: string) => ["paused", "interrupted", "exhausted", "stalled", "errored", "cancelled"].includes(status);
 
-export function StatusShape({ status, className }: { status: string; className?: string }) {
+type Outcome = LoopView["outcome"] | undefined;
+
+export function StatusShape({ status, outcome, className }: { status: string; outcome?: Outcome; className?: string }) {
   const name = statusName(status);
+  const reached = name === "completed" ? outcome : undefined;
   return (
-    <svg viewBox="0 0 16 16" width="16" height="16" className={clsx(TONE[name], "shrink-0", className)} aria-hidden fill="none" stroke="currentColor" strokeWidth="1.7" strokeLinecap="round" strokeLinejoin="round">
-      {shape(name)}
+    <svg viewBox="0 0 16 16" width="16" height="16" data-standing={reached ?? name} className={clsx(reached ? OUTCOME_TONE[reached].text : TONE[name], "shrink-0", className)} aria-hidden fill="none" stroke="currentColor" strokeWidth="1.7" strokeLinecap="round" strokeLinejoin="round">
+      {reached ? <OutcomeShape outcome={reached} /> : shape(name)}
     </svg>
   );
 }
@@ -51,7 +57,7 @@ function shape(name: StatusName) {
     case "interrupted":
       return <><path d="M3.800 12.200A6 6 0 0 1 11 2.800M12.400 4A6 6 0 0 1 6 13.600" /><path d="m8.600 5-1.800 3h2.400l-1.800 3" /></>;
     case "completed":
-      return <><circle cx="8" cy="8" r="6.200" fill="currentColor" stroke="none" /><path d="m5.200 8.300 2 2 3.800-4.300" stroke="var(--panel)" /></>;
+      return <path d="m3.500 8.500 3 3 6-7" />;
     case "exhausted":
       return <><rect x="1.800" y="5" width="11" height="6" rx="1.300" /><path d="M14.300 7v2M4 7v2" /></>;
     case "stalled":
@@ -63,20 +69,16 @@ function shape(name: StatusName) {
   }
 }
 
-/** What kept a completed loop from being verified; nothing for a verified one. */
-export function unverified(outcome: LoopView["outcome"] | undefined, t: TFunction): string {
-  return outcome && outcome !== "verified" ? t(`completed.${outcome}`) : "";
-}
-
-export function StatusBadge({ status, outcome }: { status: string; outcome?: LoopView["outcome"] | undefined }) {
+export function StatusBadge({ status, outcome }: { status: string; outcome?: Outcome }) {
   const { t } = useTranslation();
   const name = statusName(status);
-  const note = unverified(outcome, t);
+  const reached = name === "completed" ? outcome : undefined;
+  const tone = reached ? [OUTCOME_TONE[reached].ground, OUTCOME_TONE[reached].text] : [GROUND[name], TONE[name]];
   return (
-    <span className={clsx("inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap", note ? "bg-wait-soft text-wait" : [GROUND[name], TONE[name]])}>
-      <StatusShape status={name} className="size-3.5" />
+    <span data-badge className={clsx("inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap", tone)}>
+      <StatusShape status={name} outcome={reached} className="size-3.5" />
       {t(`status.${name}`)}
-      {note ? <span className="font-normal">· {note}</span> : null}
+      {reached ? <span className="font-normal">· {t(`completed.${reached}`)}</span> : null}
     </span>
   );
 }

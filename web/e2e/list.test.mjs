@@ -1,0 +1,76 @@
+// The list: what needs a person is in front, with its reason; what is done says what it reached; the view is in the address.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World } from "./world.mjs";
+
+const world = new World();
+let other;
+before(async () => {
+  world.agent("worker", `append("work.txt", "more\\\\n"); await usage(1000, 200, 0.5, "opus"); await say(DONE);`);
+  world.agent("idle", `await usage(100, 20, 0.1, "haiku"); await say(DONE);`);
+  other = world.repository("notes", { "README.md": "notes\n" });
+  await world.serve();
+  const at = async (project, name, settings) => { const loop = await world.api("POST", "/api/loops", { project, goal: `The goal of ${name}`, name, settings }); await world.stopped(loop.id); return loop; };
+  await at(world.repo, "proven", { agent: "worker", gates: ["test -f work.txt"] });
+  await at(world.repo, "same", { agent: "idle", gates: ["true"] });
+  await at(other, "claimed", { agent: "worker" });
+  await at(other, "spent", { agent: "idle", gates: ["test -f never"], max_iterations: 2 });
+});
+after(() => world.end());
+
+const row = (page, name) => page.getByRole("listitem").filter({ has: page.getByRole("link", { name: new RegExp(`^${name}`) }) });
+/** Group heads and names, from top to bottom, once they are these. */
+const reads = (page, wanted) => page.waitForFunction((texts) => {
+  const items = [...document.querySelectorAll("[role=list] [role=listitem]")].sort((one, other) => Number(one.dataset.index) - Number(other.dataset.index));
+  return JSON.stringify(items.map((item) => (item.querySelector("h2") ?? item.querySelector("a span")).textContent.trim())) === JSON.stringify(texts);
+}, wanted);
+
+test("list_with_failed_loop_shows_it_first_with_reason_and_action", async () => {
+  const page = await world.page();
+  await reads(page, ["Needs you 1", "spent", "Finished 3", "claimed", "same", "proven"]);
+  await row(page, "spent").getByText("Limit reached: all iterations used").waitFor();
+  await row(page, "spent").getByRole("button", { name: "Resume" }).waitFor();
+  await page.waitForFunction(() => document.title === "(1) Loops · Windlass");
+  await row(page, "proven").getByText("(opus)").waitFor();
+  const totals = page.locator("[data-totals]");
+  for (const text of ["Started today4", "Verified1", "Claims refused2"]) await page.waitForFunction((wanted) => document.querySelector("[data-totals]").textContent.includes(wanted), text);
+  assert.match(await totals.textContent(), /Cost\$1\.30/);
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("completed_loops_differ_in_shape_and_words", async () => {
+  const page = await world.page();
+  for (const [name, standing, words] of [["proven", "verified", "Verified"], ["same", "unchanged", "Unchanged"], ["claimed", "claimed", "Claimed, not verified"]]) {
+    await row(page, name).locator(`[data-standing=${standing}]`).waitFor();
+    await row(page, name).getByText(words, { exact: true }).waitFor();
+  }
+  const shapes = await page.locator("[data-standing]").evaluateAll((all) => all.map((one) => [...one.children].map((part) => new window.XMLSerializer().serializeToString(part)).join("")));
+  assert.equal(new Set(shapes).size, shapes.length, "no two look alike");
+  await page.context().close();
+});
+
+test("merged_loop_says_where_it_went", async () => {
+  const page = await world.page();
+  const [proven] = (await world.api("GET", "/api/loops")).loops.filter((loop) => loop.name === "proven");
+  await world.api("POST", `/api/loops/${proven.id}/merge`, {});
+  await row(page, "proven").getByText("Merged into main").waitFor();
+  await page.getByLabel("Status").selectOption("merged");
+  await reads(page, ["Finished 1", "proven"]);
+  await page.context().close();
+});
+
+test("view_is_in_the_address_and_survives_reload", async () => {
+  const page = await world.page();
+  await page.getByLabel("Group by").selectOption("project");
+  await page.getByLabel("Sort by").selectOption("name");
+  const wanted = ["notes 2 1 needs you", "claimed", "spent", "shop 2", "proven", "same"];
+  await reads(page, wanted);
+  assert.equal(new URL(page.url()).search, "?group=project&sort=name");
+  await page.reload();
+  await reads(page, wanted);
+  await page.getByLabel("Status").selectOption("verified");
+  await reads(page, ["shop 1", "proven"]);
+  await page.context().close();
+});

@@ -1,0 +1,40 @@
+import type { ReactNode, RefObject } from "react";
+import { useTranslation } from "react-i18next";
+import { baseName } from "../lib/format";
+import { Search } from "../ui/icons";
+import { STATUSES } from "../ui/status";
+import { GROUPINGS, MARKS, SORTINGS, STATES, groupingOf, sortingOf, type View } from "./arrange";
+
+/** What is shown and in which order. All of it is in the address. */
+export function ViewBar({ view, projects, count, box, onChange }: { view: View; projects: string[]; count: number; box: RefObject<HTMLInputElement | null>; onChange: (part: View) => void }) {
+  const { t } = useTranslation();
+  return (
+    <div className="flex flex-wrap items-center gap-2 px-3 py-2.5 sm:px-4">
+      <div className="relative min-w-0 grow basis-56 sm:max-w-sm">
+        <Search className="pointer-events-none absolute top-2.5 left-2.5 text-faint" />
+        <input ref={box} type="search" aria-label={t("loops.search")} placeholder={t("loops.search_hint")} className="field pl-8" value={view.q ?? ""} onChange={(event) => onChange({ q: event.target.value })} />
+      </div>
+      <Choice label={t("loops.status")} value={view.status ?? ""} onChange={(status) => onChange({ status })}>
+        <option value="">{t("loops.any_status")}</option>
+        {STATES.map((name) => <option key={name} value={name}>{t(`loops.state_${name}`)}</option>)}
+        <optgroup label={t("loops.status")}>{STATUSES.map((name) => <option key={name} value={name}>{t(`status.${name}`)}</option>)}</optgroup>
+        <optgroup label={t("loops.outcome")}>{MARKS.map((name) => <option key={name} value={name}>{t(`completed.${name}`)}</option>)}</optgroup>
+      </Choice>
+      <Choice label={t("loops.project")} value={view.project ?? ""} onChange={(project) => onChange({ project })}>
+        <option value="">{t("loops.any_project")}</option>
+        {projects.map((path) => <option key={path} value={path}>{baseName(path)}</option>)}
+      </Choice>
+      <Choice label={t("loops.group")} value={groupingOf(view)} onChange={(group) => onChange({ group: group === GROUPINGS[0] ? "" : group })}>
+        {GROUPINGS.map((name) => <option key={name} value={name}>{t(`loops.group_${name}`)}</option>)}
+      </Choice>
+      <Choice label={t("loops.sort")} value={sortingOf(view)} onChange={(sort) => onChange({ sort: sort === SORTINGS[0] ? "" : sort })}>
+        {SORTINGS.map((name) => <option key={name} value={name}>{t(`loops.sort_${name}`)}</option>)}
+      </Choice>
+      <span aria-live="polite" className="ml-auto text-xs text-soft max-sm:sr-only">{t("loops.count", { count })}</span>
+    </div>
+  );
+}
+
+function Choice({ label, value, onChange, children }: { label: string; value: string; onChange: (value: string) => void; children: ReactNode }) {
+  return <select aria-label={label} title={label} className="field w-auto max-w-44 grow basis-28 sm:grow-0" value={value} onChange={(event) => onChange(event.target.value)}>{children}</select>;
+}
