@@ -166,8 +166,7 @@ fn what_an_auditor_changes_is_undone_and_reported() {
             {{ say = '''{}''' }}]\n",
         block(CLEAN)
     ));
-    // In a sandbox it could not change anything to begin with.
-    let out = audited(&world, &coder, &auditor, &["--sandbox", "off"]);
+    let out = audited(&world, &coder, &auditor, &[]);
     out.assert_code(0).assert_stdout_has("it may only read").assert_stdout_has("coder.txt");
     let mut files = world.repo().tree_files("windlass/work");
     files.retain(|file| file != "README.md");
@@ -365,4 +364,49 @@ fn clean_of_an_auditor_whose_every_command_failed_does_not_count() {
         call(&world, &["stop", "work"]).assert_code(0);
         running.wait().assert_code(4);
     }
+}
+
+/// What an agent left beside its commits could make a reviewer agree to work that nobody else will see.
+#[test]
+fn reviewer_reads_the_recorded_commit_with_what_the_set_up_made_and_nothing_of_the_workspace() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "deps/\n*.log\n").commit("Ignore");
+    let coder = world.script(
+        r#"
+        [[turn]]
+        steps = [
+            { run = "echo 1 > coder.txt; echo hidden > left.log; echo evil > deps/lib; echo '*.tmp' >> .gitignore; echo x > a.tmp" },
+            { say = "Done." },
+        ]
+        [[turn]]
+        steps = [{ run = "echo 2 > coder.txt" }, { say = "Done." }]
+        "#,
+    );
+    // Its own files are writable, and gone in the next round; the directory is the same.
+    let look = "{ pwd; cat coder.txt deps/lib; ls; git status --porcelain; git log -1 --format=%s; } > \"$LOOK.$ROUND\" 2>&1; \
+                echo x > deps/lib; echo x > scratch.log; mkdir -p target && echo built > target/out";
+    let look = world.install_script("look", look);
+    let scripts = world.root().join("scripts");
+    let turn = |round: u32, verdict: &str| {
+        let command = format!("LOOK='{}/seen' ROUND={round} '{}'", scripts.display(), look.display());
+        format!("[[turn]]\nsteps = [{{ run = {command:?} }}, {{ say = '''{}''' }}]\n", block(verdict))
+    };
+    let bug =
+        r#"{"verdict": "dirty", "findings": [{"severity": "bug", "file": "coder.txt", "description": "it is 1"}]}"#;
+    let auditor = world.script(&(turn(1, bug) + &turn(2, MENDED)));
+    let setup = "mkdir -p deps; echo good > deps/lib";
+    audited(&world, &coder, &auditor, &["--setup", setup, "--gate", "true"]).assert_code(0);
+    let seen = |round: u32| std::fs::read_to_string(scripts.join(format!("seen.{round}"))).unwrap();
+    let (first, second) = (seen(1), seen(2));
+    let (place, rest) = first.split_once('\n').unwrap();
+    assert!(rest.starts_with("1\ngood\nREADME.md\ncoder.txt\ndeps\n"), "{first}");
+    for left in ["left.log", "a.tmp", "evil"] {
+        assert!(!first.contains(left), "{first}");
+    }
+    let (again, rest) = second.split_once('\n').unwrap();
+    assert_eq!(place, again, "agents know their sessions by the directory");
+    assert!(rest.starts_with("2\ngood\nREADME.md\ncoder.txt\ndeps\n"), "{second}");
+    let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
+    assert!(std::path::Path::new(place).starts_with(world.data_dir().join("judge").join(id)), "{place}");
+    assert!(!std::path::Path::new(place).exists(), "it goes with the loop");
 }

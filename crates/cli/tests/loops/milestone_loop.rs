@@ -96,10 +96,14 @@ fn a_milestone_from_its_file_to_its_end() {
     assert_eq!(world.repo().git(["branch", "--show-current"]), "elsewhere");
     assert_eq!(world.repo().status(), "", "the engine's own writes are not in the tree");
     assert!(!world.repo().tree_files("milestone/search").contains(&"unrelated".to_owned()));
-    // Both work at the root of the tree.
+    // Both work at the root of a tree, the acceptor in one of its own.
     let root = status["worktree"].as_str().unwrap();
-    for start in developer.turns().iter().chain(&acceptor.turns()) {
+    for start in &developer.turns() {
         assert_eq!(start.cwd.to_str(), Some(root));
+    }
+    let checkout = world.data_dir().join("judge").join(status["id"].as_str().unwrap()).join("review/tree");
+    for start in &acceptor.turns() {
+        assert_eq!(start.cwd, checkout);
     }
     // The acceptor sees what was really done, and what it is measured by.
     let asked = acceptor.prompts();

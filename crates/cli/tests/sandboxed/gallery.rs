@@ -310,14 +310,20 @@ fn a_reviewer_cannot_change_what_it_judges() {
     let block = "```json windlass-review\n{\"verdict\": \"clean\", \"summary\": \"fine\", \"findings\": []}\n```";
     let auditor = world.install_script(
         "auditor",
-        &format!("echo by-auditor > coder.txt || echo REFUSED; echo x > new; git commit -qam x || echo REFUSED\ncat <<'E'\n{block}\nE"),
+        &format!(
+            "echo by-auditor > coder.txt; echo x > new; git commit -qam x\n\
+             for work in '{data}'/worktrees/*; do echo by-auditor > \"$work/coder.txt\" || echo REFUSED; done\n\
+             for own in '{data}'/judge/*/review/git; do echo x > \"$own/HEAD\" || echo REFUSED; done\n\
+             cat <<'E'\n{block}\nE",
+            data = world.data_dir().display()
+        ),
     );
     let (coder, auditor) = (coder.command_line(), auditor.to_string_lossy().into_owned());
     let args =
         ["run", "do it", "--name", "work", "--recipe", "audited", "--agent-command", &coder, "--reviewer-command"];
     let limits = ["--max-iterations", "1"];
     call(&world, &[&args[..], &[&auditor], &limits].concat());
-    assert!(transcript(&world).contains("REFUSED"), "{}", transcript(&world));
+    assert_eq!(transcript(&world).matches("REFUSED").count(), 2, "{}", transcript(&world));
     assert_eq!(file_at_branch(&world, "work", "coder.txt"), "1\n");
     assert_eq!(std::fs::read_to_string(workspace(&world).join("coder.txt")).unwrap(), "1\n");
 }

@@ -1,4 +1,4 @@
-//! Absolute paths into the user's checkout mean the judged files in the sandbox.
+//! What lies outside the judged tree decides nothing: absolute paths into the user's checkout, shared caches of tools.
 
 use crate::support::*;
 
@@ -40,4 +40,49 @@ fn editable_install_of_the_checkout_does_not_decide_the_verdict() {
     let gate = format!("'{}' -m unittest discover tests", absolute.display());
     run(&world, &agent, &["--gate", ".venv/bin/python -m unittest discover tests", "--gate", &gate]).assert_code(0);
     assert_eq!(agent.turns().len(), 2, "the user's checkout has the old value, the commit the new one");
+}
+
+/// A home with a cache of each kind: one that the user has, one that he does not, and the directory of all others.
+const CACHES: [&str; 4] = [".cargo/registry", ".cache/go-build", ".npm/_cacache", ".cache/other-tool"];
+
+#[test]
+fn what_a_judgement_leaves_in_a_cache_does_not_reach_the_next_one() {
+    if !windlass_testkit::sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    for cache in &CACHES[..2] {
+        let dir = world.home().join(cache);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("of the user"), "1").unwrap();
+    }
+    // The set-up and gates on the base may fill them: no agent's code has run.
+    let fill = |name: &str| CACHES.map(|cache| format!("mkdir -p ~/{cache}; touch ~/{cache}/{name};")).concat();
+    let lists = CACHES.map(|cache| format!("(cd ~/{cache} && echo {cache}: $(ls));")).concat();
+    let gate = format!("test -f w || {{ {} exit 0; }}; {lists} sh ./plant.sh; exit 1", fill("by-the-base"));
+    // An agent's code, run by the gate; and the agent itself.
+    let plant = fill("planted");
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ write = {{ path = \"plant.sh\", content = {plant:?} }} }}, {{ run = {:?} }}, {{ append = {{ path \
+         = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]\n\
+         [[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n",
+        fill("by-the-agent")
+    ));
+    let more = ["--setup", &fill("by-the-set-up"), "--gate", &gate, "--max-iterations", "2"];
+    run(&world, &agent, &more).assert_code(3);
+    let items = feed(&world, "work");
+    let tails: Vec<String> = of_type(&items, "gate_ended")
+        .iter()
+        .filter_map(|item| item["report"]["output_tail"].as_str())
+        .map(str::to_owned)
+        .collect();
+    let expected = ".cargo/registry: by-the-base by-the-set-up of the user\n\
+                    .cache/go-build: by-the-base by-the-set-up of the user\n\
+                    .npm/_cacache: by-the-base by-the-set-up\n.cache/other-tool: by-the-base by-the-set-up\n";
+    assert_eq!(tails[tails.len() - 2..], [expected, expected], "{tails:?}");
+    for cache in &CACHES[..2] {
+        let left: Vec<_> =
+            std::fs::read_dir(world.home().join(cache)).unwrap().map(|one| one.unwrap().file_name()).collect();
+        assert_eq!(left, ["of the user"]);
+    }
 }

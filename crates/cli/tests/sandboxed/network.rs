@@ -113,3 +113,25 @@ fn a_list_without_a_sandbox_and_what_is_no_host_are_refused() {
     wrong.assert_code(2).assert_stderr_has("is no host");
     assert!(agent.turns().is_empty());
 }
+
+/// The loop's driver is gone when its work is merged.
+#[test]
+fn gates_of_a_merge_reach_the_hosts_of_the_list_and_no_others() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let (listed, other) = (server(), server());
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = {PROMISE:?} }}]"
+    ));
+    let ask = |port: u16| format!("curl -sf --max-time 20 --noproxy '' http://127.0.0.1:{port}/");
+    let gate = format!("{} && ! {}", ask(listed), ask(other));
+    let host = format!("127.0.0.1:{listed}");
+    run(&world, &agent, &["--network", "list", "--network-host", &host, "--gate", &gate]).assert_code(0);
+    world.repo().write("c", "1\n");
+    world.repo().commit("moved on");
+    call(&world, &["merge", "work"]).assert_code(0);
+    let message = world.repo().git(["log", "-1", "--format=%B", "main"]);
+    assert!(message.contains("Windlass-Gates: passed"), "{message}");
+}

@@ -1,14 +1,18 @@
-//! Where the work is judged: in the judge's checkout of the recorded commit, or in place if the loop has no commits.
+//! Where the work is judged: by gates in the judge's checkout of the recorded commit, by reviewers in one beside it, or in
+//! place if the loop has no commits.
 
 use std::path::PathBuf;
 
+use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{ChangedFile, GateKey, LoopState};
 use windlass_core::spec::{CommitPolicy, Verify, WorkspaceKind};
-use windlass_workspace::{Judge, Keep, Save};
+use windlass_core::trouble::{Trouble, TroubleKind};
+use windlass_workspace::{Judge, Keep, Save, WorkspaceError};
 
 use super::performing::Context;
 use super::{DriveError, setup, workspace};
 use crate::engine::Engine;
+use crate::sandbox::settle_caches;
 
 /// Where a command of the user's runs.
 #[derive(Debug, Clone)]
@@ -38,10 +42,19 @@ impl Place {
     /// What gates built on the base is kept: no agent's code has run yet.
     pub(super) async fn keep_build(&self) -> Result<(), DriveError> {
         match &self.judge {
-            Some(judge) => Ok(judge.save(Save::Builds).await?),
+            Some(judge) => {
+                settle(judge)?;
+                Ok(judge.save(Save::Builds).await?)
+            }
             None => Ok(()),
         }
     }
+}
+
+/// Makes the caches of the judge fit to be saved.
+fn settle(judge: &Judge) -> Result<(), DriveError> {
+    let Some(caches) = judge.caches() else { return Ok(()) };
+    settle_caches(&caches).map_err(|source| WorkspaceError::File { action: "clean", path: caches, source }.into())
 }
 
 /// Whether the loop's work is judged in a checkout that its agent cannot write.
@@ -70,8 +83,65 @@ pub(super) async fn set_up(context: &mut Context, state: &LoopState) -> Result<R
     if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone())).await? {
         return Ok(Err(message));
     }
+    settle(&judge)?;
     judge.set_up().await?;
     Ok(Ok(judge))
+}
+
+/// Whether a turn of this role reads a checkout of the recorded commit instead of the workspace.
+fn reads_checkout(state: &LoopState, role: Role) -> bool {
+    role.reviews() && has_checkout(state) && state.head_commit().is_some()
+}
+
+/// The checkout for reviewers. Its path is always the same, because agents know their sessions by it.
+async fn for_reviewers(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
+    let root = engine.data.judge(&state.id.0);
+    Ok(engine.workspaces.reviewers_judge(&workspace::handle(state)?, &root).await?)
+}
+
+/// Where the agent of a turn works. A reviewer finds exactly the commit under review and what the set-up made.
+pub(super) async fn place_of_turn(
+    context: &mut Context,
+    state: &LoopState,
+    turn: TurnKey,
+) -> Result<Place, DriveError> {
+    let Some(commit) = state.head_commit().filter(|_| reads_checkout(state, turn.role)) else {
+        return Ok(Place::workspace(&context.engine, state));
+    };
+    if let Err(message) = set_up(context, state).await? {
+        let message = format!("the set-up of the reviewer's checkout failed: {message}");
+        return Err(DriveError::NotTried(Trouble { kind: TroubleKind::Files, message }));
+    }
+    let judge = for_reviewers(&context.engine, state).await?;
+    judge.reset(&state.turn_id(turn), commit, Keep::Nothing).await?;
+    let again = wants_set_up_again(&judge, state, commit).await?;
+    let place = Place::of(judge);
+    if again && let Err(message) = setup::prepare(context, state, &place).await? {
+        // Gates judge that; whoever reads can read all the same.
+        tracing::warn!(loop_id = %state.id, %message, "the set-up fails on the commit under review");
+    }
+    Ok(place)
+}
+
+/// Undoes what an agent that only reads did to files, and reports it.
+pub(super) async fn put_back_after(
+    context: &Context,
+    state: &LoopState,
+    role: Role,
+) -> Result<Vec<ChangedFile>, DriveError> {
+    let mut changed = Vec::new();
+    let own = reads_checkout(state, role);
+    if own {
+        let judge = for_reviewers(&context.engine, state).await?;
+        if judge.is_checked_out() {
+            changed = Place::of(judge).put_back(context, state).await?;
+        }
+    }
+    // In a sandbox it does not see the workspace.
+    if !own || state.spec.sandbox.is_off() {
+        changed.extend(workspace::put_back(context, state).await?);
+    }
+    Ok(changed)
 }
 
 /// Why a gate has no place to run in.

@@ -158,18 +158,12 @@ impl Driver {
         result
     }
 
-    /// The way out for a loop whose network is a list.
+    /// The way out for a loop whose network is a list; what it denies is journalled.
     fn open_proxy(&self) -> Result<Option<Proxy>, DriveError> {
-        let spec = &self.state.spec.sandbox;
-        if spec.network != NetworkAccess::List || !self.under_way() {
+        if !self.under_way() {
             return Ok(None);
         }
-        let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("the proxy cannot be opened: {error}"));
-        let list = HostList::new(spec.hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
-        let (tell, mut denied) = mpsc::unbounded_channel();
-        let path = self.engine.data.proxy_socket(&self.state.id);
-        let proxy =
-            Proxy::listen(&path, list, Upstream::from_env(&self.engine.env), tell).map_err(|error| lost(&error))?;
+        let Some((proxy, mut denied)) = way_out(&self.engine, &self.state)? else { return Ok(None) };
         let reports = self.performing.reports();
         tokio::spawn(async move {
             while let Some(Denied { host, why, count }) = denied.recv().await {
@@ -383,6 +377,20 @@ impl Driver {
         self.line.tell();
         Ok(())
     }
+}
+
+/// Opens the proxy of a loop whose network is a list; it tells which hosts it denied.
+fn way_out(engine: &Engine, state: &LoopState) -> Result<Option<(Proxy, mpsc::UnboundedReceiver<Denied>)>, DriveError> {
+    let spec = &state.spec.sandbox;
+    if spec.network != NetworkAccess::List {
+        return Ok(None);
+    }
+    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("the proxy cannot be opened: {error}"));
+    let list = HostList::new(spec.hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
+    let (tell, denied) = mpsc::unbounded_channel();
+    let path = engine.data.proxy_socket(&state.id);
+    let proxy = Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map_err(|error| lost(&error))?;
+    Ok(Some((proxy, denied)))
 }
 
 /// Removes the judge's checkout, and what the loop's processes left in their temporary directory.

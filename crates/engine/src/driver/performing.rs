@@ -8,7 +8,7 @@ use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
 
 use super::live::LiveAgents;
-use super::{DriveError, gate, review, setup, summary, turn, workspace};
+use super::{DriveError, gate, judge, review, setup, summary, turn, workspace};
 use crate::engine::Engine;
 use crate::socket::Line;
 
@@ -211,7 +211,7 @@ async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) 
     if let Input::TurnEnded { turn, report } = &mut ended {
         report.put_back = workspace::put_back_git_settings(&context.engine.data.turn(&state.id, *turn));
         if turn.role.only_reads() {
-            report.put_back.extend(workspace::put_back(context, state).await?);
+            report.put_back.extend(judge::put_back_after(context, state, turn.role).await?);
         }
     }
     Ok(ended)

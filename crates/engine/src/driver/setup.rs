@@ -20,7 +20,8 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
     workspace::leave_out(&context, state)?;
     let place = Place::workspace(&context.engine, state);
     // The judge's checkout comes first, before any agent can touch what the set-up makes.
-    let made = if judge::has_checkout(state) && !state.spec.gates.is_empty() {
+    let judged = !state.spec.gates.is_empty() || state.review.is_some();
+    let made = if judge::has_checkout(state) && judged {
         match judge::set_up(&mut context, state).await? {
             Ok(judge) => Ok(judge.copy_saved_to(&place.dir).await?),
             Err(message) => Err(message),

@@ -49,7 +49,7 @@ pub(super) async fn run(
         stdin: Stdin::Null,
     };
     let confined = Confined {
-        who: "commands",
+        who: if place.judge.is_some() { "judge" } else { "commands" },
         writes: state.spec.sandbox.writes(),
         dir: &place.dir,
         judge: place.judge.as_ref(),

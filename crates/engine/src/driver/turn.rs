@@ -14,6 +14,7 @@ use windlass_process::CommandSpec;
 use windlass_supervise::{ContainmentRequest, Ended, SandboxPolicy, ShimSpec, TurnPaths, settled_exit_record};
 
 use super::follow::{Followed, follow};
+use super::judge::{self, Place};
 use super::live::{self, Live};
 use super::performing::Context;
 use super::reading::Reading;
@@ -43,7 +44,8 @@ pub(super) async fn run(
         context.tell(Input::DiskShort { turn, message });
         return Ok(Input::TurnEnded { turn, report: TurnReport::bare(TurnOutcome::Interrupted) });
     }
-    let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt };
+    let place = judge::place_of_turn(&mut context, state, turn).await?;
+    let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt, place };
     let report = match job.run(&mut context).await {
         Ok(report) => report,
         Err(JobError::Launch(error)) => {
@@ -86,6 +88,7 @@ pub(super) struct Job<'a> {
     session: &'a SessionUse,
     files: TurnFiles,
     prompt: String,
+    place: Place,
 }
 
 impl Job<'_> {
@@ -164,11 +167,10 @@ impl Job<'_> {
         self.state.spec.session == SessionPolicy::KeepAlive && can
     }
 
-    /// Where the agent starts; the top of its workspace if it removed the directory.
+    /// Where the agent starts; the top of its checkout if the directory was removed.
     fn start_dir(&self) -> PathBuf {
-        let top = self.engine.work_dir(self.state);
-        let dir = self.engine.start_dir(self.state, &top);
-        if dir.is_dir() { dir } else { top }
+        let dir = self.engine.start_dir(self.state, &self.place.dir);
+        if dir.is_dir() { dir } else { self.place.dir.clone() }
     }
 
     fn request(&self) -> TurnRequest<'_> {
@@ -252,9 +254,10 @@ impl Job<'_> {
         let ground = Ground::of(&self.engine, self.state);
         let confined = Confined {
             who: self.turn.role.name(),
-            writes: self.state.spec.sandbox.writes() && !self.turn.role.only_reads(),
-            dir: &self.engine.work_dir(self.state),
-            judge: None,
+            // What it writes into a checkout of its own is thrown away.
+            writes: self.state.spec.sandbox.writes() && (self.place.judge.is_some() || !self.turn.role.only_reads()),
+            dir: &self.place.dir,
+            judge: self.place.judge.as_ref(),
             files: &self.files.dir,
             shown: command
                 .env

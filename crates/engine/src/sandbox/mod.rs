@@ -30,6 +30,7 @@ use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
 use places::Places;
 use private::Private;
+pub(crate) use private::settle_caches;
 use table::DENIED;
 use windlass_workspace::{Judge, Kind, Workspace};
 
@@ -68,7 +69,7 @@ pub(crate) struct Confined<'a> {
     pub(crate) writes: bool,
     /// Where it works: the workspace, the judge's checkout, a scratch directory.
     pub(crate) dir: &'a Path,
-    /// The judge's checkout, if it works there.
+    /// The judge's checkout, or that of reviewers, if it works there.
     pub(crate) judge: Option<&'a Judge>,
     /// The directory of its prompt and private files, to be read.
     pub(crate) files: &'a Path,
@@ -121,8 +122,8 @@ impl<'a> Ground<'a> {
             return Ok(None);
         }
         let backend = self.backend(command)?;
-        let who = if what.judge.is_some() { "judge" } else { what.who };
-        let mut private = Private::prepare(self.data.loop_temp(self.loop_id).join(who))?;
+        let own = self.data.loop_temp(self.loop_id).join(what.who);
+        let mut private = Private::prepare(own, what.judge.and_then(Judge::caches))?;
         let home = command.env.get("HOME").map(PathBuf::from).filter(|home| home.parent().is_some());
         let home = home.as_deref();
         let mut places = Places::default();
@@ -247,7 +248,7 @@ impl<'a> Ground<'a> {
         env: &BTreeMap<String, String>,
         home: Option<&Path>,
     ) -> Result<(), SandboxError> {
-        let own_temp = what.judge.map_or_else(|| private.dir("tmp"), |judge| Ok(judge.temp()))?;
+        let own_temp = what.judge.and_then(Judge::temp).map_or_else(|| private.dir("tmp"), Ok)?;
         private_dir(&own_temp).map_err(|source| SandboxError::Prepare { path: own_temp.clone(), source })?;
         let temp = env.get("TMPDIR").map(String::as_str).filter(|dir| dir.starts_with('/'));
         for path in ["/tmp", "/var/tmp"].into_iter().chain(temp) {
@@ -334,7 +335,7 @@ impl<'a> Ground<'a> {
         }
         places.put(what.dir, access);
         let git_dir = what.dir.join(".git");
-        // The judge's own is thrown away with the judgement.
+        // That of the judge's checkout is thrown away with the judgement, that of reviewers with the review.
         if git_dir.is_dir() && what.judge.is_none() {
             places.put(&git_dir, access);
             seal(places, &git_dir)?;

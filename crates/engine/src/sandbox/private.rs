@@ -2,8 +2,9 @@
 //! files.
 //!
 //! They lie below the loop's temporary directory, one set for each kind of process, so that a gate finds nothing that the
-//! agent left for it. A home is new for every process; what a cache gained is there until the loop ends. Invariants: nothing
-//! here is the user's own file; what is copied has no line that looks like a login.
+//! agent left for it. A home is new for every process; what a cache gained is there until the loop ends, or until the next
+//! judgement where the judge keeps it. Invariants: nothing here is the user's own file; what is copied has no line that looks
+//! like a login.
 
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -23,6 +24,11 @@ const LARGEST: u64 = 1 << 20;
 const MOST_FILES: usize = 500;
 const DEEPEST: usize = 6;
 
+/// In the place of the directory of all caches.
+const CACHE: &str = "cache";
+/// What was changed in directories of the user's.
+const LAYERED: &str = "layers";
+
 /// What marks a line with a login in settings of git and package managers.
 const LOGIN_WORDS: [&str; 9] =
     ["token", "password", "passwd", "secret", "_auth", "authorization", "credential", "extraheader", "apikey"];
@@ -30,17 +36,21 @@ const LOGIN_WORDS: [&str; 9] =
 #[derive(Debug)]
 pub(super) struct Private {
     base: PathBuf,
+    /// What caches gain.
+    caches: PathBuf,
     /// A directory of the user's, by all of its names, and what is seen in its place.
     roots: Vec<(PathBuf, PathBuf)>,
     logins: Vec<Login>,
 }
 
 impl Private {
-    /// An earlier process of the same kind has ended; its home goes.
-    pub(super) fn prepare(base: PathBuf) -> Result<Self, SandboxError> {
+    /// An earlier process of the same kind has ended; its home goes. What caches gain stays below `base`, unless another
+    /// place is named.
+    pub(super) fn prepare(base: PathBuf, caches: Option<PathBuf>) -> Result<Self, SandboxError> {
         // Of one that was killed together with its engine.
         logins::take_over(&base);
-        let private = Self { base, roots: Vec::new(), logins: Vec::new() };
+        let caches = caches.unwrap_or_else(|| base.clone());
+        let private = Self { base, caches, roots: Vec::new(), logins: Vec::new() };
         for name in ["home", "run", "own"] {
             let path = private.base.join(name);
             match windlass_workspace::remove_tree(&path) {
@@ -50,15 +60,21 @@ impl Private {
                 Ok(()) | Err(_) => {}
             }
         }
-        for name in ["home", "run", "tmp", "cache"] {
+        for name in ["home", "run", "tmp", CACHE] {
             private.dir(name)?;
         }
         Ok(private)
     }
 
+    /// Where a directory of this set is.
+    fn path(&self, name: &str) -> PathBuf {
+        let of_caches = Path::new(name).starts_with(CACHE) || Path::new(name).starts_with(LAYERED);
+        if of_caches { self.caches.join(name) } else { self.base.join(name) }
+    }
+
     /// A directory of this set, made if it is not there.
     pub(super) fn dir(&self, name: &str) -> Result<PathBuf, SandboxError> {
-        let path = self.base.join(name);
+        let path = self.path(name);
         private_dir(&path).map_err(|source| SandboxError::Prepare { path: path.clone(), source })?;
         Ok(path)
     }
@@ -88,7 +104,7 @@ impl Private {
 
     /// The user's directory, with changes kept here.
     pub(super) fn layer(&self, places: &mut Places, path: &Path) -> Result<(), SandboxError> {
-        let name = format!("layers/{}", one_name(path));
+        let name = format!("{LAYERED}/{}", one_name(path));
         if !path.is_dir() {
             places.put_from(path, &self.dir(&name)?);
             return Ok(());
@@ -96,7 +112,7 @@ impl Private {
         for part in LAYERS {
             self.dir(&format!("{name}/{part}"))?;
         }
-        places.put_layered(path, &self.base.join(name));
+        places.put_layered(path, &self.path(&name));
         Ok(())
     }
 
@@ -160,7 +176,7 @@ impl Private {
         if let Some(home) = home {
             let cache = env.get("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
             let cache = cache.unwrap_or_else(|| home.join(".cache"));
-            self.replace(places, &cache, "cache")?;
+            self.replace(places, &cache, CACHE)?;
             for name in CACHES {
                 let path = name.strip_prefix(".cache/").map_or_else(|| home.join(name), |below| cache.join(below));
                 if path.is_dir() {
@@ -195,6 +211,18 @@ impl Private {
             let _ = std::os::unix::fs::symlink(cache.join(name), link);
         }
     }
+}
+
+/// Makes what caches gained fit to be copied: the kernel's own directories go, which nobody may read.
+pub(crate) fn settle_caches(caches: &Path) -> io::Result<()> {
+    let [_, _, work] = LAYERS;
+    for layer in std::fs::read_dir(caches.join(LAYERED)).into_iter().flatten().flatten() {
+        match windlass_workspace::remove_tree(&layer.path().join(work)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// A path as the name of one file.
@@ -308,7 +336,7 @@ mod tests {
         std::fs::create_dir(&home).unwrap();
         std::fs::write(home.join(".gitconfig"), "[user]\n\tname = Me\n").unwrap();
         let mut places = Places::default();
-        let mut private = Private::prepare(base.clone()).unwrap();
+        let mut private = Private::prepare(base.clone(), None).unwrap();
         private.replace(&mut places, &home, "home").unwrap();
         private.settings(&home, None);
         private.caches(&mut places, &std::collections::BTreeMap::new(), Some(&home)).unwrap();
@@ -316,7 +344,7 @@ mod tests {
         assert!(base.join("home/.npm/_cacache").symlink_metadata().unwrap().is_symlink());
         std::fs::write(base.join("home/.profile"), "planted").unwrap();
         std::fs::write(base.join("cache/kept"), "x").unwrap();
-        Private::prepare(base.clone()).unwrap();
+        Private::prepare(base.clone(), None).unwrap();
         assert!(!base.join("home/.profile").exists() && base.join("cache/kept").exists());
     }
 }

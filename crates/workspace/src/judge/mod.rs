@@ -8,9 +8,12 @@
 //! - After `reset` the checkout is exactly the commit plus the saved state. What a gate, a test or an earlier judgement
 //!   wrote is gone; only with `Keep::Builds` what lies in known build directories stays.
 //! - The saved state was written before any agent's code ran: by the set-up on the base, and by gates on the base.
+//! - The same holds for the caches of tools that gates write to. Reviewers have a checkout beside that of the gates, which
+//!   starts from the same saved state.
 //! - Nothing is registered in the user's repository. Each call can be cut off at any point and made again.
 
 mod builds;
+mod caches;
 mod inputs;
 mod stamps;
 
@@ -43,10 +46,20 @@ pub enum Save {
     Builds,
 }
 
+/// Who looks at the commit in a checkout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Gates,
+    Reviewers,
+}
+
 /// The judge's checkout of one loop.
 #[derive(Debug, Clone)]
 pub struct Judge {
     root: PathBuf,
+    /// What the set-up made, and gates on the base built.
+    saved: PathBuf,
+    reader: Reader,
     git: Git,
     base: String,
     id_len: usize,
@@ -67,7 +80,20 @@ impl Workspaces {
             .overriding(overrides)
             .owning([root.to_owned()])
             .with_network();
-        Ok(Judge { root: root.to_owned(), git, base: workspace.base_commit.clone(), id_len: workspace.id_len })
+        Ok(Judge {
+            root: root.to_owned(),
+            saved: root.join("saved"),
+            reader: Reader::Gates,
+            git,
+            base: workspace.base_commit.clone(),
+            id_len: workspace.id_len,
+        })
+    }
+
+    /// Opens the checkout for reviewers beside the judge's at `root`: nothing that they write is there when gates run.
+    pub async fn reviewers_judge(&self, workspace: &Workspace, root: &Path) -> Result<Judge, WorkspaceError> {
+        let judge = self.judge(workspace, &root.join("review")).await?;
+        Ok(Judge { saved: root.join("saved"), reader: Reader::Reviewers, ..judge })
     }
 
     async fn furnish_judge(&self, workspace: &Workspace, root: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
@@ -113,8 +139,13 @@ impl Judge {
     }
 
     /// What gates have for a temporary directory in a sandbox; emptied with each reset.
-    pub fn temp(&self) -> PathBuf {
-        self.root.join("tmp")
+    pub fn temp(&self) -> Option<PathBuf> {
+        (self.reader == Reader::Gates).then(|| self.root.join("tmp"))
+    }
+
+    /// Whether a commit was checked out here.
+    pub fn is_checked_out(&self) -> bool {
+        self.tree().is_dir() && self.root.join("index").is_file()
     }
 
     /// Whether the checkout was reset for the judgement of this name.
@@ -133,10 +164,6 @@ impl Judge {
         write(&self.root.join("set-up"), "")
     }
 
-    fn saved(&self) -> PathBuf {
-        self.root.join("saved")
-    }
-
     fn stamps(&self) -> PathBuf {
         self.root.join("stamps")
     }
@@ -144,8 +171,12 @@ impl Judge {
     /// Brings the checkout to exactly this commit plus the saved state, for the judgement of this name.
     pub async fn reset(&self, judgement: &str, commit: &str, keep: Keep) -> Result<(), WorkspaceError> {
         let named = self.root.join("judgement");
-        for path in [&named, &self.temp()] {
-            copying::remove(path).map_err(WorkspaceError::file("remove", path))?;
+        for path in [Some(named.clone()), self.temp()].into_iter().flatten() {
+            copying::remove(&path).map_err(WorkspaceError::file("remove", path))?;
+        }
+        match keep {
+            Keep::Nothing => self.rewind_caches().await?,
+            Keep::Builds => {}
         }
         let swept = self.sweep(keep).await?;
         let head = self.root.join("git/HEAD");
@@ -157,7 +188,7 @@ impl Judge {
         copying::remove(&self.stamps()).map_err(WorkspaceError::file("remove", self.stamps()))?;
         self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
         write(&head, format!("{commit}\n"))?;
-        let (saved, tree, stamps) = (self.saved(), self.tree(), self.stamps());
+        let (saved, tree, stamps) = (self.saved.clone(), self.tree(), self.stamps());
         blocking(move || {
             if saved.is_dir() {
                 copying::copy_missing(&saved, &tree)?;
@@ -203,7 +234,7 @@ impl Judge {
     }
 
     fn wipe(&self) -> Result<(), WorkspaceError> {
-        for name in ["judgement", "tmp", "stamps", "index", "tree"] {
+        for name in ["judgement", "tmp", "stamps", "index", "tree", caches::LIVE, caches::STAMPS] {
             let path = self.root.join(name);
             copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
         }
@@ -249,7 +280,7 @@ impl Judge {
     }
 
     fn was_saved(&self, path: &FilePath) -> bool {
-        std::fs::symlink_metadata(path.below(&self.saved())).is_ok()
+        std::fs::symlink_metadata(path.below(&self.saved)).is_ok()
     }
 
     /// Adds what was made in the checkout since the last reset to the saved state. Only before any agent's code ran.
@@ -268,7 +299,7 @@ impl Judge {
                 changed.into_iter().filter(in_one).map(|(path, _)| path).collect()
             }
         };
-        let (tree, saved, file) = (self.tree(), self.saved(), self.stamps());
+        let (tree, saved, file) = (self.tree(), self.saved.clone(), self.stamps());
         let partial = self.root.join("saved.partial");
         blocking(move || {
             for path in &wanted {
@@ -279,12 +310,13 @@ impl Judge {
             stamps.write(&file)
         })
         .await
-        .map_err(WorkspaceError::file("save", self.saved()))
+        .map_err(WorkspaceError::file("save", &self.saved))?;
+        self.save_caches().await
     }
 
     /// Gives a copy of the saved state to another checkout; what is there stays.
     pub async fn copy_saved_to(&self, dir: &Path) -> Result<(), WorkspaceError> {
-        let (saved, to) = (self.saved(), dir.to_owned());
+        let (saved, to) = (self.saved.clone(), dir.to_owned());
         if !saved.is_dir() {
             return Ok(());
         }
