@@ -95,7 +95,7 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
     KnownAgent {
         adapter: AdapterKind::Copilot,
         name: "copilot",
-        display_name: "GitHub Copilot",
+        display_name: "Copilot",
         version_args: &["--version"],
         known_good: ("1.0.102", "1.1.0"),
         login: "copilot login",

@@ -122,6 +122,19 @@ pub enum TurnOutcome {
 }
 
 impl TurnOutcome {
+    /// Why the program could not be started, if that is how the turn ended.
+    pub fn failed_to_start(&self) -> Option<&str> {
+        match self {
+            TurnOutcome::NotStarted { message, .. } => Some(message),
+            TurnOutcome::Finished
+            | TurnOutcome::Failed { .. }
+            | TurnOutcome::RateLimited { .. }
+            | TurnOutcome::Interrupted
+            | TurnOutcome::NotTried { .. }
+            | TurnOutcome::CutOff => None,
+        }
+    }
+
     pub fn is_finished(&self) -> bool {
         *self == TurnOutcome::Finished
     }

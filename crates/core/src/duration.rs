@@ -63,16 +63,16 @@ pub fn human(ms: u64) -> String {
 mod tests {
     use super::*;
 
-    // promise: cli-3
     #[test]
+    // promise: cli-3
     fn every_unit_is_understood() {
         for (text, ms) in [("250ms", 250), ("30s", 30_000), (" 10m ", 600_000), ("2h", 7_200_000), ("1d", 86_400_000)] {
             assert_eq!(parse_ms(text), Ok(ms), "{text}");
         }
     }
 
-    // promise: cli-3
     #[test]
+    // promise: cli-3
     fn anything_else_is_an_error_and_never_a_panic() {
         for text in ["", "5", "m", "-5m", "1.5h", "5 m", "5分", "五m", "1h30m", "５m"] {
             assert_eq!(parse_ms(text), Err(DurationError::Malformed(text.into())), "{text}");

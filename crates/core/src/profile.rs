@@ -158,6 +158,11 @@ impl AgentProfile {
         self.adapter.unwrap_or_default()
     }
 
+    /// Whether the agent has sessions that a turn can resume. A command has them where its profile says how.
+    pub fn has_sessions(&self) -> bool {
+        self.adapter() != AdapterKind::Command || !self.resume_args.is_empty()
+    }
+
     pub fn loops(&self) -> bool {
         self.loop_enabled.unwrap_or(false)
     }
@@ -214,22 +219,22 @@ impl AgentProfile {
 mod tests {
     use super::*;
 
-    // promise: settings-1
     #[test]
+    // promise: settings-1
     fn unset_loop_means_no_loop() {
         assert!(!AgentProfile::default().loops());
         assert!(AgentProfile { loop_enabled: Some(true), ..Default::default() }.loops());
     }
 
-    // promise: bounds-4, settings-1
     #[test]
+    // promise: bounds-4, settings-1
     fn iterations_default_to_five_and_are_clamped() {
         let with = |n| AgentProfile { max_iterations: n, ..Default::default() }.iterations();
         assert_eq!([None, Some(0), Some(1), Some(100), Some(101), Some(u32::MAX)].map(with), [5, 1, 1, 100, 100, 100]);
     }
 
-    // promise: settings-1
     #[test]
+    // promise: settings-1
     fn an_empty_promise_is_none() {
         let with = |p: Option<&str>| AgentProfile { completion_promise: p.map(Into::into), ..Default::default() };
         assert_eq!(with(Some("")).promise(), None);
@@ -261,8 +266,8 @@ mod tests {
         assert_eq!(base.overlaid(&over), both);
     }
 
-    // promise: settings-1
     #[test]
+    // promise: settings-1
     fn unset_fields_are_left_out_of_json_and_unknown_ones_refused() {
         assert_eq!(serde_json::to_string(&AgentProfile::default()).unwrap(), "{}");
         assert!(serde_json::from_str::<AgentProfile>(r#"{"max_iteration": 3}"#).is_err());

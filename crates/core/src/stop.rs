@@ -127,6 +127,22 @@ pub enum PauseReason {
     Rejections { reasons: Vec<String> },
 }
 
+impl PauseReason {
+    /// The tag, as scripts see it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PauseReason::Person => "person",
+            PauseReason::Limit { .. } => "limit",
+            PauseReason::Auth { .. } => "auth",
+            PauseReason::Disk { .. } => "disk",
+            PauseReason::Infrastructure { .. } => "infrastructure",
+            PauseReason::Reviewer { .. } => "reviewer",
+            PauseReason::Review => "review",
+            PauseReason::Rejections { .. } => "rejections",
+        }
+    }
+}
+
 /// Why a stretch of a loop ended; exactly one for each stretch between opening and end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -281,8 +297,8 @@ impl Status {
 mod tests {
     use super::*;
 
-    // promise: done-11
     #[test]
+    // promise: done-11
     fn the_name_of_a_reason_is_its_tag() {
         let message = String::new;
         let reasons = [

@@ -138,8 +138,8 @@ mod tests {
         Usage { input_tokens: tokens, cost_usd: cost, ..Usage::default() }
     }
 
-    // promise: usage-3
     #[test]
+    // promise: usage-3
     fn unknown_cost_stays_unknown_in_a_sum() {
         let mut sum = used(1, Some(0.5));
         sum.add(&used(1, None));
@@ -172,8 +172,8 @@ mod tests {
         assert_eq!((unknown.cost_usd, unknown.cost_basis), (None, CostBasis::Unknown));
     }
 
-    // promise: usage-1
     #[test]
+    // promise: usage-1
     fn a_ledger_sums_over_roles_and_models() {
         let mut ledger = UsageLedger::default();
         ledger.record(Role::Coder, &UsageByModel::from([("a".into(), used(5, Some(1.0)))]));

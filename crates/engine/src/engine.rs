@@ -15,11 +15,11 @@ use windlass_supervise::{Launcher, ProcessIdentity};
 
 use crate::clock::Clock;
 use crate::command::{Answer, Command};
+use crate::copilot_loop;
 use crate::creating::{self, Creating};
 use crate::data::DataDir;
 use crate::driver::{DriveError, Driver, Left};
 use crate::journal::{self, JournalError};
-use crate::log_lines;
 use crate::loop_log;
 use crate::notify;
 use crate::ports::Ports;
@@ -230,9 +230,7 @@ impl Engine {
         faults::point("create.after");
         creating.done();
         self.hub()?.open_line(&state.id.0);
-        for event in &events {
-            log_lines::log(&state, event);
-        }
+        copilot_loop::log(&state, &events);
         loop_log::append(&self.data, &state, now, &events);
         Ok(Held { state, token })
     }
@@ -311,9 +309,7 @@ impl Engine {
                 answers: Vec::new(),
             })
             .await?;
-        for event in &events {
-            log_lines::log(&next, event);
-        }
+        copilot_loop::log(&held.state, &events);
         loop_log::append(&self.data, &held.state, now, &events);
         held.state = next;
         notify::tell(self, &held.state, now, &events).await;

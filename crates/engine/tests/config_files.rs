@@ -131,8 +131,8 @@ max_running = 2
     assert_eq!(shown[19..25], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"warm\""]);
 }
 
-// promise: settings-6
 #[test]
+// promise: settings-6
 fn a_typo_in_every_key_names_the_place_and_the_key_that_was_meant() {
     for key in KEYS.iter().map(|key| key.name).chain(["agents"]) {
         let mut typos = vec![format!("{key}x"), key.replace('_', "-").to_uppercase()];
@@ -200,8 +200,8 @@ fn a_wrong_type_names_key_place_and_what_is_expected() {
     }
 }
 
-// promise: settings-6
 #[test]
+// promise: settings-6
 fn a_value_that_cannot_be_says_why_and_where() {
     let cases = [
         ("max_iterations = 101", "'max_iterations': 101 iterations are out of range: 1–100"),
@@ -406,8 +406,8 @@ fn profiles_can_be_written_in_every_form_of_toml() {
     }
 }
 
-// promise: bounds-4
 #[test]
+// promise: bounds-4
 fn iterations_of_a_profile_are_clamped_whatever_the_number() {
     for (text, expected) in [("-5", 1), ("0", 1), ("1", 1), ("100", 100), ("101", 100), ("9000000000000000000", 100)] {
         let settings = Home::new(format!("[agents.mine]\nmax_iterations = {text}\n")).load().unwrap();

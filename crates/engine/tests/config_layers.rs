@@ -50,8 +50,8 @@ fn origin_of(settings: &Settings, key: &str) -> Origin {
     settings.show().into_iter().find(|shown| shown.key == key).unwrap().origin
 }
 
-// promise: settings-5
 #[test]
+// promise: settings-5
 fn each_layer_wins_over_those_below_it_key_by_key() {
     let user = "agent = \"user\"\nmodel = \"user\"\nmax_iterations = 1\ngates = [\"user\"]\n";
     let world = World::new(user, "model = \"project\"\nmax_iterations = 2\ngates = [\"project\"]\n")
@@ -75,8 +75,8 @@ fn each_layer_wins_over_those_below_it_key_by_key() {
     assert_eq!(settings.gates.value.unwrap().commands(), ["env a", "env b"]);
 }
 
-// promise: settings-5
 #[test]
+// promise: settings-5
 fn every_key_can_be_set_by_every_layer() {
     for key in KEYS {
         let example = key.example;
@@ -310,8 +310,8 @@ fn paths_follow_the_environment() {
     assert_eq!(data, PathBuf::from(odd).join(".local/share/windlass"), "a home of any bytes is a home");
 }
 
-// promise: settings-2
 #[test]
+// promise: settings-2
 fn the_schema_has_the_loop_fields_of_a_profile() {
     let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
     assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");

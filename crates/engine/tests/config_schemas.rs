@@ -3,32 +3,92 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use windlass_engine::config::{loop_schema, profile_schema, schema, typescript};
+use windlass_engine::config::{
+    FieldKind, KEYS, PROFILE_FIELDS, ProfileField, environment, loop_schema, profile_schema, schema, typescript,
+};
+use windlass_engine::trust;
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
 #[test]
+// promise: settings-7
 fn the_files_are_what_the_program_says() {
     let files = [
-        ("config.schema.json", schema()),
-        ("agent-profile.schema.json", profile_schema()),
-        ("copilot-loop-config.schema.json", loop_schema()),
-        ("windlass.d.ts", typescript()),
+        ("schemas/config.schema.json", schema()),
+        ("schemas/agent-profile.schema.json", profile_schema()),
+        ("schemas/copilot-loop-config.schema.json", loop_schema()),
+        ("schemas/windlass.d.ts", typescript()),
+        ("docs/configuration.md", configuration_page()),
     ];
     for (name, said) in files {
         let said = format!("{}\n", said.trim_end());
         if std::env::var_os("UPDATE").is_some() {
-            std::fs::create_dir_all(file("")).unwrap();
             std::fs::write(file(name), &said).unwrap();
         }
         let written = std::fs::read_to_string(file(name)).unwrap_or_default();
         assert!(
             written == said,
-            "schemas/{name} is not what the program says; run: UPDATE=1 cargo test -p windlass-engine --test config_schemas"
+            "{name} is not what the program says; run: UPDATE=1 cargo test -p windlass-engine --test config_schemas"
         );
     }
+}
+
+const PAGE_HEAD: &str = "\
+# Configuration
+
+Generated from the declarations of the settings; `UPDATE=1 cargo test -p windlass-engine --test config_schemas` writes it.
+
+Settings are TOML, in two files: yours (`$WINDLASS_CONFIG`, or `windlass/config.toml` in the platform's directory for settings) and the
+project's (`.windlass/config.toml`). Both take every key. A value comes from, the later over the earlier: the recipe and the
+built-in defaults, your file, the project's file, the environment, the flag. `windlass config show` prints every setting with its
+value and where that came from; `windlass config schema` prints the JSON Schema. An unknown key is an error that names the one that
+was meant.
+
+A project's file comes with the repository. Settings marked *trust* there run something, reveal something or lift a guard, so they
+count only after `windlass trust` ([trust.md](trust.md)); settings marked *inside* need it if they name a path outside the repository.
+
+## Settings
+";
+
+/// The page about the settings, from the tables that the program reads them with.
+fn configuration_page() -> String {
+    let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
+    let mut page = format!(
+        "{PAGE_HEAD}\n| setting | flag | variable | default | project's file | meaning |\n|---|---|---|---|---|---|\n"
+    );
+    for key in KEYS {
+        let flag = key.flag.map(|flag| format!("`{flag}`")).unwrap_or_default();
+        let consent = match trust::consent(key.name) {
+            trust::NeedsConsent::Never => "",
+            trust::NeedsConsent::OutsideTheRepository => "inside",
+            trust::NeedsConsent::Always => "trust",
+        };
+        page.push_str(&format!(
+            "| `{}` | {flag} | `{}` | {} | {consent} | {} |\n",
+            key.name,
+            key.env,
+            cell(key.default),
+            cell(key.doc)
+        ));
+    }
+    page.push_str(
+        "\n## Agents\n\nA profile is a table `[agents.NAME]`. It adds to the built-in profile of that name, field by field.\n\n",
+    );
+    page.push_str("| field | meaning |\n|---|---|\n");
+    let row = |name: &str, doc: &str| format!("| `{name}` | {} |\n", cell(doc));
+    for field in PROFILE_FIELDS {
+        page.push_str(&row(field.name, field.doc));
+        if let FieldKind::Tables(tables) = field.kind {
+            let inner = |inner: &ProfileField| row(&format!("{}.NAME.{}", field.name, inner.name), inner.doc);
+            page.extend(tables.fields.iter().map(inner));
+        }
+    }
+    page.push_str("\n## Other environment variables\n\n| variable | meaning |\n|---|---|\n");
+    let general = environment().filter(|variable| KEYS.iter().all(|key| key.env != variable.name));
+    page.extend(general.map(|variable| row(variable.name, variable.doc)));
+    page
 }
 
 #[test]
@@ -56,8 +116,8 @@ fn walk(value: &Value, see: &mut impl FnMut(&str)) {
     }
 }
 
-// promise: settings-2
 #[test]
+// promise: settings-2
 fn the_loop_fields_stand_alone_too() {
     let schema: Value = serde_json::from_str(&loop_schema()).unwrap();
     assert_eq!(schema["title"], "CopilotLoopConfig");
@@ -67,8 +127,8 @@ fn the_loop_fields_stand_alone_too() {
     assert_eq!(fields["max_iterations"]["default"], 5);
 }
 
-// promise: settings-3
 #[test]
+// promise: settings-3
 fn the_types_have_the_loop_fields_optional_and_nullable() {
     let types = typescript();
     for line in

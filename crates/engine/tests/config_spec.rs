@@ -246,8 +246,8 @@ fn a_goal_without_words_and_a_bad_name_are_refused() {
     assert_eq!(resolve_spec(&settings, &shouting).unwrap().spec.goal, shouting.goal, "a goal is never interpreted");
 }
 
-// promise: bounds-1
 #[test]
+// promise: bounds-1
 fn there_is_no_unlimited_loop() {
     let zero = || Options { max_iterations: value::<Iterations>("0"), ..Options::default() };
     let error = resolve(zero(), text_agent()).unwrap_err();
@@ -291,8 +291,8 @@ fn a_budget_needs_an_agent_that_says_what_it_spends() {
     assert!(resolve(budget(), AgentProfile { output: Some(OutputFormat::Jsonl), ..text_agent() }).is_ok());
 }
 
-// promise: bounds-7
 #[test]
+// promise: bounds-7
 fn a_budget_needs_a_model_with_a_price() {
     let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
     let codex = |model: Option<&str>| AgentProfile {
@@ -381,8 +381,8 @@ fn the_profiles_limit_and_promise_hold_unless_somebody_says_otherwise() {
     assert!(matches!(resolve(Options::default(), lines), Err(UsageError::Promise { .. })));
 }
 
-// promise: control-8
 #[test]
+// promise: control-8
 fn without_a_loop_there_is_one_turn_and_the_gates() {
     let single =
         |flags, profile, no_loop| resolve_spec(&with_agent(flags, profile), &RunOptions { no_loop, ..run() }).unwrap();

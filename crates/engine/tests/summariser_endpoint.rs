@@ -177,8 +177,8 @@ async fn refusals_are_told_without_the_key() {
     }
 }
 
-// promise: summaries-6
 #[tokio::test]
+// promise: summaries-6
 async fn a_failing_endpoint_still_gives_a_message_to_commit() {
     let server = Server::start([Reply::Json(503, "busy".into())]).await;
     let written = write(&server.settings(Protocol::Openai), &material()).await;
@@ -187,8 +187,8 @@ async fn a_failing_endpoint_still_gives_a_message_to_commit() {
     assert_eq!(written.warnings, ["Failed to generate summary: the endpoint answered 503: busy"]);
 }
 
-// promise: summaries-6
 #[tokio::test]
+// promise: summaries-6
 async fn a_failing_message_keeps_the_summary() {
     let server = Server::start([says(Protocol::Anthropic, "Fixed it."), Reply::Json(500, "boom".into())]).await;
     let written = write(&server.settings(Protocol::Anthropic), &material()).await;
@@ -197,8 +197,8 @@ async fn a_failing_message_keeps_the_summary() {
     assert_eq!(written.warnings, ["Failed to generate commit message: the endpoint answered 500: boom"]);
 }
 
-// promise: summaries-6
 #[tokio::test]
+// promise: summaries-6
 async fn without_a_client_that_is_said() {
     let mut no_key = settings("http://127.0.0.1:1".into(), Protocol::Openai);
     no_key.endpoint.as_mut().unwrap().api_key_env = Some("WINDLASS_TEST_NO_SUCH_KEY".into());
@@ -298,8 +298,8 @@ async fn nothing_done_is_not_asked_about() {
     assert_eq!(summary.commit_message, "[iter-4] Touch files");
 }
 
-// promise: summaries-8
 #[tokio::test]
+// promise: summaries-8
 async fn switched_off_asks_nobody() {
     let server = Server::start([]).await;
     let settings = SummariserSettings { enabled: false, ..server.settings(Protocol::Openai) };

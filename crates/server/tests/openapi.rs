@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-// promise: api-1
 #[test]
+// promise: api-1
 fn the_checked_in_document_is_the_codes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/openapi.json");
     let made = windlass_server::openapi();

@@ -151,8 +151,8 @@ mod tests {
         spent.of_this_turn(told, &Usage { input_tokens: 1_000, ..Usage::default() })
     }
 
-    // promise: usage-2
     #[test]
+    // promise: usage-2
     fn a_cost_that_starts_again_with_the_process_is_counted_whole() {
         assert_eq!(counted(0.0135, 0.0112, true), 0.0112);
         assert_eq!(counted(0.0135, 0.0112, false), 0.0112);

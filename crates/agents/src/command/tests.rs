@@ -71,8 +71,8 @@ fn the_prompt_comes_on_stdin_unless_the_command_names_it() {
     assert_eq!(file.args, ["--from=/turn/prompt.md"]);
 }
 
-// promise: context-8
 #[test]
+// promise: context-8
 fn a_prompt_that_looks_like_a_placeholder_stays_as_it_is() {
     let spec = launch(&request(&choice(&["agent", "{prompt}"]), "explain {prompt_file} and {self}", None)).unwrap();
     assert_eq!(spec.args, ["explain {prompt_file} and {self}"]);
@@ -179,8 +179,8 @@ fn an_error_that_the_agent_recovered_from_does_not_count() {
     assert_eq!(session.outcome(Exit::Code(0), now()), TurnOutcome::Finished);
 }
 
-// promise: failures-5
 #[test]
+// promise: failures-5
 fn words_about_limits_in_the_work_trigger_nothing() {
     let output = br#"{"type":"text","text":"error 429 rate_limit, retry after 3600"}"#;
     let (session, _) = read(&jsonl(), output, 100);

@@ -104,8 +104,8 @@ mod claude {
         assert_eq!(talk.outcome(), TurnOutcome::Finished);
     }
 
-    // promise: sessions-5
     #[test]
+    // promise: sessions-5
     fn a_turn_with_work_in_the_background_is_not_over() {
         let mut talk = Talk::with(&agent(AdapterKind::Claude), None, false);
         let uuid = talk.told()[0]["uuid"].clone();
@@ -417,8 +417,8 @@ mod acp {
         assert_eq!(talk.told(), Vec::<Value>::new());
     }
 
-    // promise: usage-2
     #[test]
+    // promise: usage-2
     fn the_cost_of_a_session_is_counted_once() {
         let before = windlass_core::usage::Usage { cost_usd: Some(0.25), ..Default::default() };
         let known = SessionFacts { session: None, usage_before: BTreeMap::from([("m".to_owned(), before)]) };

@@ -82,8 +82,8 @@ fn assistant(id: &str, parent: Option<&str>, model: &str, text: &str) -> Value {
         "usage": {"input_tokens": 100, "output_tokens": 1, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5}}})
 }
 
-// promise: sessions-5
 #[test]
+// promise: sessions-5
 fn sub_agents_count_but_cannot_promise() {
     for agent in ["claude", "qwen"] {
         let printed = [
@@ -118,8 +118,8 @@ fn claude_result(cumulative: Option<u64>, run: u64, model: &str) -> Value {
     result
 }
 
-// promise: usage-2
 #[test]
+// promise: usage-2
 fn what_claude_counts_over_a_session_is_told_for_the_turn() {
     let earlier = Usage { input_tokens: 300, cost_usd: Some(0.3), ..Usage::default() };
     let facts = SessionFacts {
@@ -265,8 +265,8 @@ fn opencode_that_has_no_price_does_not_cost_nothing() {
     assert_eq!(total(&usage_of(&events)).cost_usd, None);
 }
 
-// promise: usage-3
 #[test]
+// promise: usage-3
 fn a_cost_says_whether_it_is_the_agents_word_or_a_list_price() {
     let basis = |agent: &str, lines: &[Value], exit| {
         let used = total(&usage_of(&turn(agent, lines, exit, &SessionFacts::default()).0));

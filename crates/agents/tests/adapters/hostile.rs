@@ -118,16 +118,16 @@ fn swap(value: &mut Value, at: usize, odd: &Value) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    // promise: failures-10
     #[test]
+    // promise: failures-10
     fn random_bytes_break_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..600), chunk in 1..50_usize) {
         for agent in AGENTS {
             check(agent, &bytes, chunk)?;
         }
     }
 
-    // promise: failures-10
     #[test]
+    // promise: failures-10
     fn mutated_recordings_break_nothing(
         pick in any::<prop::sample::Index>(),
         changes in proptest::collection::vec(change(), 1..6),
@@ -235,8 +235,8 @@ fn ten_megabytes_in_a_line_are_read_and_more_are_passed_over() {
     }
 }
 
-// promise: failures-5
 #[test]
+// promise: failures-5
 fn words_about_limits_in_the_agents_work_trigger_nothing() {
     let words = "HTTP 429 rate_limit_error: usage limit reached|1794772294, retry after 90 seconds. \
         401 Unauthorized. context_length_exceeded. prompt is too long. model not found. No conversation found. ECONNRESET";

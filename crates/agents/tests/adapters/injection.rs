@@ -106,8 +106,8 @@ fn codex_in_our_sandbox_has_none_of_its_own_not_even_as_a_reviewer() {
     }
 }
 
-// promise: settings-7
 #[test]
+// promise: settings-8
 fn what_the_profile_says_is_the_same_as_what_the_engine_says() {
     for agent in AGENTS {
         let adapter = choice(agent, |_| {}).profile.adapter();
@@ -167,8 +167,8 @@ fn two_servers_of_one_name_are_an_error() {
     }
 }
 
-// promise: settings-7
 #[test]
+// promise: settings-8
 fn what_an_agent_has_no_way_for_is_said_and_not_dropped() {
     let refused = |agent: &str, change: fn(&mut AgentProfile)| not_taken(&choice(agent, change).profile);
     assert_eq!(refused("codex", |profile| profile.denied_tools = vec!["x".into()]), Some("denied_tools"));

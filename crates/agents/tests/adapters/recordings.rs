@@ -33,45 +33,45 @@ fn check(agent: &str) {
     }
 }
 
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn claude() {
     check("claude");
 }
 
 /// Named by the agent that spoke it.
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn acp() {
     check("acp");
 }
 
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn codex() {
     check("codex");
 }
 
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn copilot() {
     check("copilot");
 }
 
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn gemini() {
     check("gemini");
 }
 
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn opencode() {
     check("opencode");
 }
 
-// promise: sessions-6
 #[test]
+// promise: sessions-6
 fn qwen() {
     check("qwen");
 }

@@ -82,8 +82,8 @@ fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
     }
 }
 
-// promise: api-1
 #[test]
+// promise: api-1
 fn every_command_has_a_route_or_a_reason() {
     let mut typed = Vec::new();
     leaves(&args::definition(), "", &mut typed);

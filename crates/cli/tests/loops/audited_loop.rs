@@ -16,8 +16,8 @@ fn section_commits(world: &World) -> Vec<Commit> {
     commits
 }
 
-// promise: plan-1
 #[test]
+// promise: plan-1
 fn two_sections_a_bug_and_the_whole() {
     let world = crate::world();
     plan(&world, 2);
@@ -56,8 +56,8 @@ fn two_sections_a_bug_and_the_whole() {
     world.wait_no_processes();
 }
 
-// promise: findings-1
 #[test]
+// promise: findings-1
 fn findings_are_told_with_their_fields() {
     let world = crate::world();
     let coder = world.script(WORKS);
@@ -78,8 +78,8 @@ fn findings_are_told_with_their_fields() {
     call(&world, &["findings", "work", "--all"]).assert_stdout_has("one line is not enough").assert_stdout_has("f1");
 }
 
-// promise: plan-2
 #[test]
+// promise: plan-2
 fn a_plan_of_forty_sections_is_worked_to_its_end() {
     let world = crate::world();
     plan(&world, 40);
@@ -96,8 +96,8 @@ fn a_plan_of_forty_sections_is_worked_to_its_end() {
     assert!(longest < 12_000, "the prompt does not grow with the sections: {longest}");
 }
 
-// promise: plan-2
 #[test]
+// promise: plan-2
 fn markers_in_code_are_no_sections() {
     let world = crate::world();
     let text = "Explain markers.\n\n<!-- windlass-section -->\n## Real\nWrite this:\n\n```md\n\
@@ -114,8 +114,8 @@ fn markers_in_code_are_no_sections() {
     assert!(coder.prompts()[0].contains("## Not real"), "it is part of the first");
 }
 
-// promise: review-3
 #[test]
+// promise: review-3
 fn auditor_that_is_never_understood_pauses_the_loop_and_a_resumption_asks_again() {
     for (answer, sections) in [("Looks good to me!", 2), ("```windlass-review\\n{not json", 2), ("", 1)] {
         let world = crate::world();
@@ -136,8 +136,8 @@ fn auditor_that_is_never_understood_pauses_the_loop_and_a_resumption_asks_again(
     }
 }
 
-// promise: review-2
 #[test]
+// promise: review-2
 fn an_untouched_tree_is_not_approved() {
     let world = crate::world();
     let coder = world.script("[[turn]]\nsteps = [{ say = \"There is nothing to do.\" }]");
@@ -150,8 +150,8 @@ fn an_untouched_tree_is_not_approved() {
     assert_eq!(of_type(&feed, "review_skipped")[0]["because"]["type"], "nothing_changed");
 }
 
-// promise: review-1
 #[test]
+// promise: review-1
 fn what_an_auditor_changes_is_undone_and_reported() {
     let world = crate::world();
     world.repo().write("kept.txt", "as it was\n").commit("A file");
@@ -188,8 +188,8 @@ fn what_an_auditor_changes_is_undone_and_reported() {
     assert_eq!(worktree.status(), "");
 }
 
-// promise: review-2
 #[test]
+// promise: review-2
 fn a_gate_that_fails_is_mended_before_anybody_audits() {
     let world = crate::world();
     let coder = world.script(WORKS);
@@ -199,8 +199,8 @@ fn a_gate_that_fails_is_mended_before_anybody_audits() {
     assert_eq!(auditor.turns().len(), 1);
 }
 
-// promise: plan-6
 #[test]
+// promise: plan-6
 fn the_post_action_runs_once_after_the_last_audit() {
     let world = crate::world();
     plan(&world, 2);
@@ -218,8 +218,8 @@ fn the_post_action_runs_once_after_the_last_audit() {
     assert_eq!(status["gates"][0]["commit"], status["head_commit"], "what it left is judged too");
 }
 
-// promise: plan-7
 #[test]
+// promise: plan-7
 fn a_post_action_that_breaks_a_gate_is_taken_back() {
     let world = crate::world();
     let coder = world.script(WORKS);
@@ -235,8 +235,8 @@ fn a_post_action_that_breaks_a_gate_is_taken_back() {
     assert!(world.repo().tree_files(&saved).contains(&"finisher.txt".to_owned()), "it stays reachable at {saved}");
 }
 
-// promise: plan-4
 #[test]
+// promise: plan-4
 fn plan_first_has_the_agent_write_the_plan() {
     let world = crate::world();
     let steps = "{ append = { path = \"{{role}}.txt\", content = \"{{iteration}}\\n\" } }";
@@ -251,8 +251,8 @@ fn plan_first_has_the_agent_write_the_plan() {
     assert!(coder.prompts()[0].contains("do the work"));
 }
 
-// promise: review-8
 #[test]
+// promise: review-8
 fn a_person_has_the_last_word_by_command() {
     let world = crate::world();
     let coder = world.script(WORKS);
@@ -273,8 +273,8 @@ fn a_person_has_the_last_word_by_command() {
     call(&world, &["approve", "work"]).assert_code(2);
 }
 
-// promise: review-1, usage-1
 #[test]
+// promise: review-1, usage-1
 fn coder_and_auditor_are_two_agents_with_usage_by_role() {
     let world = crate::world();
     let usage = |model: &str, cost: &str| {
@@ -341,8 +341,8 @@ fn auditor_whose_calls_fail(world: &World, failing: usize) -> windlass_testkit::
     world.script(&format!("[[turn]]\nsteps = [{}, {}, {clean}]", call(0), call(1)))
 }
 
-// promise: review-5
 #[test]
+// promise: review-5
 fn clean_of_an_auditor_whose_every_command_failed_does_not_count() {
     for failing in [2, 1] {
         let world = World::new();

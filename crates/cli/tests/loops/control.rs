@@ -29,8 +29,8 @@ const IN_STEP: &str = r#"
     steps = [{ append = { path = "log", content = "3\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
-// promise: control-1
 #[test]
+// promise: control-1
 fn stop_returns_when_the_tree_is_gone_within_three_seconds() {
     let world = World::new();
     let agent = world.script(DEAF);
@@ -53,8 +53,8 @@ fn stop_returns_when_the_tree_is_gone_within_three_seconds() {
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
 }
 
-// promise: control-3
 #[test]
+// promise: control-3
 fn a_pause_comes_after_the_turn_and_resume_goes_on() {
     let world = World::new();
     let agent = world.script(IN_STEP);
@@ -76,8 +76,8 @@ fn a_pause_comes_after_the_turn_and_resume_goes_on() {
     assert_eq!(starts(&agent), [(1, 1), (2, 1), (3, 1)]);
 }
 
-// promise: control-3
 #[test]
+// promise: control-3
 fn a_pause_at_once_interrupts_the_turn_which_is_tried_again() {
     let world = World::new();
     let agent = world.script(DEAF);
@@ -91,8 +91,8 @@ fn a_pause_at_once_interrupts_the_turn_which_is_tried_again() {
     assert_eq!(status(&world, "work")["iterations"], 1);
 }
 
-// promise: context-11
 #[test]
+// promise: context-11
 fn a_message_is_delivered_once_and_a_claim_that_did_not_see_it_is_refused() {
     let world = World::new();
     let agent = world.script(
@@ -158,8 +158,8 @@ fn interrupted(script: &str) -> (World, windlass_testkit::ScriptedAgent) {
     (world, agent)
 }
 
-// promise: control-1
 #[test]
+// promise: control-1
 fn stop_of_an_interrupted_loop_cancels_it_without_a_driver() {
     let (world, agent) = interrupted(DEAF);
     call(&world, &["stop", "work"]).assert_code(0);
@@ -192,8 +192,8 @@ fn a_message_for_an_interrupted_loop_waits_for_its_resumption() {
     assert!(agent.prompts()[1].contains("mind the gap"));
 }
 
-// promise: control-1
 #[test]
+// promise: control-1
 fn a_stop_whose_driver_is_killed_meanwhile_is_still_carried_out_and_answered() {
     let world = World::new();
     let agent = world.script(DEAF);
@@ -221,8 +221,8 @@ fn a_resume_after_a_pause_that_was_asked_for_but_did_not_come_goes_on() {
     assert_eq!(status(&world, "work")["status"], "completed");
 }
 
-// promise: control-9
 #[test]
+// promise: control-9
 fn what_makes_no_sense_for_an_ended_loop_is_refused_in_words() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");
@@ -245,8 +245,8 @@ fn what_makes_no_sense_for_an_ended_loop_is_refused_in_words() {
     assert_eq!(agent.turns().len(), 1);
 }
 
-// promise: bounds-9
 #[test]
+// promise: bounds-9
 fn an_exhausted_loop_goes_on_with_a_raised_limit_only() {
     let world = World::new();
     let agent = world.script(
@@ -272,8 +272,8 @@ fn an_exhausted_loop_goes_on_with_a_raised_limit_only() {
     assert_eq!(of_type(&feed, "loop_stopped").len(), 2, "one stop reason for each stretch");
 }
 
-// promise: control-4
 #[test]
+// promise: control-4
 fn a_restart_keeps_work_and_count_and_begins_a_fresh_session() {
     let world = World::new();
     let agent = world.script(
@@ -297,8 +297,8 @@ fn a_restart_keeps_work_and_count_and_begins_a_fresh_session() {
     assert_eq!(file_at_branch(&world, "work", "a"), "1");
 }
 
-// promise: control-7
 #[test]
+// promise: control-7
 fn a_detached_loop_is_followed_to_its_end_with_its_exit_code() {
     let world = World::new();
     let agent = world.script(IN_STEP);
@@ -321,8 +321,8 @@ fn a_detached_loop_is_followed_to_its_end_with_its_exit_code() {
     assert_eq!(status(&world, "work")["status"], "completed");
 }
 
-// promise: control-7
 #[test]
+// promise: control-7
 fn a_detached_loop_survives_its_starter_and_is_stopped_from_elsewhere() {
     let world = World::new();
     let agent = world.script(DEAF);
@@ -348,8 +348,8 @@ fn a_detached_loop_that_fails_says_so_to_its_followers() {
     following.wait().assert_code(7);
 }
 
-// promise: control-6
 #[test]
+// promise: control-6
 fn a_second_start_under_a_taken_name_is_refused() {
     let world = World::new();
     let agent = world.script(IN_STEP);
@@ -366,8 +366,8 @@ fn a_second_start_under_a_taken_name_is_refused() {
     assert_eq!(world.repo().branches(), ["main", "windlass/work"]);
 }
 
-// promise: control-5
 #[test]
+// promise: control-5
 fn two_loops_at_once_do_not_touch_each_other() {
     let world = World::new();
     let script = r#"
@@ -396,8 +396,8 @@ fn two_loops_at_once_do_not_touch_each_other() {
     assert_eq!(status(&world, "one")["iterations"], 2);
 }
 
-// promise: control-6
 #[test]
+// promise: control-6
 fn many_loops_started_at_once_get_names_of_their_own() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]").command_line();

@@ -178,15 +178,15 @@ fn undisturbed() -> EndState {
     undisturbed
 }
 
-// promise: recovery-1
 #[test]
+// promise: recovery-1
 fn wherever_it_is_killed_the_end_is_the_same() {
     let cases = sweep(Series::of(&POINTS, None), &undisturbed(), killed_at);
     assert!(cases > POINTS.len() * 2, "only {cases} cases");
 }
 
-// promise: recovery-1
 #[test]
+// promise: recovery-1
 fn wherever_the_resumption_is_killed_the_end_is_the_same() {
     let cases = sweep(Series::of(&RECOVERY_POINTS, Some("turn.before_start:3")), &undisturbed(), killed_at);
     assert!(cases > RECOVERY_POINTS.len(), "only {cases} cases");

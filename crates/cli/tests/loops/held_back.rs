@@ -26,8 +26,8 @@ steps = [
     )
 }
 
-// promise: work-10
 #[test]
+// promise: work-10
 fn a_file_with_a_key_is_held_back_until_the_key_is_gone() {
     let world = World::new();
     let agent = world.script(&script());
@@ -57,8 +57,8 @@ fn an_allowed_path_may_hold_one() {
     assert!(world.repo().tree_files("windlass/work").contains(&"conf.py".to_owned()));
 }
 
-// promise: work-10
 #[test]
+// promise: work-10
 fn a_commit_of_the_agents_own_is_made_again_without_it() {
     let world = World::new();
     let script = format!(

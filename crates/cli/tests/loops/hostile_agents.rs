@@ -61,8 +61,8 @@ fn hostile(agent: &str) {
     world.wait_no_processes();
 }
 
-// promise: failures-10
 #[test]
+// promise: failures-10
 fn under_the_name_of_claude() {
     hostile(AGENTS[0]);
 }
@@ -93,8 +93,8 @@ fn under_the_name_of_qwen() {
 }
 
 /// A program that is not there, cannot run, or has no interpreter: said at once, with a way out.
-// promise: failures-8
 #[test]
+// promise: failures-8
 fn an_agent_that_cannot_be_started_is_named() {
     let world = World::new();
     world.install_script("claude", "#!/nonexistent/interpreter\n");
@@ -184,8 +184,8 @@ fn an_agent_that_meets_the_same_error_again_and_again_is_ended_with_the_reason()
 }
 
 /// Signs of life keep no agent from being stalled that does nothing.
-// promise: bounds-11
 #[tokio::test]
+// promise: bounds-11
 async fn heartbeats_of_claude_do_not_put_off_the_stall_limit() {
     let world = World::new();
     let start: jiff::Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();

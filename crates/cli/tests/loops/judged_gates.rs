@@ -10,8 +10,8 @@ fn claims_after(command: &str) -> String {
     )
 }
 
-// promise: gates-1
 #[test]
+// promise: gates-1
 fn files_hidden_by_ignore_rules_are_not_judged() {
     for hide in [
         "echo fixed >> .gitignore",
@@ -39,8 +39,8 @@ fn file_ignored_by_the_base_is_not_judged() {
     run(&world, &agent, &["--gate", "test -f cache", "--max-iterations", "1"]).assert_code(3);
 }
 
-// promise: gates-1
 #[test]
+// promise: gates-1
 fn file_committed_and_then_deleted_is_not_judged() {
     let world = crate::world();
     let agent =
@@ -48,8 +48,8 @@ fn file_committed_and_then_deleted_is_not_judged() {
     run(&world, &agent, &["--gate", "test -f fixed", "--max-iterations", "1"]).assert_code(3);
 }
 
-// promise: gates-1
 #[test]
+// promise: gates-1
 fn output_of_an_earlier_gate_does_not_reach_the_next_judgement() {
     let world = crate::world();
     world.repo().write(".gitignore", "target\nnode_modules\n*.log\n");
@@ -102,8 +102,8 @@ fn build_of_the_base_is_kept_for_each_judgement() {
     run(&world, &agent, &["--gate", gate, "--max-iterations", "2"]).assert_code(0);
 }
 
-// promise: gates-10
 #[test]
+// promise: gates-10
 fn set_up_runs_once_on_the_base_and_gates_and_agent_get_copies() {
     let world = crate::world();
     world.repo().write(".gitignore", "deps/\n");
@@ -220,8 +220,8 @@ fn node_project_is_judged_with_its_packages() {
     assert_eq!(world.repo().read("node_modules/lib/index.js"), "module.exports = 1\n");
 }
 
-// promise: gates-9
 #[test]
+// promise: gates-9
 fn merge_that_breaks_a_gate_changes_nothing() {
     let world = crate::world();
     world.repo().write("a", "1\n");
@@ -242,8 +242,8 @@ fn merge_that_breaks_a_gate_changes_nothing() {
     assert!(message.contains("Windlass-Loop: work"), "{message}");
 }
 
-// promise: gates-9
 #[test]
+// promise: gates-9
 fn merge_runs_gates_on_the_merged_result() {
     let world = crate::world();
     let agent = world.script(&claims_after("echo 2 > b"));
@@ -259,8 +259,8 @@ fn merge_runs_gates_on_the_merged_result() {
     assert!(!world.data_dir().join("judge").join(format!("{id}-merge")).exists());
 }
 
-// promise: gates-3
 #[test]
+// promise: gates-3
 fn failing_baseline_shows_its_last_lines() {
     let world = crate::world();
     let agent = world.script(&claims_after("touch fixed"));

@@ -10,8 +10,8 @@ fn jsonl(world: &World, agent: &ScriptedAgent) {
 
 const HANGS: &str = "[[turn]]\nsteps = [{ write = { path = \"half\", content = \"1\" } }, { say = \"x\" }, { hang = { ignore_signals = true } }]";
 
-// promise: bounds-5
 #[test]
+// promise: bounds-5
 fn a_duration_ends_the_loop_inside_a_turn() {
     let world = World::new();
     let agent = world.script(HANGS);
@@ -35,8 +35,8 @@ fn a_turn_that_takes_too_long_is_ended() {
     world.wait_no_processes();
 }
 
-// promise: bounds-11
 #[test]
+// promise: bounds-11
 fn the_third_stall_in_a_row_ends_the_loop() {
     let world = World::new();
     let agent = world.script(HANGS);
@@ -48,8 +48,8 @@ fn the_third_stall_in_a_row_ends_the_loop() {
     world.wait_no_processes();
 }
 
-// promise: bounds-13
 #[test]
+// promise: bounds-13
 fn a_gate_that_takes_too_long_has_failed() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");
@@ -59,8 +59,8 @@ fn a_gate_that_takes_too_long_has_failed() {
     world.wait_no_processes();
 }
 
-// promise: bounds-6
 #[test]
+// promise: bounds-6
 fn tokens_and_budget_end_a_turn_in_the_middle() {
     let script = r#"
         [[turn]]
@@ -87,8 +87,8 @@ fn tokens_and_budget_end_a_turn_in_the_middle() {
     }
 }
 
-// promise: bounds-7
 #[test]
+// promise: bounds-7
 fn a_budget_for_an_agent_that_tells_no_cost_is_wrong_use() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"x\" }]");
@@ -97,8 +97,8 @@ fn a_budget_for_an_agent_that_tells_no_cost_is_wrong_use() {
     assert_eq!(world.repo().branches(), ["main"]);
 }
 
-// promise: failures-4
 #[test]
+// promise: failures-4
 fn a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
     let world = World::new();
     let agent = world.script(
@@ -121,8 +121,8 @@ fn a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
     assert_eq!(status(&world, "work")["iterations"], 1, "not another iteration");
 }
 
-// promise: failures-4
 #[test]
+// promise: failures-4
 fn a_wait_is_shown_survives_kill_9_and_can_be_stopped() {
     let world = World::new();
     let agent = world.script(

@@ -64,8 +64,8 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned()
 }
 
-// promise: sessions-3
 #[test]
+// promise: sessions-3
 fn keep_alive_takes_turn_after_turn_in_one_process() {
     let script = r#"
         [[turn]]
@@ -102,8 +102,8 @@ fn keep_alive_takes_turn_after_turn_in_one_process() {
     });
 }
 
-// promise: sessions-3
 #[test]
+// promise: sessions-3
 fn a_process_that_dies_between_turns_is_started_again_in_its_session() {
     let script = r#"
         [[turn]]
@@ -164,8 +164,8 @@ fn lines_that_mean_nothing_break_nothing() {
     });
 }
 
-// promise: context-8
 #[test]
+// promise: context-8
 fn a_prompt_larger_than_every_pipe_arrives_whole() {
     let script = "[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]";
     in_each_protocol(script, |world, agent| {
@@ -278,8 +278,8 @@ fn stop_and_pause_end_an_agent_that_does_not_listen() {
     }
 }
 
-// promise: sessions-3
 #[test]
+// promise: sessions-3
 fn a_loop_that_pauses_between_turns_keeps_no_process() {
     let script = r#"
         [[turn]]

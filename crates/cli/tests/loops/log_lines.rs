@@ -3,14 +3,14 @@
 use crate::support::*;
 use windlass_testkit::{Output, ScriptedAgent, World};
 
-/// A profile that people call Copilot; what it prints is text.
+/// The shipped profile of Copilot, with another program in its place whose output is text.
 fn copilot(world: &World, agent: &ScriptedAgent, more: &str) {
     let words: Vec<String> = agent.command_line().split(' ').map(|word| format!("{word:?}")).collect();
-    world.config(&format!("[agents.mine]\ndisplay_name = \"Copilot\"\ncommand = [{}]\n{more}\n", words.join(", ")));
+    world.config(&format!("[agents.copilot]\nadapter = \"command\"\ncommand = [{}]\n{more}\n", words.join(", ")));
 }
 
 fn run_copilot(world: &World, more: &[&str]) -> Output {
-    let mut args = vec!["run", "Build the feature", "--name", "work", "--agent", "mine"];
+    let mut args = vec!["run", "Build the feature", "--name", "work", "--agent", "copilot"];
     args.extend(more);
     let mut command = windlass(world, &args);
     command.env("RUST_LOG", "info");
@@ -32,8 +32,8 @@ fn logged(out: &Output) -> Vec<String> {
         .collect()
 }
 
-// promise: log-1
 #[test]
+// promise: log-1
 fn a_promise_in_the_second_run_ends_the_loop() {
     let world = World::new();
     let agent = world
@@ -62,8 +62,8 @@ fn a_promise_in_the_second_run_ends_the_loop() {
     assert_eq!(status(&world, "work")["iterations"], 2);
 }
 
-// promise: log-2
 #[test]
+// promise: log-2
 fn without_a_promise_the_limit_ends_the_loop() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"working\" }]");
@@ -91,8 +91,8 @@ fn without_a_promise_the_limit_ends_the_loop() {
     assert_eq!(agent.turns().len(), 3);
 }
 
-// promise: log-3
 #[test]
+// promise: log-3
 fn without_a_loop_there_is_one_run_and_no_word_of_a_loop() {
     for disabled in ["profile", "flag"] {
         let world = World::new();
@@ -107,8 +107,8 @@ fn without_a_loop_there_is_one_run_and_no_word_of_a_loop() {
     }
 }
 
-// promise: log-4
 #[test]
+// promise: log-4
 fn a_failed_run_is_logged_and_the_state_removed() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ exit = 1 }]");
@@ -121,13 +121,13 @@ fn a_failed_run_is_logged_and_the_state_removed() {
     assert!(logged.ends_with(&format!("INFO Removed Copilot loop state for workspace {id}")), "{logged}");
 }
 
-// promise: log-4
 #[test]
+// promise: log-4
 fn a_stop_is_logged() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"here\" }, \"hang\"]");
     copilot(&world, &agent, "");
-    let mut command = windlass(&world, &["run", "x", "--name", "work", "--agent", "mine"]);
+    let mut command = windlass(&world, &["run", "x", "--name", "work", "--agent", "copilot"]);
     command.env("RUST_LOG", "info");
     let running = world.start(command);
     agent.wait_touched("here");
@@ -144,19 +144,76 @@ fn a_stop_is_logged() {
     assert!(logged.contains(&format!("Copilot loop cancelled: execution was Killed for workspace {id}")), "{logged}");
 }
 
-// promise: log-4
 #[test]
+// promise: log-4
 fn an_agent_that_cannot_be_started_is_logged_as_an_error() {
     let world = World::new();
-    world.config("[agents.mine]\ndisplay_name = \"Copilot\"\ncommand = [\"no-such-agent\"]\n");
-    let out = run_copilot(&world, &[]);
-    out.assert_code(7);
-    let logged = logged(&out).join("\n");
-    assert!(logged.contains("ERROR Failed to start Copilot loop follow-up: "), "{logged}");
+    std::fs::write(world.root().join("not-executable"), "#!/bin/sh\n").unwrap();
+    for program in ["no-such-agent".to_owned(), world.root().join("not-executable").display().to_string()] {
+        world.config(&format!("[agents.copilot]\nadapter = \"command\"\ncommand = [{program:?}]\n"));
+        let mut command = windlass(&world, &["run", "Build the feature", "--agent", "copilot"]);
+        command.env("RUST_LOG", "info");
+        let out = world.run(command);
+        out.assert_code(7);
+        let logged = logged(&out).join("\n");
+        assert!(logged.contains("ERROR Failed to start Copilot loop follow-up: "), "{program}: {logged}");
+        assert!(!logged.contains("execution was"), "{program}: {logged}");
+    }
 }
 
-// promise: log-5
 #[test]
+// promise: log-6
+fn a_missing_session_is_an_error_only_for_an_agent_that_has_sessions() {
+    let resumes = "resume_args = [\"--resume\", \"{session}\"]\nsession_pattern = \"session: (.*)\"";
+    for (more, errors) in [("", 0), (resumes, 1)] {
+        let world = World::new();
+        let agent = world.script("[[turn]]\nsteps = [{ say = \"working\" }]");
+        copilot(&world, &agent, more);
+        let out = run_copilot(&world, &["--max-iterations", "2"]);
+        out.assert_code(3);
+        let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
+        let line = format!("ERROR Failed to get session ID from MsgStore for Copilot loop follow-up (workspace {id})");
+        assert_eq!(logged(&out).iter().filter(|one| **one == line).count(), errors, "{}", out.stderr);
+    }
+}
+
+#[test]
+// promise: log-6
+fn a_refine_loop_says_nothing_of_a_promise() {
+    let world = World::new();
+    let agent = world.script("[[turn]]\nsteps = [{ say = \"working\" }]");
+    copilot(&world, &agent, "");
+    let out = run_copilot(&world, &["--iter", "1"]);
+    out.assert_code(0);
+    let logged = logged(&out).join("\n");
+    assert!(
+        logged.contains("INFO Copilot loop complete for workspace ") && !logged.contains("promise detected"),
+        "{logged}"
+    );
+}
+
+#[test]
+// promise: log-7
+fn refused_claims_and_pauses_are_logged() {
+    let world = World::new();
+    let agent = world.script(
+        "[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]\n[[turn]]\nsteps = [{ touch = \"here\" }, \"hang\"]",
+    );
+    copilot(&world, &agent, "");
+    let mut command = windlass(&world, &["run", "x", "--name", "work", "--agent", "copilot", "--gate", "false"]);
+    command.env("RUST_LOG", "info");
+    let running = world.start(command);
+    agent.wait_touched("here");
+    call(&world, &["pause", "work", "--now"]).assert_code(0);
+    let out = running.wait();
+    out.assert_code(6);
+    let words = logged(&out).join("\n");
+    assert!(words.contains("INFO Copilot loop claim refused for workspace "), "{words}");
+    assert!(words.contains("INFO Copilot loop paused for workspace ") && words.contains(": person"), "{words}");
+}
+
+#[test]
+// promise: log-5
 fn the_grep_of_the_document_finds_the_lines() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");

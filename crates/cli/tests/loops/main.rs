@@ -6,6 +6,7 @@ mod api_coverage;
 mod audited_loop;
 mod control;
 mod crash_sweep;
+mod documented_commands;
 mod held_back;
 mod hostile_agents;
 mod judged_gates;

@@ -30,8 +30,8 @@ fn interrupted(event: &Event) -> bool {
     matches!(event, Event::TurnInterrupted { .. })
 }
 
-// promise: bounds-11
 #[tokio::test]
+// promise: bounds-11
 async fn silence_is_a_stall_and_output_is_not() {
     let world = World::new();
     let agent = world.script(
@@ -76,8 +76,8 @@ async fn wait_turns(agent: &ScriptedAgent, count: usize) {
     tokio::task::spawn_blocking(move || agent.wait_turns(count)).await.unwrap();
 }
 
-// promise: bounds-11
 #[tokio::test]
+// promise: bounds-11
 async fn three_stalls_in_a_row_end_the_loop() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ hang = { ignore_signals = true } }]");
@@ -96,8 +96,8 @@ async fn three_stalls_in_a_row_end_the_loop() {
     assert!(agent.still_alive().is_empty());
 }
 
-// promise: bounds-12
 #[tokio::test]
+// promise: bounds-12
 async fn an_hour_is_the_most_for_a_turn_however_much_it_says() {
     let world = World::new();
     let agent = world.script(
@@ -118,8 +118,8 @@ async fn an_hour_is_the_most_for_a_turn_however_much_it_says() {
     assert_eq!(file_at_branch(&world, "work", "half"), "1", "the work is committed");
 }
 
-// promise: bounds-5
 #[tokio::test]
+// promise: bounds-5
 async fn a_duration_counts_over_restarts_and_not_between_them() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ hang = { ignore_signals = true } }]");
@@ -149,8 +149,8 @@ async fn a_duration_counts_over_restarts_and_not_between_them() {
     assert!((30 * 60_000..32 * 60_000).contains(&state.elapsed_ms), "{} ms", state.elapsed_ms);
 }
 
-// promise: failures-4
 #[tokio::test]
+// promise: failures-4
 async fn a_wait_for_a_rate_limit_survives_a_restart_of_the_engine() {
     let world = World::new();
     let agent = world.script(
@@ -190,8 +190,8 @@ async fn a_wait_for_a_rate_limit_survives_a_restart_of_the_engine() {
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
 }
 
-// promise: bounds-13
 #[tokio::test]
+// promise: bounds-13
 async fn a_gate_has_ten_minutes() {
     let world = World::new();
     let agent = world.script(
@@ -213,8 +213,8 @@ async fn a_gate_has_ten_minutes() {
     assert_eq!(state.status, Status::Ended { end: End::Exhausted });
 }
 
-// promise: failures-2
 #[tokio::test]
+// promise: failures-2
 async fn a_refine_loop_goes_on_after_a_failure_but_not_at_once() {
     let world = World::new();
     let agent = world.script(

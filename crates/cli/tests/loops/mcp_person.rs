@@ -34,8 +34,8 @@ fn finish(world: &World, name: &str) -> Value {
     call(world, &["logs", name, "-f"]);
     status(world, name)
 }
-// promise: tools-1
 #[test]
+// promise: tools-1
 fn a_plan_becomes_a_loop_in_the_background() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ write = { path = \"a\", content = \"a\" } }, { say = \"Done.\" }]");
@@ -72,8 +72,8 @@ fn a_plan_becomes_a_loop_in_the_background() {
     let again = tools.call("execute-plan", &given).err();
     assert!(again.contains("short-letters"), "{again}");
 }
-// promise: tools-1
 #[test]
+// promise: tools-1
 fn a_new_session_is_one_turn_in_the_checkout_without_commits() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ write = { path = \"a\", content = \"a\" } }, { say = \"Done.\" }]");
@@ -120,8 +120,8 @@ fn what_cannot_be_carried_out_is_said_and_starts_nothing() {
     assert!(tools.call("steer", &json!({ "name": "nobody", "message": "hello" })).err().contains("nobody"));
     assert!(tools.call("loop-cancel", &json!({})).err().contains("no loop of this project is active"));
 }
-// promise: tools-2
 #[test]
+// promise: tools-2
 fn loops_are_cancelled_by_part_of_their_name_and_restarted() {
     let world = World::new();
     let agent = hanging(&world);
@@ -156,8 +156,8 @@ fn loops_are_cancelled_by_part_of_their_name_and_restarted() {
     assert!(tools.close().success());
     world.wait_no_processes();
 }
-// promise: tools-3
 #[test]
+// promise: tools-3
 fn an_agent_of_a_loop_starts_stops_and_asks_nothing() {
     let mut world = World::new();
     let agent = hanging(&world);

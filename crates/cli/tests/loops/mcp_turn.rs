@@ -9,8 +9,8 @@ use crate::tools::{mcp_of, socket_of, start, tools_of, waiting_agent, working_ag
 fn bug(line: u32) -> Value {
     json!({ "file": "out.txt", "line": line, "severity": "bug", "description": "The line says nothing." })
 }
-// promise: findings-2
 #[test]
+// promise: findings-2
 fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     let world = World::new();
     let (coder, auditor) = (working_agent(&world), waiting_agent(&world, &["", "", "", ""]));
@@ -81,8 +81,8 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     let kept = call(&world, &["findings", "work", "--all", "--json"]).assert_code(0).json();
     assert_eq!(kept.as_array().map(Vec::len), Some(2));
 }
-// promise: plan-5
 #[test]
+// promise: plan-5
 fn an_auditor_reads_sections_and_adjusts_what_is_to_come() {
     let world = World::new();
     let plan = "# Objective\nTwo files.\n\n<!-- windlass-section -->\n## One\nWrite one.\n\n<!-- windlass-section -->\n## Two\nWrite two.\n\n## Verification\nLook.\n";
@@ -139,8 +139,8 @@ fn a_plan_too_long_for_one_answer_is_read_section_by_section() {
     running.wait().assert_code(4);
 }
 
-// promise: findings-3
 #[test]
+// promise: findings-3
 fn who_has_not_the_right_or_not_the_turn_is_refused() {
     let world = World::new();
     let (coder, auditor) =
@@ -301,8 +301,8 @@ fn a_driver_that_is_killed_takes_the_tools_along_and_leaves_a_whole_journal() {
 }
 
 /// The server in the place where agents start it: inside the turn's own process tree.
-// promise: tools-4
 #[test]
+// promise: tools-4
 fn the_tools_work_from_within_the_agents_process_tree() {
     let world = World::new();
     let said = [

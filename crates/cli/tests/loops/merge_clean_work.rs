@@ -44,8 +44,8 @@ fn diff_shows_the_whole_work_or_one_iteration() {
     call(&world, &["diff", "work", "--iteration", "9"]).assert_code(2).assert_stderr_has("it has 1 to 3");
 }
 
-// promise: work-14
 #[test]
+// promise: work-14
 fn rollback_keeps_what_it_undoes_and_the_loop_goes_on_from_there() {
     let world = World::new();
     let agent = grown(&world);
@@ -124,8 +124,8 @@ fn merge_can_make_one_commit_of_it() {
     assert!(world.repo().branches().contains(&"windlass/work".to_owned()));
 }
 
-// promise: work-12
 #[test]
+// promise: work-12
 fn conflicts_are_named_and_change_nothing() {
     let world = World::new();
     grown(&world);
@@ -142,8 +142,8 @@ fn conflicts_are_named_and_change_nothing() {
     assert_eq!((json["type"].as_str(), json["files"][0].as_str()), (Some("conflicts"), Some("work.txt")));
 }
 
-// promise: work-13
 #[test]
+// promise: work-13
 fn clean_removes_what_is_merged_long_enough_and_nothing_else() {
     let world = World::new();
     grown(&world);
@@ -165,8 +165,8 @@ fn clean_removes_what_is_merged_long_enough_and_nothing_else() {
     assert_eq!(world.repo().branches(), ["main"]);
 }
 
-// promise: work-13
 #[test]
+// promise: work-13
 fn clean_by_name_saves_what_is_not_merged() {
     let world = World::new();
     grown(&world);
@@ -180,8 +180,8 @@ fn clean_by_name_saves_what_is_not_merged() {
     call(&world, &["merge", "work"]).assert_code(0);
 }
 
-// promise: work-11
 #[test]
+// promise: work-11
 fn a_missing_workspace_is_made_again_from_its_branch() {
     for opener in ["resume", "restart"] {
         let world = World::new();

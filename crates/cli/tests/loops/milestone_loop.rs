@@ -59,8 +59,8 @@ fn shown(world: &World) -> Value {
     call(world, &["milestone", "show", "search", "--json"]).assert_code(0).json()
 }
 
-// promise: milestones-1
 #[test]
+// promise: milestones-1
 fn a_milestone_from_its_file_to_its_end() {
     let world = world_with(&["F1: by title (acceptance: titles are found)", "F2: by author"], &[]);
     let main = world.repo().head();
@@ -115,8 +115,37 @@ fn a_milestone_from_its_file_to_its_end() {
     world.wait_no_processes();
 }
 
-// promise: milestones-6
 #[test]
+// promise: milestones-17
+fn a_project_in_the_layout_of_anima_is_built_with_its_documents() {
+    let world = World::new();
+    for (path, text) in [
+        ("VISION.md", "Every book is found."),
+        (".anima/soul.md", "Never lose a book."),
+        (".anima/memory/project.md", "The shelf is a list."),
+        (
+            ".anima/milestones/search.md",
+            "# Search\n\n## Goal\nBooks are found.\n\n## Features\n- [ ] F1: by title (acceptance: titles)\n\n\
+             ## Acceptance Criteria\n- [ ] it works\n",
+        ),
+    ] {
+        world.repo().write(path, text);
+    }
+    world.repo().commit("The project");
+    let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
+    let acceptor = world.script(&says(&["ACCEPTED"]));
+    start(&world, &developer, &acceptor, &[]).assert_code(0);
+    for prompt in [&developer.prompts()[0], &acceptor.prompts()[0]] {
+        assert!(prompt.contains("Never lose a book."), "{prompt}");
+    }
+    let first = &developer.prompts()[0];
+    for told in ["Every book is found.", "The shelf is a list.", "F1: by title", "milestone/search"] {
+        assert!(first.contains(told), "{told} is missing: {first}");
+    }
+}
+
+#[test]
+// promise: milestones-6
 fn three_rejections_ask_a_person_who_gives_a_new_direction() {
     let world = world_with(&["F1: by title"], &[]);
     let again = turn(&builds("F1: by title"));
@@ -150,8 +179,8 @@ fn three_rejections_ask_a_person_who_gives_a_new_direction() {
     assert_eq!(crate::support::status(&world, LOOP)["review"]["consecutive_rejections"], 0);
 }
 
-// promise: milestones-12
 #[test]
+// promise: milestones-12
 fn a_person_can_overrule_the_acceptor() {
     let world = world_with(&["F1: by title"], &[]);
     let again = turn(&builds("F1: by title"));
@@ -165,8 +194,8 @@ fn a_person_can_overrule_the_acceptor() {
     assert!(!developer.prompts()[3].contains("not accepted"), "{}", developer.prompts()[3]);
 }
 
-// promise: milestones-8
 #[test]
+// promise: milestones-8
 fn claims_that_are_never_accepted_pause_at_the_limit() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
@@ -183,8 +212,8 @@ fn claims_that_are_never_accepted_pause_at_the_limit() {
     assert_eq!(developer.turns().len(), 6);
 }
 
-// promise: milestones-10
 #[test]
+// promise: milestones-10
 fn a_commit_that_was_not_made_is_not_believed() {
     let world = world_with(&["F1: by title"], &[]);
     let lies = "## Implementation Report — Round 1\n\n**Feature**: F1: by title\n**Commit**: deadbeef\n\
@@ -217,8 +246,8 @@ fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
     assert!(acceptor.prompts()[1].contains("could not be used"));
 }
 
-// promise: review-1
 #[test]
+// promise: review-1
 fn what_an_acceptor_changes_is_undone() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
@@ -230,8 +259,8 @@ fn what_an_acceptor_changes_is_undone() {
     assert_eq!(world.repo().commits("main..milestone/search").len(), 1);
 }
 
-// promise: milestones-14
 #[test]
+// promise: milestones-14
 fn an_edited_file_is_shown_and_taken_by_a_restart() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
@@ -271,8 +300,8 @@ fn half_done() -> String {
     format!("{}{}{}{COMPLETE}", turn(&builds("F1: by title")), turn(half), turn(&builds("F2: by author")))
 }
 
-// promise: recovery-4
 #[test]
+// promise: recovery-4
 fn killed_in_a_developers_turn_it_goes_on_in_its_session_and_is_told_of_the_tree() {
     let world = world_with(&["F1: by title", "F2: by author"], &[]);
     let developer = world.script(&half_done());
@@ -325,8 +354,8 @@ fn rejections_are_remembered_over_a_kill_and_a_paused_loop_stays_paused() {
     assert_eq!(developer.turns().len(), 4);
 }
 
-// promise: milestones-11
 #[test]
+// promise: milestones-11
 fn a_milestone_that_requires_a_person_awaits_one() {
     let world = world_with(&["F1: by title"], &["--human-review"]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
@@ -337,8 +366,8 @@ fn a_milestone_that_requires_a_person_awaits_one() {
     assert_eq!(shown(&world)["status"], "completed");
 }
 
-// promise: milestones-2
 #[test]
+// promise: milestones-2
 fn a_branch_of_that_name_is_refused_before_anything_is_made() {
     for existing in ["milestone/search", "milestone", "milestone/search/old"] {
         let world = world_with(&["F1: by title"], &[]);
@@ -353,8 +382,8 @@ fn a_branch_of_that_name_is_refused_before_anything_is_made() {
     }
 }
 
-// promise: milestones-2
 #[test]
+// promise: milestones-2
 fn a_milestone_is_started_once_and_unknown_or_broken_ones_are_told() {
     let world = world_with(&["F1: by title"], &[]);
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));

@@ -88,8 +88,8 @@ fn a_loop_that_awaits_review_needs_a_person_and_is_completed_by_one() {
     assert_eq!(told(&world, "completed").len(), 1);
 }
 
-// promise: notify-1
 #[test]
+// promise: notify-1
 fn a_loop_that_was_rejected_too_often_needs_a_person() {
     let world = World::new();
     keep_in_files(&world, "");
@@ -110,8 +110,8 @@ fn assert_signed(posted: &Posted, secret: &str) {
     ring::hmac::verify(&key, &posted.body, &bytes).expect("the signature is that of the body");
 }
 
-// promise: notify-1
 #[test]
+// promise: notify-1
 fn a_webhook_is_signed_and_tried_again() {
     let mut world = World::new();
     world.set_env("HOOK_SECRET", "a quiet word");
@@ -156,8 +156,8 @@ fn a_webhook_is_not_led_elsewhere_and_not_sent_without_its_secret() {
     assert!(log(&world).contains("no http or https address"), "{}", log(&world));
 }
 
-// promise: notify-1
 #[test]
+// promise: notify-1
 fn who_never_answers_and_who_fails_costs_the_loop_nothing() {
     let world = World::new();
     let receiver = Receiver::replying(&[Reply::Silence]);

@@ -28,8 +28,8 @@ fn run_in(world: &World, dir: &Path, more: &[&str]) -> Output {
     world.run(command)
 }
 
-// promise: work-8
 #[test]
+// promise: work-8
 fn a_directory_that_is_no_repository() {
     let world = World::new();
     let dir = world.new_dir("plain");
@@ -37,8 +37,8 @@ fn a_directory_that_is_no_repository() {
     assert_wrong_use(&world, &out, "not inside a git repository");
 }
 
-// promise: work-8
 #[test]
+// promise: work-8
 fn a_bare_repository() {
     let world = World::new();
     let dir = world.new_dir("bare.git");
@@ -47,8 +47,8 @@ fn a_bare_repository() {
     assert_wrong_use(&world, &out, "bare");
 }
 
-// promise: work-8
 #[test]
+// promise: work-8
 fn a_repository_without_commits() {
     let world = World::new();
     let repo = world.new_repo_without_commit("empty");
@@ -56,8 +56,8 @@ fn a_repository_without_commits() {
     assert_wrong_use(&world, &out, "commit");
 }
 
-// promise: work-1
 #[test]
+// promise: work-1
 fn a_dirty_tree_is_left_alone_and_counted_aloud() {
     let world = World::new();
     world.repo().write("README.md", "changed\n").write("new", "untracked\n");
@@ -67,8 +67,8 @@ fn a_dirty_tree_is_left_alone_and_counted_aloud() {
     assert_eq!(world.repo().tree_files("windlass/work"), ["README.md", "made"]);
 }
 
-// promise: work-2
 #[test]
+// promise: work-2
 fn in_place_refuses_a_dirty_tree_unless_told_otherwise() {
     let world = World::new();
     world.repo().write("new", "untracked\n");
@@ -132,8 +132,8 @@ fn spaces_and_other_letters_in_paths() {
     assert_eq!(repo.tree_files("windlass/work"), ["README.md", "made"]);
 }
 
-// promise: context-8
 #[test]
+// promise: context-8
 fn a_goal_with_anything_in_it_reaches_the_agent_as_it_is() {
     let world = World::new();
     let goal = "He said \"it's\" `date` $(touch gone) {prompt} {{x}} \\n %s\nline two\t\u{1F980} --gate";

@@ -16,8 +16,8 @@ const SECOND_TIME: &str = r#"
     steps = [{ append = { path = "log", content = "{{iteration}}\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
-// promise: done-1
 #[test]
+// promise: done-1
 fn a_claim_that_the_gate_confirms_completes_the_loop() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
@@ -49,8 +49,8 @@ fn a_claim_that_the_gate_confirms_completes_the_loop() {
     world.wait_no_processes();
 }
 
-// promise: usage-4
 #[test]
+// promise: usage-4
 fn status_has_every_field_of_the_contract() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
@@ -115,8 +115,8 @@ fn status_has_every_field_of_the_contract() {
     );
 }
 
-// promise: done-8
 #[test]
+// promise: done-8
 fn without_a_gate_a_completed_loop_is_claimed_and_not_verified() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
@@ -132,8 +132,8 @@ fn a_gate_that_fits_the_project_is_suggested() {
     run(&world, &agent, &[]).assert_code(0).assert_stdout_has("cargo test");
 }
 
-// promise: done-2
 #[test]
+// promise: done-2
 fn a_refused_claim_is_fed_back_and_the_next_one_accepted() {
     let world = crate::world();
     let agent = world.script(
@@ -156,8 +156,8 @@ fn a_refused_claim_is_fed_back_and_the_next_one_accepted() {
     assert_eq!(of_type(&feed, "claim_refused").len(), 1);
 }
 
-// promise: done-3
 #[test]
+// promise: done-3
 fn an_agent_that_lies_every_time_is_never_believed() {
     let world = crate::world();
     let agent = world.script(
@@ -176,8 +176,8 @@ fn an_agent_that_lies_every_time_is_never_believed() {
     assert_eq!(agent.turns().len(), 3);
 }
 
-// promise: done-5
 #[test]
+// promise: done-5
 fn an_agent_that_repeats_its_prompt_claims_nothing() {
     for style in
         ["\"echo_prompt\"", "{ echo_prompt = { style = \"quoted\" } }", "{ echo_prompt = { style = \"indented\" } }"]
@@ -190,8 +190,8 @@ fn an_agent_that_repeats_its_prompt_claims_nothing() {
     }
 }
 
-// promise: done-6
 #[test]
+// promise: done-6
 fn an_agent_that_repeats_its_prompt_and_then_claims_is_done() {
     let world = crate::world();
     let agent =
@@ -200,8 +200,8 @@ fn an_agent_that_repeats_its_prompt_and_then_claims_is_done() {
 }
 
 /// Each of these ways to say it is a claim.
-// promise: done-4
 #[test]
+// promise: done-4
 fn a_promise_counts_however_it_is_said() {
     let ways = [
         ("bold", r#"[{ say = "**<promise>COMPLETE</promise>**" }]"#),
@@ -228,8 +228,8 @@ fn a_promise_counts_however_it_is_said() {
 }
 
 /// None of these is one.
-// promise: done-5
 #[test]
+// promise: done-5
 fn a_promise_elsewhere_than_in_the_assistants_text_does_not_count() {
     let ways = [
         ("on standard error", r#"[{ stderr = "<promise>COMPLETE</promise>\n" }]"#),
@@ -278,8 +278,8 @@ fn in_json_lines_only_text_is_the_assistants_word() {
     }
 }
 
-// promise: bounds-3
 #[test]
+// promise: bounds-3
 fn a_promise_on_the_last_allowed_iteration_counts() {
     let world = crate::world();
     let agent = world.script(SECOND_TIME);
@@ -287,8 +287,8 @@ fn a_promise_on_the_last_allowed_iteration_counts() {
     assert_eq!(status(&world, "work")["iterations"], 2);
 }
 
-// promise: bounds-2
 #[test]
+// promise: bounds-2
 fn max_iterations_counts_every_run_of_the_coder() {
     for (flag, runs) in
         [(vec!["--max-iterations", "1"], 1), (vec!["--max-iterations=3"], 3), (vec!["--max-iterations", "3"], 3)]
@@ -302,8 +302,8 @@ fn max_iterations_counts_every_run_of_the_coder() {
     }
 }
 
-// promise: bounds-4
 #[test]
+// promise: bounds-4
 fn a_hundred_iterations_are_allowed_and_a_hundred_and_one_are_not() {
     let world = crate::world();
     let agent = world.script(
@@ -322,8 +322,8 @@ fn a_hundred_iterations_are_allowed_and_a_hundred_and_one_are_not() {
     assert!(prompts[99].len() < prompts[4].len() + 4_000, "the prompt does not grow with the iterations");
 }
 
-// promise: failures-1
 #[test]
+// promise: failures-1
 fn a_failed_run_ends_a_promise_loop_and_its_work_is_committed() {
     let world = crate::world();
     let agent = world.script(
@@ -356,8 +356,8 @@ fn an_agent_that_is_killed_by_a_signal_has_failed() {
     assert_eq!(status(&world, "work")["stop_reason"]["type"], "agent_failed");
 }
 
-// promise: failures-8
 #[test]
+// promise: failures-8
 fn a_missing_agent_is_named_with_a_way_out() {
     let world = crate::world();
     let out = call(&world, &["run", "x", "--name", "work", "--agent-command", "no-such-agent --flag"]);
@@ -369,8 +369,8 @@ fn a_missing_agent_is_named_with_a_way_out() {
     assert_eq!(status["stop_reason"]["type"], "agent_missing");
 }
 
-// promise: failures-8
 #[test]
+// promise: failures-8
 fn an_agent_that_is_not_executable_is_an_error_that_says_so() {
     let world = crate::world();
     world.repo().write("agent.sh", "#!/bin/sh\necho hi\n").commit("An agent");
@@ -386,8 +386,8 @@ fn an_agent_that_is_not_executable_is_an_error_that_says_so() {
     call(&world, &["resume", "work"]).assert_code(0);
 }
 
-// promise: work-5
 #[test]
+// promise: work-5
 fn commits_that_the_agent_makes_are_found_and_recorded() {
     let world = crate::world();
     let agent = world.script(
@@ -411,8 +411,8 @@ fn commits_that_the_agent_makes_are_found_and_recorded() {
     assert_eq!(checkpoint["agent_commits"], serde_json::json!([commits[0].id]));
 }
 
-// promise: done-4
 #[test]
+// promise: done-4
 fn fifty_megabytes_in_one_line_with_the_promise_at_its_end() {
     let world = crate::world();
     let agent = world.script(
@@ -448,8 +448,8 @@ fn a_flood_costs_neither_memory_nor_the_promise_after_it() {
     assert!(peak <= 64, "{peak} MB");
 }
 
-// promise: api-2
 #[test]
+// promise: api-2
 fn the_feed_of_run_is_the_feed_of_logs_and_ends_with_the_end() {
     let world = crate::world();
     let agent = world.script(SECOND_TIME);
@@ -477,8 +477,8 @@ fn the_feed_of_run_is_the_feed_of_logs_and_ends_with_the_end() {
     assert_eq!(call(&world, &["logs", "work", "--raw", "--iteration", "1"]).stdout, "Not yet.\n");
 }
 
-// promise: bounds-8
 #[test]
+// promise: bounds-8
 fn before_it_starts_run_says_what_will_happen() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
@@ -489,8 +489,8 @@ fn before_it_starts_run_says_what_will_happen() {
     }
 }
 
-// promise: work-6
 #[test]
+// promise: work-6
 fn commit_off_judges_the_tree_and_commits_nothing() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
@@ -505,8 +505,8 @@ fn commit_off_judges_the_tree_and_commits_nothing() {
     assert!(commits(&world, "work").is_empty());
 }
 
-// promise: gates-6
 #[test]
+// promise: gates-6
 fn what_a_gate_changes_is_put_back_and_reported() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
@@ -517,8 +517,8 @@ fn what_a_gate_changes_is_put_back_and_reported() {
     assert_eq!(worktree.read("state"), "fixed\n");
 }
 
-// promise: control-8
 #[test]
+// promise: control-8
 fn one_turn_without_a_loop_ends_after_the_gates() {
     let world = crate::world();
     let agent =
@@ -528,8 +528,8 @@ fn one_turn_without_a_loop_ends_after_the_gates() {
     assert_eq!(status(&world, "work")["verified"], true);
 }
 
-// promise: done-8
 #[test]
+// promise: done-8
 fn doing_nothing_with_a_green_gate_completes_as_unchanged() {
     let world = crate::world();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]\n");

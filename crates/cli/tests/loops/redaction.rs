@@ -28,8 +28,8 @@ fn holding(dir: &Path, text: &str) -> Vec<PathBuf> {
     found
 }
 
-// promise: safety-5
 #[test]
+// promise: safety-5
 fn what_agents_gates_and_people_say_is_stored_without_its_secrets() {
     let mut world = World::new();
     world.set_env("DB_PASSWORD", KNOWN);

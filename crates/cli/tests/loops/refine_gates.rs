@@ -7,8 +7,8 @@ const CLAIMS: &str = r#"
     steps = [{ append = { path = "work.txt", content = "more\n" } }, { say = "<promise>COMPLETE</promise>" }]
 "#;
 
-// promise: gates-3
 #[test]
+// promise: gates-3
 fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
     let world = crate::world();
     let agent = world.script(CLAIMS);
@@ -25,8 +25,8 @@ fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
     assert_eq!(of_type(&feed(&world, "work"), "gate_ended").len(), 1);
 }
 
-// promise: gates-4
 #[test]
+// promise: gates-4
 fn a_gate_that_flips_is_run_again_instead_of_believed() {
     let world = crate::world();
     let agent = world.script(CLAIMS);
@@ -39,8 +39,8 @@ fn a_gate_that_flips_is_run_again_instead_of_believed() {
     assert_eq!(status(&world, "work")["verified"], true);
 }
 
-// promise: gates-8
 #[test]
+// promise: gates-8
 fn a_gate_for_claims_does_not_run_without_one() {
     let world = crate::world();
     let ran = world.root().join("scripts/ran");
@@ -63,8 +63,8 @@ fn a_gate_for_claims_does_not_run_without_one() {
     assert_eq!(status["history"][1]["gates"], serde_json::json!(["pass", "pass"]));
 }
 
-// promise: gates-7
 #[test]
+// promise: gates-7
 fn protected_paths_are_put_back_before_the_gates_and_reported() {
     let world = crate::world();
     world.repo().write("tests/a.sh", "grep -q fixed work.txt\n");
@@ -121,8 +121,8 @@ fn files_that_are_copied_are_there_and_never_committed() {
     }
 }
 
-// promise: gates-10
 #[test]
+// promise: gates-10
 fn a_setup_that_fails_ends_the_loop_before_the_agent_begins() {
     for (config, says) in [
         ("setup = [\"echo no network; exit 3\"]", "exit code 3: no network"),

@@ -16,8 +16,8 @@ fn log_of(world: &World) -> String {
     std::fs::read_to_string(&files[0]).unwrap()
 }
 
-// promise: done-10, summaries-1
 #[test]
+// promise: done-10, summaries-1
 fn so_many_iterations_so_many_commits() {
     let world = crate::world();
     let agent = world.script(GROWS);
@@ -62,8 +62,8 @@ fn so_many_iterations_so_many_commits() {
     assert!(clock[0] == '[' && clock[3] == ':' && clock[6] == ':' && clock[9] == ']', "{log}");
 }
 
-// promise: cli-2
 #[test]
+// promise: cli-2
 fn targets_that_are_none_start_nothing() {
     let world = crate::world();
     let agent = world.script(GROWS);
@@ -85,8 +85,8 @@ fn targets_that_are_none_start_nothing() {
     assert_eq!(world.repo().branches(), ["main"]);
 }
 
-// promise: done-10
 #[test]
+// promise: done-10
 fn at_the_deadline_the_turn_is_interrupted_committed_and_the_loop_completed() {
     let world = crate::world();
     let agent = world.script(
@@ -108,8 +108,8 @@ fn at_the_deadline_the_turn_is_interrupted_committed_and_the_loop_completed() {
     world.wait_no_processes();
 }
 
-// promise: work-3
 #[test]
+// promise: work-3
 fn an_iteration_without_changes_makes_no_commit() {
     let world = crate::world();
     let agent = world.script(
@@ -125,8 +125,8 @@ fn an_iteration_without_changes_makes_no_commit() {
     assert!(agent.prompts()[1].contains("### Iteration 1 → no changes"), "{}", agent.prompts()[1]);
 }
 
-// promise: done-10
 #[test]
+// promise: done-10
 fn a_target_reached_with_a_failing_gate_is_no_success() {
     let world = crate::world();
     let agent = world.script(GROWS);
@@ -137,8 +137,8 @@ fn a_target_reached_with_a_failing_gate_is_no_success() {
     assert!(agent.prompts()[1].contains("exit code 1"), "{}", agent.prompts()[1]);
 }
 
-// promise: context-9
 #[test]
+// promise: context-9
 fn the_newest_plan_is_frozen_and_said_aloud() {
     let world = crate::world();
     let plans = world.repo().path().join(".claude/plans");

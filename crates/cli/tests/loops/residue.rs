@@ -16,8 +16,8 @@ fn kinds(residue: &Value) -> Vec<&str> {
     residue["left"].as_array().unwrap().iter().map(|left| left["kind"].as_str().unwrap()).collect()
 }
 
-// promise: recovery-2
 #[test]
+// promise: recovery-2
 fn a_loop_that_ends_leaves_nothing_and_says_so() {
     let world = World::new();
     let agent = world.script(CLAIMS);

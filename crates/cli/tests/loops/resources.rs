@@ -49,8 +49,8 @@ fn turn_ended(world: &World) -> Value {
     of_type(&feed(world, "greedy"), "turn_ended")[0]["report"].clone()
 }
 
-// promise: bounds-15
 #[test]
+// promise: bounds-15
 fn a_loop_that_takes_too_much_memory_fails_and_says_why() {
     let world = World::new();
     // Without a control group it is looked at every second, so it stays for a while.
@@ -78,8 +78,8 @@ fn what_the_agent_survives_is_told_and_counts() {
     assert_eq!(turn_ended(&world)["outcome"]["type"], "finished");
 }
 
-// promise: bounds-15
 #[test]
+// promise: bounds-15
 fn a_loop_that_forks_without_end_fails_and_says_why() {
     if !has_groups() {
         return;
@@ -127,8 +127,8 @@ fn make_room(seen: &Value) {
     std::fs::remove_file(Path::new(seen["worktree"].as_str().unwrap()).join("big")).unwrap();
 }
 
-// promise: bounds-15
 #[test]
+// promise: bounds-15
 fn a_loop_that_takes_too_much_disk_pauses_and_goes_on_when_there_is_room() {
     let world = World::new();
     let (output, seen) = beside_another(&world, &fills(&world, 20_000_000), &["--disk-limit", "5MiB"]);

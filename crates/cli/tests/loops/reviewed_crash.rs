@@ -139,8 +139,8 @@ fn killed_at(case: &Case) -> Option<EndState> {
     Some(end_state(&world))
 }
 
-// promise: recovery-1
 #[test]
+// promise: recovery-1
 fn wherever_a_reviewed_loop_is_killed_the_end_is_the_same() {
     let world = crate::world();
     world.run(command(&world)).assert_code(0);

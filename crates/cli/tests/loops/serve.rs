@@ -37,8 +37,8 @@ fn standing(world: &World) -> Vec<(String, String)> {
     listed.as_array().unwrap().iter().map(|row| (text(row, "id"), text(row, "status"))).collect()
 }
 
-// promise: milestones-13
 #[test]
+// promise: milestones-13
 fn pending_milestones_start_by_themselves_in_their_order() {
     let world = World::new();
     project(&world, "ACCEPTED");
@@ -56,8 +56,8 @@ fn pending_milestones_start_by_themselves_in_their_order() {
     world.wait_no_processes();
 }
 
-// promise: milestones-13
 #[test]
+// promise: milestones-13
 fn a_milestone_that_waits_for_a_person_keeps_the_next_one_back() {
     let world = World::new();
     project(&world, "ACCEPTED");
@@ -71,8 +71,8 @@ fn a_milestone_that_waits_for_a_person_keeps_the_next_one_back() {
     assert_eq!(standing(&world), [is("first", "completed"), is("later", "completed")]);
 }
 
-// promise: milestones-13
 #[test]
+// promise: milestones-13
 fn nothing_starts_by_itself_where_nobody_asked_for_it() {
     let world = World::new();
     add(&world, "first", &[]);
@@ -80,8 +80,8 @@ fn nothing_starts_by_itself_where_nobody_asked_for_it() {
     assert_eq!(standing(&world), [("first".to_owned(), "pending".to_owned())]);
 }
 
-// promise: api-4
 #[test]
+// promise: api-4
 fn a_start_of_the_server_changes_no_loop() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"reached\" }, \"hang\"]");
@@ -97,8 +97,8 @@ fn a_start_of_the_server_changes_no_loop() {
     assert_eq!(agent.turns().len(), 1);
 }
 
-// promise: recovery-7
 #[test]
+// promise: recovery-7
 fn a_milestone_that_was_cut_off_goes_on_and_a_paused_one_does_not() {
     let world = World::new();
     project(&world, "ACCEPTED");

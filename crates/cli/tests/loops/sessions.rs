@@ -35,8 +35,8 @@ fn some(id: &str) -> Option<String> {
     Some(id.to_owned())
 }
 
-// promise: sessions-1
 #[test]
+// promise: sessions-1
 fn resume_gives_the_agent_the_session_it_printed() {
     let world = crate::world();
     let agent = world.script(PRINTS_ITS_SESSION);
@@ -48,8 +48,8 @@ fn resume_gives_the_agent_the_session_it_printed() {
     assert_eq!(status(&world, "work")["session_policy"], "resume");
 }
 
-// promise: sessions-2
 #[test]
+// promise: sessions-2
 fn fresh_never_resumes_a_session() {
     let world = crate::world();
     let agent = world.script(PRINTS_ITS_SESSION);
@@ -59,8 +59,8 @@ fn fresh_never_resumes_a_session() {
     assert!(agent.prompts()[2].contains("do it"), "a fresh session knows nothing: {}", agent.prompts()[2]);
 }
 
-// promise: sessions-4
 #[test]
+// promise: sessions-4
 fn without_a_session_id_the_next_turn_is_fresh_and_the_journal_says_so() {
     let world = crate::world();
     let agent = world.script(

@@ -57,8 +57,8 @@ fn hang_ups_are_ignored() -> bool {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
-// promise: recovery-3
 #[test]
+// promise: recovery-3
 fn int_term_and_hup_interrupt_the_loop_and_resume_completes_it() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         if signal == Signal::HUP && hang_ups_are_ignored() {
@@ -89,8 +89,8 @@ fn int_term_and_hup_interrupt_the_loop_and_resume_completes_it() {
     }
 }
 
-// promise: recovery-3
 #[test]
+// promise: recovery-3
 fn a_second_ctrl_c_kills_at_once() {
     let world = World::new();
     let agent = world.script(LEAVES_CHILDREN);
@@ -138,8 +138,8 @@ fn a_gate_is_ended_by_ctrl_c_and_runs_again() {
     assert_eq!(committed_iterations(&world, "work"), ["1"]);
 }
 
-// promise: recovery-2
 #[test]
+// promise: recovery-2
 fn killed_with_9_its_agents_are_gone_within_a_second() {
     let world = World::new();
     let agent = world.script(LEAVES_CHILDREN);
@@ -160,8 +160,8 @@ fn killed_with_9_its_agents_are_gone_within_a_second() {
     assert_eq!(ended, ["cut_off", "finished"]);
 }
 
-// promise: recovery-6
 #[test]
+// promise: recovery-6
 fn three_cut_offs_in_a_row_are_an_error() {
     let world = World::new();
     let agent = world.script("[[turn]]\nsteps = [{ touch = \"{{count}}\" }, { say = \"here {{count}}\" }, \"hang\"]");
@@ -179,8 +179,8 @@ fn three_cut_offs_in_a_row_are_an_error() {
     assert_eq!(starts(&agent), [(1, 1), (1, 2), (1, 3)]);
 }
 
-// promise: recovery-5
 #[test]
+// promise: recovery-5
 fn a_turn_that_ended_before_the_kill_is_not_run_again() {
     let world = World::new();
     let agent = world.script(

@@ -14,8 +14,8 @@ fn message(world: &World) -> String {
     world.repo().git(["log", "-1", "--format=%B", "windlass/work"])
 }
 
-// promise: summaries-8
 #[test]
+// promise: summaries-8
 fn an_endpoint_writes_the_summary_and_the_commit_message() {
     let world = World::new();
     // Both questions list no tools and get the same answer.
@@ -42,8 +42,8 @@ fn an_endpoint_writes_the_summary_and_the_commit_message() {
     assert!(message.contains("Windlass-Iteration: 1"), "{message}");
 }
 
-// promise: summaries-6
 #[test]
+// promise: summaries-6
 fn an_endpoint_that_is_not_there_costs_no_commit() {
     let world = World::new();
     world
@@ -56,8 +56,8 @@ fn an_endpoint_that_is_not_there_costs_no_commit() {
     assert_eq!(status(&world, "work")["history"][0]["summary"], "Summary generation failed");
 }
 
-// promise: summaries-8
 #[test]
+// promise: summaries-8
 fn the_agent_itself_sums_up_in_an_extra_turn_that_does_not_count() {
     let world = World::new();
     // A script cannot know the form it is asked for, so this agent is a shell script that copies it from the question.

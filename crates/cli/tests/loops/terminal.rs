@@ -54,8 +54,8 @@ fn without_a_terminal_a_wait_is_one_line() {
     assert!(!out.stdout.contains('\x1b') && !out.stderr.contains('\x1b'), "{}", out.shown());
 }
 
-// promise: api-7
 #[test]
+// promise: api-7
 fn a_diff_on_a_terminal_obeys_nothing_that_an_agent_wrote() {
     let world = World::new();
     let agent =

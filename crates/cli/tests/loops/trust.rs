@@ -33,8 +33,8 @@ fn ran(world: &World) -> bool {
     world.root().join("trace").exists()
 }
 
-// promise: safety-6
 #[test]
+// promise: safety-6
 fn commands_of_the_repositorys_settings_do_not_run_without_consent() {
     for key in ["gates", "setup", "notify_command"] {
         let world = World::new();
@@ -76,8 +76,8 @@ fn harmless_settings_ask_nothing() {
     call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("run nothing by themselves");
 }
 
-// promise: safety-6
 #[test]
+// promise: safety-6
 fn files_that_make_an_agent_run_code_need_consent_and_their_change_needs_it_again() {
     let server = |name: &str| format!(r#"{{ "mcpServers": {{ "x": {{ "command": "{name}" }} }} }}"#);
     let world = world(".mcp.json", &server("one"));
@@ -110,8 +110,8 @@ fn the_revision_that_a_loop_starts_from_is_what_counts() {
     run(&world, &agent, &["--base", "trap"]).assert_code(0);
 }
 
-// promise: context-12
 #[test]
+// promise: context-12
 fn an_agent_that_edits_the_settings_changes_nothing_in_its_loop_and_the_next_needs_consent() {
     let world = world(".windlass/config.toml", "gates = [\"test -f made\"]\n");
     trust(&world);
@@ -142,8 +142,8 @@ steps = [{{ write = {{ path = "made", content = "1" }} }}, {{ say = "{PROMISE}" 
     world.run(next).assert_code(2).assert_stderr_has(".windlass/config.toml").assert_stderr_has("mcpServers: evil");
 }
 
-// promise: safety-6
 #[test]
+// promise: safety-6
 fn the_flag_agrees_for_good_and_an_agent_cannot() {
     let world = world(".windlass/config.toml", "gates = [\"true\"]\n");
     let agent = world.script(CLAIMS);

@@ -35,8 +35,8 @@ fn the_definition_is_consistent() {
     definition().debug_assert();
 }
 
-// promise: cli-1
 #[test]
+// promise: cli-1
 fn both_spellings_of_a_flags_value_mean_the_same() {
     let spaced = run(&["x", "--max-iterations", "3", "--gate", "cargo test"]).unwrap().options();
     let joined = run(&["x", "--max-iterations=3", "--gate=cargo test"]).unwrap().options();
@@ -150,8 +150,8 @@ fn the_words_of_a_flag_are_the_words_of_its_setting() {
     }
 }
 
-// promise: cli-1
 #[test]
+// promise: cli-1
 fn a_typo_in_every_flag_of_every_command_is_refused() {
     for command in definition().get_subcommands().filter(|command| !command.is_hide_set()) {
         for flag in command.get_arguments().filter_map(|arg| arg.get_long()).filter(|flag| *flag != "help") {
@@ -191,8 +191,8 @@ fn a_flag_whose_feature_is_missing_is_unknown() {
     }
 }
 
-// promise: bounds-4
 #[test]
+// promise: bounds-4
 fn iterations_out_of_range_name_the_range() {
     for count in ["101", "-1", "4294967296", "99999999999999999999999"] {
         let (error, hints) = refused(&["run", "goal", "--max-iterations", count]);
@@ -208,8 +208,8 @@ fn iterations_out_of_range_name_the_range() {
     assert!(run(&["goal", "--max-iterations", "0"]).is_ok(), "whether another limit is there is judged later");
 }
 
-// promise: cli-2
 #[test]
+// promise: cli-2
 fn bad_amounts_and_durations_say_what_to_write() {
     for text in ["5", "0s", "90", "five minutes", "-5m", "1h30m", "5分"] {
         let (_, hints) = refused(&["run", "goal", &format!("--duration={text}")]);
@@ -247,8 +247,8 @@ fn a_goal_has_exactly_one_source() {
     assert_eq!(hints[0], "a loop is started with run: windlass run \"fix the tests\"");
 }
 
-// promise: cli-2
 #[test]
+// promise: cli-2
 fn flags_that_exclude_each_other_are_refused() {
     for words in [
         &["--agent", "demo", "--agent-command", "x"][..],

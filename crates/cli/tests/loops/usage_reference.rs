@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-// promise: cli-4
 #[test]
+// promise: cli-4
 fn the_reference_is_what_the_program_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
     let said = windlass::args::reference();

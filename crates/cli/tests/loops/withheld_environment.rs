@@ -29,8 +29,8 @@ fn said(world: &World) -> String {
     call(world, &["logs", "work", "--raw"]).assert_code(0).stdout.clone()
 }
 
-// promise: safety-4
 #[test]
+// promise: safety-4
 fn an_agent_that_prints_its_environment_shows_no_key() {
     let world = world();
     let agent = world.script(SHOWS);

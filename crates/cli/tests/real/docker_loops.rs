@@ -35,8 +35,8 @@ fn id(world: &World) -> String {
     status(world, "work")["id"].as_str().unwrap().to_owned()
 }
 
-// promise: safety-3
 #[test]
+// promise: safety-3
 fn a_loop_in_containers_is_completed_and_leaves_none() {
     let Some(docker) = Dockerd::get() else { return };
     let world = docker.world();

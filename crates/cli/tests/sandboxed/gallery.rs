@@ -76,8 +76,8 @@ fn one_that_is_only_asked_whether_it_answers_changes_nothing_either() {
     assert!(!temp.exists() || names(&temp).is_empty(), "the private temp of a call goes with it");
 }
 
-// promise: safety-1
 #[test]
+// promise: safety-1
 fn one_that_reads_keys_finds_none() {
     let Some(world) = sandboxed() else { return };
     for place in [".ssh/id_rsa", ".aws/credentials", ".gnupg/key", ".config/gh/hosts.yml", ".netrc", ".git-credentials"]
@@ -203,8 +203,8 @@ fn one_that_prints_its_environment_and_commits_a_key_tells_nobody_anything() {
     assert!(!world.repo().git(["log", "-p", "windlass/work"]).contains("PRIVATE KEY"));
 }
 
-// promise: work-15
 #[test]
+// promise: work-15
 fn one_that_changes_remotes_and_pushes_reaches_nothing() {
     let Some(world) = sandboxed() else { return };
     let remote = world.root().join("remote.git");
@@ -265,8 +265,8 @@ fn one_that_leads_out_by_links_stays_inside() {
     assert!(world.repo().tree_files("windlass/work").contains(&"out".to_owned()));
 }
 
-// promise: safety-1
 #[test]
+// promise: safety-1
 fn one_that_looks_for_windlass_itself_sees_nothing() {
     let Some(world) = sandboxed() else { return };
     let data = world.data_dir().display().to_string();
@@ -285,8 +285,8 @@ fn one_that_looks_for_windlass_itself_sees_nothing() {
     assert!(world.data_dir().join("windlass.db").exists());
 }
 
-// promise: safety-8
 #[test]
+// promise: safety-8
 fn a_closed_network_is_closed_for_agents_and_gates() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -375,8 +375,8 @@ fn without_namespaces() -> Option<World> {
     Some(world)
 }
 
-// promise: safety-2
 #[test]
+// promise: safety-2
 fn what_was_asked_for_and_cannot_be_had_starts_nothing() {
     let Some(world) = without_namespaces() else { return };
     let output = hostile(&world, "true", &[]);
@@ -387,8 +387,8 @@ fn what_was_asked_for_and_cannot_be_had_starts_nothing() {
     output.assert_code(2).assert_stderr_has("No permissions to create new namespace");
 }
 
-// promise: safety-2
 #[test]
+// promise: safety-2
 fn auto_goes_on_without_and_says_so_in_one_line() {
     let Some(world) = without_namespaces() else { return };
     let output = hostile(&world, "echo x > file", &["--sandbox", "auto"]);

@@ -2,9 +2,9 @@
 
 use crate::support::*;
 
-// promise: gates-2
 #[test]
 #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+// promise: gates-2
 fn editable_install_of_the_checkout_does_not_decide_the_verdict() {
     let python = std::path::Path::new("/usr/bin/python3");
     if !python.exists() {

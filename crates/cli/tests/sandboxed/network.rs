@@ -34,8 +34,8 @@ fn inside(world: &World, script: &str, more: &[&str]) -> (String, windlass_testk
     (file_at_branch(world, "work", "out"), out)
 }
 
-// promise: safety-8
 #[test]
+// promise: safety-8
 fn a_listed_host_is_reached_by_every_client_and_nothing_else_is() {
     if !sandbox_works() {
         return;

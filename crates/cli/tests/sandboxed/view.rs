@@ -81,8 +81,8 @@ exec 3>&-
 echo "TOOLS: $answer"
 "#;
 
-// promise: tools-4
 #[test]
+// promise: tools-4
 fn a_reviewer_reaches_its_tools_with_the_data_directory_in_the_home() {
     let Some(world) = sandboxed() else { return };
     let coder = world
@@ -108,8 +108,8 @@ fn put(path: &Path, content: &str) {
     std::fs::write(path, content).unwrap();
 }
 
-// promise: safety-1
 #[test]
+// promise: safety-1
 fn of_the_home_only_what_is_named_is_there() {
     let Some(world) = sandboxed() else { return };
     let home = world.home();

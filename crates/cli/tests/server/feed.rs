@@ -31,8 +31,8 @@ fn items(events: &[Event]) -> Vec<&serde_json::Value> {
     events.iter().map(|event| &event.data).collect()
 }
 
-// promise: api-2
 #[test]
+// promise: api-2
 fn who_comes_back_at_any_item_gets_just_the_rest() {
     let world = World::new();
     let name = talker(&world);
@@ -189,8 +189,8 @@ fn who_does_not_read_holds_no_memory() {
     drop(stalled);
 }
 
-// promise: api-2
 #[test]
+// promise: api-2
 fn a_restarted_server_goes_on_where_the_killed_one_was() {
     let world = World::new();
     let agent = world.script(

@@ -37,8 +37,8 @@ fn ask(server: &Server, method: &str, path: &str, more: &[&str]) -> Response {
     server.raw(method, path, &[&[host.as_str()], more].concat(), "")
 }
 
-// promise: api-3
 #[test]
+// promise: api-3
 fn login_link_opens_one_session_once() {
     let world = World::new();
     let server = Server::start(&world);

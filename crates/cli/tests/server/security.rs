@@ -8,8 +8,8 @@ use windlass_testkit::World;
 use crate::client::Server;
 use crate::support::{call, windlass};
 
-// promise: api-3
 #[test]
+// promise: api-3
 fn the_api_needs_the_token_and_the_page_does_not() {
     let world = World::new();
     let server = Server::start(&world);
@@ -63,8 +63,8 @@ fn files_with_the_token_and_the_address_are_their_owners_only() {
     assert_eq!(Server::start(&world).token, token, "scripts go on after a restart");
 }
 
-// promise: api-3
 #[test]
+// promise: api-3
 fn another_host_is_not_answered_so_that_rebinding_opens_nothing() {
     let world = World::new();
     let server = Server::start_with(&world, &["--allow-host", "build.example"]);
@@ -283,8 +283,8 @@ fn no_path_leads_out() {
     }
 }
 
-// promise: api-7
 #[test]
+// promise: api-7
 fn what_an_agent_says_is_data_and_never_a_page() {
     let world = World::new();
     let server = Server::start(&world);

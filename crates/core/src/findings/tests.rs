@@ -24,8 +24,8 @@ fn ids<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<u32> {
     findings.map(|finding| finding.id.0).collect()
 }
 
-// promise: findings-4
 #[test]
+// promise: findings-4
 fn a_place_has_one_open_finding_in_a_section() {
     let mut findings = Findings::default();
     let first = findings.write(&bug("src/a.rs", 3), turn(1), None).unwrap();
@@ -50,8 +50,8 @@ fn without_a_line_only_the_same_words_are_the_same_finding() {
     assert_eq!(again, Err(FindingRefusal::Duplicate { id: FindingId(1), place: "GOAL".into() }));
 }
 
-// promise: findings-1
 #[test]
+// promise: findings-1
 fn what_is_found_again_is_the_same_finding_with_its_history() {
     let mut findings = Findings::default();
     findings.write(&bug("a.rs", 3), turn(1), None).unwrap();
@@ -74,8 +74,8 @@ fn what_is_found_again_is_the_same_finding_with_its_history() {
     assert_eq!(findings.write(&bug("a.rs", 3), turn(5), None).unwrap().history.len(), 2);
 }
 
-// promise: findings-5
 #[test]
+// promise: findings-5
 fn a_finding_open_in_three_audits_recurs() {
     let mut findings = Findings::default();
     findings.write(&bug("a.rs", 1), turn(1), None).unwrap();
@@ -89,8 +89,8 @@ fn a_finding_open_in_three_audits_recurs() {
     assert_eq!(ids(findings.recurring()), [] as [u32; 0]);
 }
 
-// promise: findings-2
 #[test]
+// promise: findings-2
 fn what_blocks_is_said_by_the_caller_and_not_by_the_kind_of_loop() {
     let mut findings = Findings::default();
     findings.write(&bug("a.rs", 1), turn(1), None).unwrap();
@@ -224,8 +224,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    // promise: findings-4
     #[test]
+    // promise: findings-4
     fn no_place_has_two_open_findings_and_no_finding_is_lost(steps in steps()) {
         let mut findings = Findings::default();
         for (iteration, step) in (1..).zip(steps) {

@@ -191,6 +191,8 @@ pub struct Workspace {
     pub head_commit: Option<String>,
     pub tree: String,
     pub set_up: bool,
+    /// Where the last opening saved the tree of a cut-off turn before it was reset.
+    pub saved: Option<String>,
     pub handle: serde_json::Value,
 }
 

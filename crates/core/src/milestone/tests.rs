@@ -52,8 +52,8 @@ fn parsed(text: &str) -> Milestone {
     Milestone::parse("login", text).unwrap_or_else(|error| panic!("{error}: {}", error.hint))
 }
 
-// promise: milestones-15
 #[test]
+// promise: milestones-15
 fn a_whole_milestone_is_read() {
     let milestone = parsed(WHOLE);
     assert_eq!((milestone.id.as_str(), milestone.title.as_str()), ("login", "M4 — Login"));
@@ -130,8 +130,8 @@ fn a_comment_and_a_guide_in_the_file_are_no_part_of_it() {
     assert_eq!(parsed(&text), parsed(SMALL));
 }
 
-// promise: milestones-15
 #[test]
+// promise: milestones-15
 fn another_shape_is_an_error_with_its_line_and_a_hint() {
     let with = |from: &str, to: &str| SMALL.replace(from, to);
     for (text, line, what, hint) in [
@@ -221,8 +221,8 @@ fn ids_that_nobody_gave_are_the_free_numbers_in_order() {
     assert_eq!(ids("- AUTH-1: a\n- Note: b"), ["AUTH-1", "F1"]);
 }
 
-// promise: milestones-3
 #[test]
+// promise: milestones-3
 fn a_report_is_linked_to_its_feature() {
     let milestone = parsed(&SMALL.replace("- [ ] a", "- F1: Log in with a name\n- F2: Log out\n- F3: Log in by mail"));
     let found = |id: Option<&str>, text: &str| milestone.feature(id, text).map(|feature| feature.id.as_str());

@@ -63,8 +63,8 @@ fn a_whole_plan_has_objective_sections_and_trailing_parts_and_no_warning() {
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
 }
 
-// promise: plan-2
 #[test]
+// promise: plan-2
 fn no_section_is_dropped_however_many_there_are() {
     let text: String = (1..=400).map(|n| format!("<!-- forge-section -->\n## Part {n}\nwork {n}\n")).collect();
     let plan = parsed(&text);
@@ -211,8 +211,8 @@ fn line_ends_and_a_byte_order_mark_do_not_matter() {
     assert_eq!(parsed(&other), parsed(WHOLE));
 }
 
-// promise: plan-5
 #[test]
+// promise: plan-5
 fn only_the_current_and_later_sections_change() {
     let mut plan = parsed(WHOLE);
     assert_eq!(plan.adjust(1, "new", "why", 2), Err(AdjustError::Past { section: 1, current: 2 }));
@@ -280,8 +280,8 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    // promise: plan-2
     #[test]
+    // promise: plan-2
     fn every_line_that_is_no_marker_is_in_exactly_one_part(text in any_lines()) {
         let Ok(plan) = Plan::parse(&text) else { return Ok(()) };
         let mut parts = vec![plan.outside.before.as_str(), &plan.preamble];

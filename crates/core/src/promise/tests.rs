@@ -22,8 +22,8 @@ fn in_chunks(output: &str, size: usize) -> bool {
     detector.finish()
 }
 
-// promise: done-7
 #[test]
+// promise: done-7
 fn the_exact_promise_and_nothing_else() {
     let output = "… <promise>COMPLETE-HUNTER</promise>";
     assert!(check_completion_promise(output, "<promise>COMPLETE-HUNTER</promise>"));
@@ -31,8 +31,8 @@ fn the_exact_promise_and_nothing_else() {
     assert!(!check_completion_promise(output, ""));
 }
 
-// promise: done-4
 #[test]
+// promise: done-4
 fn a_promise_anywhere_in_the_text_is_a_claim() {
     assert!(claimed("<promise>COMPLETE</promise>"));
     assert!(claimed("All done.\n\n<promise>COMPLETE</promise>\n\nSummary: fixed it."));
@@ -44,8 +44,8 @@ fn a_promise_anywhere_in_the_text_is_a_claim() {
     assert!(!claimed(""));
 }
 
-// promise: done-5
 #[test]
+// promise: done-5
 fn an_echo_of_the_prompt_is_no_claim() {
     assert!(!claimed(PROMPT));
     assert!(!claimed(&format!("You said:\n{PROMPT}\nWorking on it.")));
@@ -55,8 +55,8 @@ fn an_echo_of_the_prompt_is_no_claim() {
     assert!(!claimed(&spaced));
 }
 
-// promise: done-6
 #[test]
+// promise: done-6
 fn a_promise_after_an_echo_is_a_claim() {
     assert!(claimed(&format!("{PROMPT}\nI fixed it.\n{PROMISE}\n")));
     assert!(claimed(&format!("{PROMPT}\n\n{PROMISE}\n")));
@@ -78,8 +78,8 @@ fn the_promise_alone_in_the_middle_of_a_goal_is_still_an_echo() {
     assert!(!detector.finish());
 }
 
-// promise: done-4
 #[test]
+// promise: done-4
 fn a_line_of_any_length_is_searched_in_bounded_memory() {
     let mut detector = ClaimDetector::new(PROMISE, PROMPT);
     let chunk = "é".repeat(50_000);
@@ -92,8 +92,8 @@ fn a_line_of_any_length_is_searched_in_bounded_memory() {
     assert!(detector.finish());
 }
 
-// promise: done-7
 #[test]
+// promise: done-7
 fn an_empty_promise_is_never_claimed() {
     let mut detector = ClaimDetector::new("", PROMPT);
     detector.push("anything");
@@ -109,8 +109,8 @@ fn the_end_of_a_message_is_the_end_of_a_line() {
     assert!(!detector.finish());
 }
 
-// promise: done-5
 #[test]
+// promise: done-5
 fn an_echo_in_json_is_no_claim_and_an_answer_in_json_is_one() {
     let json = |text: &str| serde_json::json!({ "type": "message", "content": [{ "text": text }] }).to_string();
     assert!(!claimed(&json(PROMPT)));
@@ -128,8 +128,8 @@ fn an_echo_in_json_is_no_claim_and_an_answer_in_json_is_one() {
     assert!(!detector.finish());
 }
 
-// promise: done-5
 #[test]
+// promise: done-5
 fn an_echo_with_decoration_is_no_claim() {
     let each = |line: &dyn Fn(usize, &str) -> String| -> String {
         PROMPT.lines().enumerate().map(|(index, text)| line(index + 1, text) + "\n").collect()

@@ -17,6 +17,7 @@ const ASK_PROMISE: &str = include_str!("texts/ask_promise.md");
 const COMMITS_ENGINE: &str = include_str!("texts/commits_engine.md");
 const COMMITS_AGENT: &str = include_str!("texts/commits_agent.md");
 const GATES_FAILED: &str = include_str!("texts/gates_failed.md");
+const BEGUN_AGAIN: &str = include_str!("texts/begun_again.md");
 const RECOVERY: &str = include_str!("texts/recovery.md");
 const STEERING: &str = include_str!("texts/steering.md");
 const STEERING_PENDING: &str = include_str!("texts/steering_pending.md");
@@ -134,7 +135,12 @@ fn held_back(state: &LoopState) -> Option<String> {
 }
 
 fn recovery(state: &LoopState) -> Option<String> {
-    state.turn.as_ref().filter(|turn| turn.recovery)?;
+    let turn = state.turn.as_ref()?;
+    if !turn.recovery {
+        let cut_off = state.last_turn.as_ref().is_some_and(|last| last.report.outcome == TurnOutcome::CutOff);
+        let saved = state.workspace.as_ref().and_then(|workspace| workspace.saved.as_deref());
+        return saved.filter(|_| cut_off).map(|saved| fill(BEGUN_AGAIN, context! { saved }));
+    }
     let why = match state.last_turn.as_ref().map(|last| &last.report.outcome) {
         Some(TurnOutcome::RateLimited { .. }) => "a rate limit",
         Some(TurnOutcome::Failed { kind, .. }) => match kind {
@@ -154,7 +160,8 @@ fn recovery(state: &LoopState) -> Option<String> {
         )
         | None => "the machine or the engine went away",
     };
-    Some(fill(RECOVERY, context! { why }))
+    let commits_itself = state.spec.commit == CommitPolicy::Agent;
+    Some(fill(RECOVERY, context! { why, commits_itself }))
 }
 
 /// Told to the session that follows one that was full.

@@ -6,15 +6,15 @@ use crate::ids::{Role, TurnKey};
 use crate::machine::IterationRecord;
 use crate::machine::{ChangedFile, CheckpointReport};
 
-// promise: context-1
 #[test]
+// promise: context-1
 fn the_follow_up_is_the_goal_a_blank_line_and_the_word() {
     let prompt = build_follow_up_prompt("Build the feature", follow_up_word("zh-Hant"));
     assert_eq!(prompt, "Build the feature\n\n繼續");
 }
 
-// promise: context-1
 #[test]
+// promise: context-1
 fn the_word_is_in_the_language_of_the_locale() {
     for locale in ["zh-Hant", "zh-Hant-TW", "zh_TW.UTF-8", "zh-HK", "ZH-MO"] {
         assert_eq!(follow_up_word(locale), "繼續", "{locale}");
@@ -55,8 +55,8 @@ fn record(commit: Option<&str>, files: u64) -> IterationRecord {
     }
 }
 
-// promise: context-10
 #[test]
+// promise: context-10
 fn a_commit_is_told_by_its_first_seven_characters() {
     assert_eq!(commit_status(&record(Some("0123456789"), 1)), "commit 0123456");
     assert_eq!(commit_status(&record(Some("0123456789"), 0)), "no changes");
@@ -64,8 +64,8 @@ fn a_commit_is_told_by_its_first_seven_characters() {
     assert_eq!(commit_status(&record(None, 1)), "not committed");
 }
 
-// promise: context-10
 #[test]
+// promise: context-10
 fn five_files_are_named_and_the_rest_counted() {
     assert_eq!(files_display(&record(None, 0)), "none");
     assert_eq!(files_display(&record(None, 5)), "f1, f2, f3, f4, f5");

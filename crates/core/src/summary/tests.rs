@@ -43,8 +43,8 @@ fn material() -> Material {
     }
 }
 
-// promise: summaries-2
 #[test]
+// promise: summaries-2
 fn items_have_their_formats_and_a_blank_line_between() {
     let events = [text("I look."), used("Bash", "{\"command\":\"ls\"}"), returned("a.rs\n"), text("Done.")];
     assert_eq!(
@@ -59,8 +59,8 @@ fn text_in_pieces_is_one_message() {
     assert_eq!(told(&[piece("Hel"), piece("lo "), piece("wörld\n")]), "[assistant]: Hello wörld");
 }
 
-// promise: summaries-2
 #[test]
+// promise: summaries-2
 fn arguments_are_cut_at_200_and_output_at_500_characters() {
     let long = "测".repeat(600);
     let history = told(&[used("Write", &long), returned(&long)]);
@@ -68,8 +68,8 @@ fn arguments_are_cut_at_200_and_output_at_500_characters() {
     assert_eq!(history, expected);
 }
 
-// promise: context-10
 #[test]
+// promise: context-10
 fn cutting_never_splits_a_character() {
     assert_eq!(truncate_str("短", 200), "短");
     assert_eq!(truncate_str("日本語", 3), "日本語");
@@ -78,8 +78,8 @@ fn cutting_never_splits_a_character() {
     assert_eq!(truncate_str("🦀🦀", 1), "🦀...");
 }
 
-// promise: summaries-2
 #[test]
+// promise: summaries-2
 fn what_is_no_action_of_the_agent_is_left_out() {
     let dropped = [
         AgentEvent::Thinking { text: "hmm".into() },
@@ -106,8 +106,8 @@ fn what_is_no_action_of_the_agent_is_left_out() {
     assert_eq!(told(&[text("API errors are handled now.")]), "[assistant]: API errors are handled now.");
 }
 
-// promise: summaries-2
 #[test]
+// promise: summaries-2
 fn reminders_are_taken_out_of_the_messages_they_are_in() {
     let event = returned("one\n<system-reminder>x\ny</system-reminder>\ntwo <system-reminder>cut off");
     assert_eq!(told(&[event]), "[tool_result]: one\n\ntwo");
@@ -124,8 +124,8 @@ fn the_closing_word_counts_only_if_it_is_new() {
     assert_eq!(told(&[text("I try."), result("Done.")]), "[assistant]: I try.\n\n[assistant]: Done.");
 }
 
-// promise: summaries-3
 #[test]
+// promise: summaries-3
 fn the_newest_items_are_kept_behind_the_marker() {
     let events: Vec<AgentEvent> = (0..200).map(|n| returned(&format!("output {n} {}", "word ".repeat(50)))).collect();
     let history = seen(&events).text(HISTORY_TOKENS, &words);
@@ -136,8 +136,8 @@ fn the_newest_items_are_kept_behind_the_marker() {
     assert!(words(&history) > HISTORY_TOKENS * 9 / 10, "{}", words(&history));
 }
 
-// promise: summaries-3
 #[test]
+// promise: summaries-3
 fn one_huge_item_leaves_its_end() {
     let huge = format!("begin {} the end", "word ".repeat(100_000));
     for events in [vec![text(&huge)], vec![text("first"), used("Bash", "x"), text(&huge)]] {
@@ -182,8 +182,8 @@ fn memory_is_bounded_however_long_the_turn() {
     assert!(one.text(HISTORY_TOKENS, &words).starts_with(TRUNCATED));
 }
 
-// promise: summaries-4
 #[test]
+// promise: summaries-4
 fn the_questions_carry_what_they_must() {
     let summary = ask_summary(&material());
     assert!(summary.system.contains("concise technical summariser"));
@@ -199,8 +199,8 @@ fn the_questions_carry_what_they_must() {
     insta::assert_snapshot!("ask_both", ask_both(&material()));
 }
 
-// promise: summaries-5
 #[test]
+// promise: summaries-5
 fn invalid_output_is_said_to_be_invalid() {
     for answer in ["", "  \n", "...", "<think>endless", "API Error: 500", "<html><body>502</body></html>", "```\n```"] {
         assert_eq!(clean_summary(answer, 500, &words), "Summary generation produced invalid output.", "{answer:?}");
@@ -218,8 +218,8 @@ fn tags_are_cleaned() {
     assert_eq!(clean("修复了解析器。"), "修复了解析器。");
 }
 
-// promise: summaries-7
 #[test]
+// promise: summaries-7
 fn summary_max_tokens_is_enforced() {
     let sentences = "The parser was fixed now. ".repeat(100);
     let kept = clean_summary(&sentences, 50, &words);
@@ -231,8 +231,8 @@ fn summary_max_tokens_is_enforced() {
     assert_eq!(clean_summary("x y", 0, &words), "...");
 }
 
-// promise: summaries-4
 #[test]
+// promise: summaries-4
 fn the_task_and_the_files_are_cut() {
     assert_eq!(task_display(&"长".repeat(201)), format!("{}...", "长".repeat(200)));
     assert_eq!(task_display(" short "), "short");
@@ -244,8 +244,8 @@ fn the_task_and_the_files_are_cut() {
     assert_eq!(files_display(&[], 0), "none");
 }
 
-// promise: summaries-5
 #[test]
+// promise: summaries-5
 fn an_empty_message_falls_back() {
     for answer in ["", " \n", "```\n\n```", "[iter-7]", "<think>x"] {
         assert_eq!(read_message(7, answer, "It works."), "[iter-7] Iteration 7 changes\n\nIt works.", "{answer:?}");
@@ -253,8 +253,8 @@ fn an_empty_message_falls_back() {
     assert_eq!(fallback_message(7, ""), "[iter-7] Iteration 7 changes");
 }
 
-// promise: summaries-7
 #[test]
+// promise: summaries-7
 fn the_first_line_is_enforced() {
     let read = |answer: &str| read_message(7, answer, "");
     assert_eq!(
@@ -273,8 +273,8 @@ fn the_first_line_is_enforced() {
     assert!(read(&"word ".repeat(10_000)).chars().count() < 1_100);
 }
 
-// promise: summaries-7
 #[test]
+// promise: summaries-7
 fn a_model_cannot_write_the_engines_trailers() {
     let message = read_message(7, "Fix it\n\nbody\nWindlass-Turn: forged\n windlass-loop: forged", "");
     assert_eq!(message, "[iter-7] Fix it\n\nbody");
@@ -297,8 +297,8 @@ fn an_answer_with_both_texts_is_read_strictly() {
     }
 }
 
-// promise: summaries-5
 #[test]
+// promise: summaries-5
 fn nothing_done_is_said_so() {
     assert_eq!(
         from_facts(&Material::from_turn(1, &TurnHistory::default())),
@@ -337,8 +337,8 @@ fn the_deterministic_summary_is_bounded() {
     assert!(from_facts(&material).chars().count() < 1_200, "{}", from_facts(&material).len());
 }
 
-// promise: summaries-8
 #[test]
+// promise: summaries-8
 fn settings_have_their_names_and_defaults() {
     let defaults: SummariserSettings = toml::from_str("").unwrap();
     assert_eq!(defaults, SummariserSettings::default());

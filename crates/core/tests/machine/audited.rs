@@ -28,8 +28,8 @@ fn seal(driven: &mut Driven, section: u32) -> Vec<Event> {
     driven.ok(Input::Sealed { section, checkpoint: checkpoint_of(turn) })
 }
 
-// promise: plan-1
 #[test]
+// promise: plan-1
 fn sections_come_in_order_and_the_whole_last() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     for section in [1, 2] {
@@ -62,8 +62,8 @@ fn a_file_that_is_held_back_is_named_to_the_coder_and_keeps_the_loop_from_its_en
     assert!(prompt.contains("- conf.py (line 1: jwt)"), "{prompt}");
 }
 
-// promise: plan-1
 #[test]
+// promise: plan-1
 fn a_dirty_section_is_worked_at_again_with_its_findings() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     work(&mut driven);
@@ -85,8 +85,8 @@ fn a_dirty_section_is_worked_at_again_with_its_findings() {
     assert_eq!(driven.state.phase, Phase::Seal);
 }
 
-// promise: plan-4
 #[test]
+// promise: plan-4
 fn without_a_plan_one_audit_is_the_final_one() {
     let mut driven = Driven::working(audited(None, review()));
     assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
@@ -97,8 +97,8 @@ fn without_a_plan_one_audit_is_the_final_one() {
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
-// promise: plan-3
 #[test]
+// promise: plan-3
 fn bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     for section in [1, 2] {
@@ -120,8 +120,8 @@ fn bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
-// promise: review-3
 #[test]
+// promise: review-3
 fn unreadable_audit_is_asked_for_once_more_and_then_pauses_the_loop_and_names_the_reviewer() {
     for plan in [Some(TWO_SECTIONS), None] {
         let mut driven = Driven::working(audited(plan, review()));
@@ -160,8 +160,8 @@ fn a_clean_section_needs_a_summary_and_a_dirty_one_a_finding() {
     );
 }
 
-// promise: review-2
 #[test]
+// promise: review-2
 fn nothing_changed_is_not_reviewed_and_so_not_approved() {
     let mut driven = Driven::working(audited(None, review()));
     driven.end_turn(answer("all done, nothing to do"));
@@ -220,8 +220,8 @@ fn a_gate_that_broke_keeps_the_reviewer_away_and_one_that_was_broken_only_from_t
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
-// promise: findings-3
 #[test]
+// promise: findings-3
 fn what_a_reviewer_does_through_tools_counts_while_its_turn_runs_and_only_its_own() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     let finding = NewFinding {
@@ -268,8 +268,8 @@ fn a_verdict_of_a_turn_that_was_cut_off_does_not_count() {
     assert!(matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { .. })), "{events:?}");
 }
 
-// promise: review-7
 #[test]
+// promise: review-7
 fn a_question_is_put_off_and_kept() {
     let mut driven = Driven::working(audited(None, review()));
     let turn = driven.turn();
@@ -294,8 +294,8 @@ fn finishing() -> Driven {
     driven
 }
 
-// promise: plan-6
 #[test]
+// promise: plan-6
 fn the_post_actions_last_message_is_the_summary() {
     let mut driven = finishing();
     driven.end_turn(answer("All is documented."));
@@ -330,8 +330,8 @@ fn a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another() {
     assert_eq!(driven.state.review.as_ref().unwrap().post_action.as_ref().unwrap().summary, "second");
 }
 
-// promise: plan-7
 #[test]
+// promise: plan-7
 fn a_post_action_that_fails_costs_nothing() {
     let failed = TurnOutcome::Failed { kind: ErrorKind::Other, message: "no".into() };
     for outcome in [failed, TurnOutcome::NotStarted { message: "no".into(), missing: true }] {
@@ -439,8 +439,8 @@ fn what_was_resolved_already_may_be_said_again() {
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
 
-// promise: review-8
 #[test]
+// promise: review-8
 fn a_person_has_the_last_word_where_that_is_asked_for() {
     let mut driven = Driven::working(audited(None, ReviewSpec { human_review: true, ..review() }));
     work(&mut driven);
@@ -490,8 +490,8 @@ fn a_pause_before_the_review_comes_back_to_the_review() {
     assert_eq!(driven.turn(), TurnKey::first(1, Role::Auditor));
 }
 
-// promise: review-4
 #[test]
+// promise: review-4
 fn the_reviewers_failures_are_retried_and_then_a_stand_in_takes_over() {
     let fallbacks = vec![agent("other")];
     let mut driven = Driven::working(audited(None, ReviewSpec { fallbacks, ..review() }));
@@ -558,8 +558,8 @@ fn a_plan_of_one_section_reaches_the_coder_and_the_auditor_and_a_goal_is_told_on
     assert_eq!(told(&driven).matches("Build the feature").count(), 1, "{}", told(&driven));
 }
 
-// promise: work-14
 #[test]
+// promise: work-14
 fn rollback_brings_back_findings_sections_and_adjustments_of_that_point() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     work(&mut driven);

@@ -40,8 +40,8 @@ fn stopped(stop_reason: StopReason, verified: bool, iterations: u32, head_commit
     }
 }
 
-// promise: failures-1
 #[test]
+// promise: failures-1
 fn a_failed_turn_is_committed_and_ends_the_loop_even_if_it_claims_to_be_done() {
     let mut driven = Driven::working(promise_loop());
     let report = TurnReport { claim: true, ..failed(ErrorKind::Other) };
@@ -56,8 +56,8 @@ fn a_failed_turn_is_committed_and_ends_the_loop_even_if_it_claims_to_be_done() {
     assert_eq!(driven.state.claims.made, 0);
 }
 
-// promise: failures-2
 #[test]
+// promise: failures-2
 fn a_policy_of_going_on_makes_the_next_iteration_after_a_growing_pause() {
     let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Continue, ..promise_loop() });
     let mut waits = Vec::new();
@@ -69,8 +69,8 @@ fn a_policy_of_going_on_makes_the_next_iteration_after_a_growing_pause() {
     assert_eq!(driven.state.iteration, 4);
 }
 
-// promise: failures-3
 #[test]
+// promise: failures-3
 fn retries_in_a_row_are_counted_and_a_good_turn_starts_the_count_again() {
     let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Retry { times: 1 }, ..at_most(100) });
     driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
@@ -96,8 +96,8 @@ fn wait_of(driven: &mut Driven) -> u64 {
     ms.try_into().unwrap()
 }
 
-// promise: failures-4
 #[test]
+// promise: failures-4
 fn a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
     let mut driven = Driven::working(promise_loop());
     let until = "2026-01-01T05:00:00Z".parse().unwrap();
@@ -197,8 +197,8 @@ fn the_third_stall_in_a_row_ends_the_loop_as_stalled() {
     assert_eq!(driven.state.status, Status::Ended { end: End::Stalled });
 }
 
-// promise: bounds-12
 #[test]
+// promise: bounds-12
 fn a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
     let mut driven = Driven::working(promise_loop());
     let timer = TimerKind::TurnTimeout(key(1, 1));
@@ -215,8 +215,8 @@ fn a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
     assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message }));
 }
 
-// promise: sessions-4
 #[test]
+// promise: sessions-4
 fn a_session_that_is_lost_is_replaced_by_a_fresh_one_on_the_checkpoint() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn_and_checkpoint(finished());
@@ -251,8 +251,8 @@ fn an_agent_that_loses_every_session_has_failed() {
     assert_eq!(driven.stop_reason(), "agent_failed");
 }
 
-// promise: failures-7
 #[test]
+// promise: failures-7
 fn an_agent_that_is_not_logged_in_waits_for_a_person_and_goes_on_with_the_same_turn() {
     let mut driven = Driven::working(promise_loop());
     let why = PauseReason::Auth { message: "oops".into() };
@@ -312,8 +312,8 @@ fn assert_paused_for(driven: &Driven, step: Step) {
     assert_eq!(driven.state.status, Status::Paused { why });
 }
 
-// promise: gates-5
 #[test]
+// promise: gates-5
 fn gate_that_could_not_be_tried_is_tried_again_and_then_pauses_the_loop() {
     let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
     driven.end_turn_and_checkpoint(claimed());
@@ -325,8 +325,8 @@ fn gate_that_could_not_be_tried_is_tried_again_and_then_pauses_the_loop() {
     assert_eq!(driven.state.outcome, Some(Outcome::Verified), "nothing was lost by it");
 }
 
-// promise: failures-9
 #[test]
+// promise: failures-9
 fn turn_that_could_not_be_tried_is_no_failure_of_the_agent() {
     let mut driven = Driven::working(promise_loop());
     assert_eq!(in_trouble(&mut driven), 4);
@@ -338,8 +338,8 @@ fn turn_that_could_not_be_tried_is_no_failure_of_the_agent() {
     assert!(!driven.state.turn.as_ref().unwrap().recovery, "no attempt ever ran");
 }
 
-// promise: failures-9
 #[test]
+// promise: failures-9
 fn checkpoint_that_could_not_be_made_keeps_the_turn_and_is_made_later() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn(claimed());
@@ -350,8 +350,8 @@ fn checkpoint_that_could_not_be_made_keeps_the_turn_and_is_made_later() {
     assert_eq!(driven.state.outcome, Some(Outcome::Claimed));
 }
 
-// promise: failures-9
 #[test]
+// promise: failures-9
 fn workspace_that_could_not_be_opened_pauses_the_loop() {
     let mut driven = Driven::created(promise_loop());
     driven.start();
@@ -376,8 +376,8 @@ fn trouble_with_something_no_longer_wanted_is_stale() {
     assert_eq!(driven.refused(Input::NotTried { effect: gate, trouble: trouble() }), Refusal::Stale);
 }
 
-// promise: failures-11
 #[test]
+// promise: failures-11
 fn work_before_a_context_overflow_is_committed_judged_and_continued_in_a_fresh_session() {
     let mut driven = Driven::working(LoopSpec {
         gates: vec![gate("cargo test")],

@@ -58,8 +58,8 @@ fn wait(driven: &mut Driven) {
     }
 }
 
-// promise: failures-6
 #[test]
+// promise: failures-6
 fn a_model_that_is_not_found_gives_the_same_iteration_to_the_next() {
     let mut driven = Driven::working(with(&["b", "c"]));
     assert_eq!(told(&driven), (key(1, 1), 0));
@@ -76,8 +76,8 @@ fn a_model_that_is_not_found_gives_the_same_iteration_to_the_next() {
     assert_eq!(driven.stop_reason(), "agent_failed");
 }
 
-// promise: failures-6
 #[test]
+// promise: failures-6
 fn an_account_without_credit_gives_the_same_iteration_to_the_next() {
     let mut driven = Driven::working(with(&["b"]));
     let events = driven.end_turn(failed(ErrorKind::Billing));
@@ -110,8 +110,8 @@ fn where_a_failure_would_stop_the_loop_the_next_goes_on() {
     assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message: "oops".into() }));
 }
 
-// promise: failures-6
 #[test]
+// promise: failures-6
 fn the_next_comes_only_after_the_retries() {
     let mut driven = Driven::working(LoopSpec { on_failure: OnFailure::Retry { times: 2 }, ..with(&["b"]) });
     driven.state.spec.limits.max_iterations = Some(100);

@@ -55,8 +55,8 @@ fn the_duration_limit_holds_inside_a_turn_whose_work_is_committed() {
     assert_eq!(driven.checkpoint()[1..], [entered(Phase::Decide, 1), stopped(limit, false, 1, "commit-1.coder.1")]);
 }
 
-// promise: bounds-5
 #[test]
+// promise: bounds-5
 fn the_duration_limit_holds_while_the_loop_waits() {
     let mut driven = Driven::working(no_longer_than(10 * MINUTE));
     let until = Some("2026-01-01T05:00:00Z".parse().unwrap());
@@ -87,8 +87,8 @@ fn budget(budget_usd: f64) -> LoopSpec {
     LoopSpec { limits: Limits { budget_usd: Some(budget_usd), ..Limits::default() }, ..promise_loop() }
 }
 
-// promise: bounds-6
 #[test]
+// promise: bounds-6
 fn the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
     let mut driven = Driven::working(budget(1.0));
     driven.end_turn_and_checkpoint(costing(0.5, 10, finished()));
@@ -105,8 +105,8 @@ fn the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
     assert_eq!(driven.state.usage.total().cost_usd, Some(1.3));
 }
 
-// promise: bounds-6
 #[test]
+// promise: bounds-6
 fn a_token_limit_holds_between_turns() {
     let limits = Limits { max_tokens: Some(100), ..Limits::default() };
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
@@ -265,8 +265,8 @@ fn a_turn_ended_by_a_limit_of_memory_has_failed_like_any_other() {
     assert_eq!(names(&driven.checkpoint()).last(), Some(&"wait_started"));
 }
 
-// promise: bounds-5
 #[test]
+// promise: bounds-5
 fn duration_ends_a_gate_and_the_baseline() {
     let limits = Limits { duration_ms: Some(3_000), max_iterations: Some(5), ..Limits::default() };
     let spec = || LoopSpec { gates: vec![gate("cargo test")], limits: limits.clone(), ..promise_loop() };
@@ -289,8 +289,8 @@ fn duration_ends_a_gate_and_the_baseline() {
     }
 }
 
-// promise: bounds-5
 #[test]
+// promise: bounds-5
 fn time_that_a_cut_off_turn_ran_counts_and_the_time_without_a_driver_does_not() {
     let limits = Limits { duration_ms: Some(HOUR), ..Limits::default() };
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });

@@ -35,8 +35,8 @@ fn untouched(driven: &Driven) -> CheckpointReport {
     }
 }
 
-// promise: milestones-3
 #[test]
+// promise: milestones-3
 fn the_acceptor_sees_the_feature_its_criterion_the_report_and_the_changes() {
     let mut driven = Driven::working(milestone());
     develop(&mut driven, TurnReport { answer: Some("I wrote find".into()), ..feature("f2", None) });
@@ -52,8 +52,8 @@ fn the_acceptor_sees_the_feature_its_criterion_the_report_and_the_changes() {
     assert!(prompt_of(&driven).contains("an empty query is an error"));
 }
 
-// promise: milestones-5
 #[test]
+// promise: milestones-5
 fn the_reason_of_a_rejection_reaches_the_developer_and_is_gone_once_accepted() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), rejected("the empty query panics"));
@@ -66,8 +66,8 @@ fn the_reason_of_a_rejection_reaches_the_developer_and_is_gone_once_accepted() {
     assert!(prompt.contains("F1: a feature"), "what is accepted is told: {prompt}");
 }
 
-// promise: milestones-6
 #[test]
+// promise: milestones-6
 fn three_rejections_in_a_row_pause_and_an_acceptance_resets_them() {
     let mut driven = Driven::working(milestone());
     for reason in ["one", "two"] {
@@ -86,8 +86,8 @@ fn three_rejections_in_a_row_pause_and_an_acceptance_resets_them() {
     assert_eq!(effects(&driven.state), []);
 }
 
-// promise: milestones-7
 #[test]
+// promise: milestones-7
 fn only_the_acceptance_of_the_whole_completes() {
     let mut driven = Driven::working(milestone());
     for id in ["F1", "F2"] {
@@ -105,8 +105,8 @@ fn only_the_acceptance_of_the_whole_completes() {
     assert_eq!(ids, ["F1", "F2"]);
 }
 
-// promise: milestones-7
 #[test]
+// promise: milestones-7
 fn a_rejection_of_the_whole_is_fed_back_and_not_counted() {
     let mut driven = Driven::working(milestone());
     for number in 1..=5 {
@@ -134,8 +134,8 @@ fn the_last_word_is_fed_back_whatever_was_rejected_before() {
     assert!(prompt.contains("Your last round was rejected:\n\nno tests either"), "{prompt}");
 }
 
-// promise: milestones-8
 #[test]
+// promise: milestones-8
 fn claims_that_are_never_accepted_end_at_the_limit_of_rounds() {
     let mut driven = Driven::working(at_most(4));
     for _ in 0..4 {
@@ -148,8 +148,8 @@ fn claims_that_are_never_accepted_end_at_the_limit_of_rounds() {
     assert_eq!(driven.turn(), TurnKey::first(5, Role::Coder));
 }
 
-// promise: milestones-9
 #[test]
+// promise: milestones-9
 fn a_turn_of_more_than_ten_minutes_is_a_rejection_with_its_reason() {
     let time = TimeLimits { turn_timeout_ms: 10 * MINUTE, ..milestone().time };
     let mut driven = Driven::working(LoopSpec { time, ..milestone() });
@@ -186,8 +186,8 @@ fn acceptor_that_takes_too_long_is_tried_again_on_the_same_commit() {
     assert_eq!(driven.turn(), TurnKey { iteration: 1, role: Role::Acceptor, attempt: 2 });
 }
 
-// promise: bounds-10
 #[test]
+// promise: bounds-10
 fn the_limit_of_rounds_pauses_for_a_person() {
     let mut driven = Driven::working(at_most(2));
     round(&mut driven, feature("F1", None), accepted());
@@ -197,8 +197,8 @@ fn the_limit_of_rounds_pauses_for_a_person() {
     assert_eq!(milestone().limits.max_iterations, Some(20));
 }
 
-// promise: recovery-7
 #[test]
+// promise: recovery-7
 fn a_loop_that_waits_for_a_person_is_not_gone_on_with_by_a_driver() {
     let mut driven = reject_three_times();
     assert_eq!(driven.refused(Input::Attach { alive_until: None }), Refusal::NotUnderWay);
@@ -207,8 +207,8 @@ fn a_loop_that_waits_for_a_person_is_not_gone_on_with_by_a_driver() {
     assert_eq!(effects(&replay(driven.journal.clone()).unwrap()), []);
 }
 
-// promise: milestones-6
 #[test]
+// promise: milestones-6
 fn the_count_of_rejections_is_in_the_journal() {
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), rejected("one"));
@@ -255,8 +255,8 @@ fn a_restart_keeps_what_is_accepted_and_forgets_rejections_and_sessions() {
     assert!(prompt_of(&driven).contains("Your last round was rejected:\n\none"), "it is not mended yet");
 }
 
-// promise: sessions-3
 #[test]
+// promise: sessions-3
 fn each_role_keeps_a_session_of_its_own() {
     assert_eq!(milestone().session, SessionPolicy::KeepAlive);
     let mut driven = Driven::working(milestone());
@@ -306,8 +306,8 @@ fn wait(driven: &mut Driven) {
     driven.ok(workspace_opened());
 }
 
-// promise: review-4
 #[test]
+// promise: review-4
 fn acceptor_that_fails_is_tried_again_then_replaced_then_named_to_a_person_and_never_rejects() {
     let mut spec = milestone();
     spec.review.as_mut().unwrap().fallbacks = vec![agent("second")];
@@ -358,8 +358,8 @@ fn an_acceptor_that_runs_into_the_budget_has_neither_failed_nor_rejected() {
     assert_eq!(driven.turn(), turn.next_attempt(), "the same review, not another round");
 }
 
-// promise: milestones-10
 #[test]
+// promise: milestones-10
 fn a_report_of_a_commit_that_was_not_made_is_a_rejection() {
     let mut driven = Driven::working(milestone());
     driven.end_turn(feature("F1", Some("deadbee")));
@@ -386,8 +386,8 @@ fn where_the_engine_commits_no_hash_is_asked_for() {
     develop(&mut driven, feature("F1", Some("deadbee")));
 }
 
-// promise: milestones-10
 #[test]
+// promise: milestones-10
 fn a_round_without_any_change_is_a_rejection() {
     let unread = TurnReport { developer: Some(Box::new(Report::Unparsed { why: "no".into() })), ..answer("done!") };
     for report in [feature("F2", None), unread, answer("")] {

@@ -25,8 +25,8 @@ fn a_person_who_approves_overrules_the_last_rejection() {
     assert!(!prompt.contains("good enough"), "why somebody agreed is nothing to work at: {prompt}");
 }
 
-// promise: milestones-12
 #[test]
+// promise: milestones-12
 fn a_person_who_rejects_gives_a_new_direction_until_it_is_worked_at() {
     let mut driven = reject_three_times();
     driven.ok(Input::Reject { reason: "use the other parser".into() });
@@ -75,8 +75,8 @@ fn awaiting_review() -> Driven {
     driven
 }
 
-// promise: milestones-11
 #[test]
+// promise: milestones-11
 fn a_milestone_that_needs_a_person_awaits_one() {
     let mut driven = awaiting_review();
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::AwaitsRuling);

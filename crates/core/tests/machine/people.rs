@@ -35,8 +35,8 @@ fn cancelled(driven: &Driven) -> bool {
         && driven.effects().is_empty()
 }
 
-// promise: done-11, control-1
 #[test]
+// promise: done-11, control-1
 fn a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
     for mut driven in in_every_phase() {
         let place = format!("{} {}", driven.state.status.name(), driven.state.phase.name());
@@ -60,8 +60,8 @@ fn a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
     }
 }
 
-// promise: control-2
 #[test]
+// promise: control-2
 fn a_stop_starts_no_further_turn_however_the_turn_ends() {
     let endings = [
         finished(),
@@ -140,8 +140,8 @@ fn stop_ends_an_external_loop_at_once_and_its_turn_is_tried_again_when_resumed()
     assert_eq!(driven.turn(), key(1, 2));
 }
 
-// promise: control-3
 #[test]
+// promise: control-3
 fn pause_lets_the_turn_end_and_judges_it_before_the_loop_rests() {
     let mut driven = Driven::working(with_gate());
     assert_eq!(driven.ok(Input::Pause { now: false }), [Event::PauseRequested { now: false }]);
@@ -244,8 +244,8 @@ fn resume_with(raise: Raise) -> Input {
     Input::Open { by: Opener::Resume, raise }
 }
 
-// promise: bounds-9
 #[test]
+// promise: bounds-9
 fn an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
     let mut driven = exhausted();
     let limit = StopReason::MaxIterations { max: 1 };
@@ -307,8 +307,8 @@ fn the_target_of_a_refine_loop_can_be_raised() {
     assert_eq!(driven.stop_reason(), "completed");
 }
 
-// promise: control-4
 #[test]
+// promise: control-4
 fn restart_forgets_session_and_counters_and_goes_on_counting_iterations() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn_and_checkpoint(finished());
@@ -375,8 +375,8 @@ fn told(events: &[Event]) -> Vec<String> {
         .expect("a turn started")
 }
 
-// promise: context-11
 #[test]
+// promise: context-11
 fn steering_is_told_to_the_next_turn_once() {
     let mut driven = Driven::working(promise_loop());
     let text = "m1: use the other parser".to_owned();

@@ -60,8 +60,8 @@ fn judged(iteration: u32, claim: bool, failing: &[&str], gates: &[GateMark]) -> 
     Event::IterationJudged { iteration, claim, failing, gates: gates.to_vec(), same: Some(1) }
 }
 
-// promise: done-1
 #[test]
+// promise: done-1
 fn a_claim_that_every_gate_confirms_completes_the_loop() {
     let mut driven = Driven::created(with_gates(&["cargo test", "cargo fmt --check"]));
     assert_eq!(
@@ -118,8 +118,8 @@ fn a_claim_without_gates_completes_the_loop_unverified() {
     assert!(!driven.state.is_verified());
 }
 
-// promise: sessions-1
 #[test]
+// promise: sessions-1
 fn a_turn_without_a_claim_is_followed_by_another_in_the_same_session() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn(finished());
@@ -129,7 +129,6 @@ fn a_turn_without_a_claim_is_followed_by_another_in_the_same_session() {
     );
 }
 
-// promise: work-10
 #[test]
 fn a_decision_shares_the_history_and_copies_only_what_it_changes() {
     let mut driven = Driven::working(promise_loop());
@@ -144,6 +143,7 @@ fn a_decision_shares_the_history_and_copies_only_what_it_changes() {
 }
 
 #[test]
+// promise: work-10
 fn a_claim_is_refused_while_a_file_is_held_back_and_the_agent_is_told() {
     let mut driven = Driven::working(with_gates(&["cargo test"]));
     driven.end_turn(claimed());
@@ -161,8 +161,8 @@ fn a_claim_is_refused_while_a_file_is_held_back_and_the_agent_is_told() {
     assert_eq!(driven.stop_reason(), "completed");
 }
 
-// promise: done-2
 #[test]
+// promise: done-2
 fn a_claim_that_a_gate_refuses_is_journalled_and_the_loop_goes_on_until_the_gate_agrees() {
     let mut driven = Driven::working(with_gates(&["cargo test"]));
     driven.end_turn_and_checkpoint(claimed());
@@ -183,8 +183,8 @@ fn a_claim_that_a_gate_refuses_is_journalled_and_the_loop_goes_on_until_the_gate
     assert_eq!((driven.state.claims.made, driven.state.claims.refused), (2, 1));
 }
 
-// promise: gates-5
 #[test]
+// promise: gates-5
 fn a_gate_that_times_out_or_cannot_be_started_refuses_a_claim_too() {
     for verdict in [Verdict::TimedOut, Verdict::NotStarted] {
         let mut driven = Driven::working(with_gates(&["cargo test"]));
@@ -201,8 +201,8 @@ fn gates_that_pass_without_a_claim_do_not_complete_a_promise_loop() {
     assert_eq!((driven.state.iteration, driven.state.phase), (2, Phase::Work));
 }
 
-// promise: done-9
 #[test]
+// promise: done-9
 fn without_a_promise_the_end_of_each_turn_is_the_claim_of_a_gates_loop() {
     let mut driven = Driven::working(LoopSpec { done: Done::Gates, ..with_gates(&["cargo test"]) });
     driven.end_turn_and_checkpoint(finished());
@@ -213,8 +213,8 @@ fn without_a_promise_the_end_of_each_turn_is_the_claim_of_a_gates_loop() {
     assert_eq!((driven.state.claims.made, driven.state.claims.refused), (2, 1));
 }
 
-// promise: bounds-2
 #[test]
+// promise: bounds-2
 fn at_most_three_iterations_are_exactly_three_runs() {
     let mut driven = Driven::working(at_most(3));
     for _ in 0..2 {
@@ -229,16 +229,16 @@ fn at_most_three_iterations_are_exactly_three_runs() {
     assert_eq!(runs, 3);
 }
 
-// promise: bounds-3
 #[test]
+// promise: bounds-3
 fn a_claim_in_the_last_allowed_iteration_completes_and_is_no_limit() {
     let mut driven = Driven::working(at_most(1));
     driven.end_turn_and_checkpoint(claimed());
     assert_eq!(driven.state.stop_reason, Some(StopReason::Completed));
 }
 
-// promise: done-9
 #[test]
+// promise: done-9
 fn a_loop_without_a_promise_ends_as_exhausted_and_not_as_if_all_were_well() {
     let mut driven = Driven::working(LoopSpec { done: Done::Promise { promise: None }, ..at_most(2) });
     driven.end_turn_and_checkpoint(finished());
@@ -246,8 +246,8 @@ fn a_loop_without_a_promise_ends_as_exhausted_and_not_as_if_all_were_well() {
     assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
 }
 
-// promise: bounds-10
 #[test]
+// promise: bounds-10
 fn a_limit_can_ask_a_person_instead_of_ending_the_loop() {
     let mut driven = Driven::working(LoopSpec { on_limit: OnLimit::Pause, ..at_most(1) });
     driven.end_turn_and_checkpoint(finished());
@@ -255,8 +255,8 @@ fn a_limit_can_ask_a_person_instead_of_ending_the_loop() {
     assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Limit { limit } });
 }
 
-// promise: bounds-14
 #[test]
+// promise: bounds-14
 fn the_same_tree_with_the_same_failing_gates_is_nudged_then_started_afresh_then_ended() {
     let mut driven = Driven::working(LoopSpec {
         limits: Limits { max_iterations: Some(100), ..Limits::default() },
@@ -297,16 +297,16 @@ fn a_changed_tree_or_other_failing_gates_are_progress() {
     assert_eq!(driven.state.counters.same, 1);
 }
 
-// promise: sessions-4
 #[test]
+// promise: sessions-4
 fn a_resume_policy_without_a_known_session_starts_a_fresh_one_and_says_so() {
     let mut driven = Driven::working(promise_loop());
     let events = driven.end_turn_and_checkpoint(TurnReport { session: None, ..finished() });
     assert_eq!(events.last(), Some(&turn_started(2, SessionUse::FreshInstead)));
 }
 
-// promise: sessions-1
 #[test]
+// promise: sessions-1
 fn the_session_is_the_one_the_run_reports_also_while_it_runs() {
     let mut driven = Driven::working(promise_loop());
     let turn = key(1, 1);
@@ -319,8 +319,8 @@ fn the_session_is_the_one_the_run_reports_also_while_it_runs() {
     assert_eq!(events.last(), Some(&turn_started(2, SessionUse::Resume { session: "s7".into() })));
 }
 
-// promise: sessions-2
 #[test]
+// promise: sessions-2
 fn a_fresh_policy_starts_every_turn_in_a_session_of_its_own() {
     let mut driven = Driven::working(LoopSpec { session: SessionPolicy::Fresh, ..promise_loop() });
     let events = driven.end_turn_and_checkpoint(finished());
@@ -351,8 +351,8 @@ fn nothing_changed() -> CheckpointReport {
     }
 }
 
-// promise: done-8
 #[test]
+// promise: done-8
 fn completed_loop_has_an_outcome_that_only_judged_changes_on_a_commit_make_verified() {
     let gated = || LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() };
     let mut in_place = gated();
@@ -385,8 +385,8 @@ fn merge_is_recorded_beside_the_outcome() {
     assert_eq!(driven.refused(Input::Merged { merge }), Refusal::UnderWay);
 }
 
-// promise: bounds-14
 #[test]
+// promise: bounds-14
 fn turns_that_change_nothing_and_say_nothing_new_end_the_loop_without_a_gate() {
     let same_words = || TurnReport { last_words: "Working on it.".into(), ..finished() };
     for report in [finished, same_words] as [fn() -> TurnReport; 2] {
@@ -417,8 +417,8 @@ fn turns_that_say_something_new_are_progress() {
     assert_eq!((driven.stop_reason(), driven.state.iteration), ("max_iterations", 12));
 }
 
-// promise: done-12
 #[test]
+// promise: done-12
 fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
     let mut driven = completed(LoopSpec { gates: vec![gate("cargo test")], ..at_most(3) }, checkpoint_of(key(1, 1)));
     driven.ok(Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } });
@@ -437,8 +437,8 @@ fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
     assert_eq!((driven.state.iteration_limit(), driven.state.spec.goal.as_str()), (Some(5), "Now the docs"));
 }
 
-// promise: done-12
 #[test]
+// promise: done-12
 fn continue_is_refused_unless_the_loop_is_completed() {
     let go_on = || Input::Continue { goal: None, raise: Raise::default() };
     let mut driven = Driven::created(promise_loop());
@@ -449,8 +449,8 @@ fn continue_is_refused_unless_the_loop_is_completed() {
     assert_eq!(driven.refused(go_on()), Refusal::NotCompleted);
 }
 
-// promise: gates-4
 #[test]
+// promise: gates-4
 fn replay_of_a_flaky_gate_takes_what_was_decided_then() {
     let mut driven = Driven::working(with_gates(&["cargo test"]));
     driven.end_turn_and_checkpoint(finished());

@@ -18,21 +18,21 @@ fn with_gates() -> LoopSpec {
     LoopSpec { gates: vec![gate("cargo test"), gate("cargo fmt --check")], ..promise_loop() }
 }
 
-// promise: context-4
 #[test]
+// promise: context-4
 fn the_first_turn() {
     insta::assert_snapshot!(prompt_of(&Driven::working(promise_loop())));
 }
 
-// promise: context-5
 #[test]
+// promise: context-5
 fn the_first_turn_of_an_agent_that_commits_by_itself() {
     let spec = LoopSpec { commit: CommitPolicy::Agent, ..promise_loop() };
     insta::assert_snapshot!(prompt_of(&Driven::working(spec)));
 }
 
-// promise: context-1
 #[test]
+// promise: context-1
 fn a_resumed_turn() {
     let mut driven = Driven::working(promise_loop());
     driven.end_turn_and_checkpoint(said("Half of it."));
@@ -69,14 +69,14 @@ fn a_turn_after_one_that_failed_before_the_gates_could_judge_it() {
     insta::assert_snapshot!(prompt_of(&driven));
 }
 
-// promise: context-3
 #[test]
+// promise: context-3
 fn a_fresh_turn_with_history() {
     insta::assert_snapshot!(prompt_of(&after(7, SessionPolicy::Fresh)));
 }
 
-// promise: context-5
 #[test]
+// promise: context-5
 fn a_fresh_turn_where_nothing_is_committed() {
     let mut driven =
         Driven::working(LoopSpec { session: SessionPolicy::Fresh, commit: CommitPolicy::Off, ..promise_loop() });
@@ -152,8 +152,8 @@ fn after(iterations: u32, session: SessionPolicy) -> Driven {
     driven
 }
 
-// promise: context-6
 #[test]
+// promise: context-6
 fn the_prompt_does_not_grow_with_the_number_of_iterations() {
     for session in [SessionPolicy::Fresh, SessionPolicy::Resume] {
         let size = |iterations| prompt_of(&after(iterations, session)).len();
@@ -162,8 +162,8 @@ fn the_prompt_does_not_grow_with_the_number_of_iterations() {
     }
 }
 
-// promise: context-6
 #[test]
+// promise: context-6
 fn whatever_agents_and_gates_print_a_prompt_is_bounded() {
     let mut driven = Driven::working(LoopSpec { session: SessionPolicy::Fresh, ..with_gates() });
     driven.end_turn_and_checkpoint(said(&"word ".repeat(1_000_000)));
@@ -176,8 +176,8 @@ fn whatever_agents_and_gates_print_a_prompt_is_bounded() {
     assert!(prompt_of(&driven).len() < 12_000, "{}", prompt_of(&driven).len());
 }
 
-// promise: context-7
 #[test]
+// promise: context-7
 fn a_goal_that_looks_like_a_template_stays_as_it_was_written() {
     let goal = "Replace {{ name }} and {% raw %}{{ goal }}{% endraw %} {# not this #} <b>&amp;</b> in x.j2";
     for session in [SessionPolicy::Fresh, SessionPolicy::Resume] {
@@ -197,8 +197,8 @@ fn a_loop_without_a_promise_is_told_to_go_on_and_nothing_else() {
     assert_eq!(prompt_of(&driven), prompt::build_follow_up_prompt("Build the feature", "continue"));
 }
 
-// promise: context-2
 #[test]
+// promise: context-2
 fn the_promise_is_asked_for_on_a_line_of_its_own() {
     let prompt = prompt_of(&Driven::working(promise_loop()));
     let asked = "When everything is done and checked, end your answer with this on a line of its own:";

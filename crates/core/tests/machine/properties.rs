@@ -22,32 +22,32 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    // promise: recovery-8
     #[test]
+    // promise: recovery-8
     fn replay_equals_live(walk in walks()) {
         rules::replay_equals_live(&walk)?;
     }
 
-    // promise: done-12
     #[test]
+    // promise: done-12
     fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk in walks()) {
         rules::completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(&walk)?;
     }
 
-    // promise: bounds-2
     #[test]
+    // promise: bounds-2
     fn limits_are_never_exceeded(walk in walks()) {
         rules::limits_are_never_exceeded(&walk)?;
     }
 
-    // promise: recovery-9
     #[test]
+    // promise: recovery-9
     fn an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(walk in walks()) {
         rules::an_answer_is_accepted_when_it_is_wanted_and_refused_when_it_is_stale(&walk)?;
     }
 
-    // promise: done-11
     #[test]
+    // promise: done-11
     fn every_stretch_has_exactly_one_stop_reason(walk in walks()) {
         rules::every_stretch_has_exactly_one_stop_reason(&walk)?;
     }
@@ -78,8 +78,8 @@ proptest! {
         rules::no_more_claims_are_refused_than_made(&walk)?;
     }
 
-    // promise: context-11
     #[test]
+    // promise: context-11
     fn steering_is_told_once_unless_its_turn_is_tried_again_and_never_lost(walk in walks()) {
         let mut pending: Vec<String> = Vec::new();
         let mut told: Vec<String> = Vec::new();
@@ -131,8 +131,8 @@ proptest! {
         }
     }
 
-    // promise: recovery-6
     #[test]
+    // promise: recovery-6
     fn the_third_cut_off_in_a_row_ends_the_loop(walk in walks()) {
         let mut row = 0;
         let mut last_end = None;
@@ -185,8 +185,8 @@ proptest! {
         }
     }
 
-    // promise: done-1
     #[test]
+    // promise: done-1
     fn a_completed_loop_is_verified_by_every_gate_on_the_commit_it_records(walk in walks()) {
         for (given, event) in walk.events() {
             let Event::LoopStopped { status: End::Completed, verified, head_commit, .. } = event else { continue };
@@ -212,8 +212,8 @@ proptest! {
         }
     }
 
-    // promise: control-2
     #[test]
+    // promise: control-2
     fn after_a_stop_or_a_pause_is_asked_for_no_turn_starts(walk in walks()) {
         rules::after_a_stop_or_a_pause_is_asked_for_no_turn_starts(&walk)?;
     }
@@ -254,14 +254,14 @@ proptest! {
         }
     }
 
-    // promise: gates-5
     #[test]
+    // promise: gates-5
     fn what_could_not_be_tried_is_no_verdict(walk in walks()) {
         rules::what_could_not_be_tried_is_no_verdict(&walk)?;
     }
 
-    // promise: done-8
     #[test]
+    // promise: done-8
     fn only_judged_changes_on_a_commit_are_verified(walk in walks()) {
         rules::only_judged_changes_on_a_commit_are_verified(&walk)?;
     }

@@ -27,8 +27,8 @@ fn second_attempt(session: SessionUse, recovery: bool) -> Event {
     }
 }
 
-// promise: recovery-4
 #[test]
+// promise: recovery-4
 fn a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_note() {
     let mut driven = in_iteration_two(promise_loop(), Some("s1"));
     driven.pass(HOUR);
@@ -46,8 +46,8 @@ fn a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_not
     assert_eq!(driven.state.iteration, 2, "a cut-off attempt does not count toward the limit");
 }
 
-// promise: recovery-4
 #[test]
+// promise: recovery-4
 fn a_cut_off_turn_without_a_session_starts_fresh_on_the_checkpoint_and_its_tree_is_saved() {
     let mut driven = in_iteration_two(promise_loop(), None);
     driven.end_turn(cut_off());
@@ -128,8 +128,8 @@ fn a_journal_without_a_creation_is_an_error() {
     assert!(replay([(start_of_time(), Event::DriverAttached { alive_until: None })]).is_err());
 }
 
-// promise: recovery-9
 #[test]
+// promise: recovery-9
 fn late_answers_are_refused() {
     let mut driven = in_iteration_two(promise_loop(), Some("s1"));
     let report = finished();

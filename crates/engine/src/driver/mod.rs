@@ -29,10 +29,10 @@ use windlass_core::stop::Status;
 use windlass_redact::network::HostList;
 
 use crate::command::{Answer, Command};
+use crate::copilot_loop;
 use crate::engine::Engine;
 use crate::journal::{self, JournalError};
 use crate::limits;
-use crate::log_lines;
 use crate::loop_log;
 use crate::notify::Notifier;
 use crate::proxy::{Denied, Proxy, Upstream};
@@ -368,9 +368,7 @@ impl Driver {
             })
             .await?;
         faults::point("append.after");
-        for event in &events {
-            log_lines::log(&self.state, event);
-        }
+        copilot_loop::log(&self.state, &events);
         loop_log::append(&self.engine.data, &self.state, at, &events);
         self.notifier.tell(&next, at, &events);
         self.state = next;

@@ -71,6 +71,25 @@ const HARMLESS_FIELDS: &[&str] = &[
     "completion_promise",
 ];
 
+/// When a setting in a project's file needs a person's consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NeedsConsent {
+    Never,
+    OutsideTheRepository,
+    Always,
+}
+
+/// Whether the setting of that name needs consent.
+pub fn consent(key: &str) -> NeedsConsent {
+    if HARMLESS.contains(&key) {
+        NeedsConsent::Never
+    } else if PLACES.contains(&key) {
+        NeedsConsent::OutsideTheRepository
+    } else {
+        NeedsConsent::Always
+    }
+}
+
 /// Of these agents, or of all.
 pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &Path) -> Vec<String> {
     let mut runs = Vec::new();
@@ -80,8 +99,11 @@ pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &
             Some((agent, field)) => {
                 HARMLESS_FIELDS.contains(&field) || agents.is_some_and(|agents| !agents.contains(&agent))
             }
-            None if PLACES.contains(&shown.key.as_str()) => stays(&shown.value, project),
-            None => HARMLESS.contains(&shown.key.as_str()),
+            None => match consent(&shown.key) {
+                NeedsConsent::Never => true,
+                NeedsConsent::OutsideTheRepository => stays(&shown.value, project),
+                NeedsConsent::Always => false,
+            },
         };
         if !harmless && !says_nothing(&shown.value) {
             runs.push(format!("line {line}: {} = {}", shown.key, shown.value));

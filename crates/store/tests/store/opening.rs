@@ -104,8 +104,8 @@ async fn a_reader_sees_what_a_writer_in_another_store_acknowledges() {
     }
 }
 
-// promise: recovery-10
 #[tokio::test]
+// promise: recovery-10
 async fn a_file_that_is_no_database_is_called_damaged_and_left_alone() {
     let (_home, path) = home();
     for content in [b"#!/bin/sh\n".repeat(2000), vec![0; 8192], b"short".to_vec()] {
@@ -170,8 +170,8 @@ async fn a_log_without_its_database_is_not_thrown_away() {
     }
 }
 
-// promise: recovery-10
 #[tokio::test]
+// promise: recovery-10
 async fn a_newer_database_is_refused_and_left_alone() {
     let (_home, path) = home();
     filled(&path, 3).await;

@@ -53,8 +53,8 @@ async fn child_that_appends_for_ever() {
     }
 }
 
-// promise: recovery-8
 #[tokio::test]
+// promise: recovery-8
 async fn what_was_acknowledged_survives_kill_9() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("windlass.db");

@@ -1,6 +1,6 @@
 //! The promises of docs/specification.md and the tests that show them.
 //!
-//! A test names the promises it shows in a comment above it, `// promise: done-1, bounds-3`. The page names the tests; that
+//! A test names the promises it shows in a comment directly above its function, `// promise: done-1, bounds-3`. The page names the tests; that
 //! part of it is generated. Invariant: every promise has a test, every mark has a promise and stands above a test that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,41 +21,34 @@ struct Mark {
     test: Result<String, &'static str>,
 }
 
-/// Every mark of a source file.
-fn marks(text: &str, find: fn(&[&str]) -> Result<String, &'static str>) -> Vec<Mark> {
+/// Every mark of a source file; `find` names the test of the mark on a line.
+fn marks(text: &str, find: fn(&[&str], usize) -> Result<String, &'static str>) -> Vec<Mark> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let mut marks = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let Some(ids) = line.strip_prefix(MARK) else { continue };
-        let test = find(&lines[at + 1..]);
+        let test = find(&lines, at);
         marks.extend(ids.split(',').map(|id| Mark { promise: id.trim().to_owned(), line: at + 1, test: test.clone() }));
     }
     marks
 }
 
-/// The Rust test that begins here, below its comments and attributes.
-fn rust_test(lines: &[&str]) -> Result<String, &'static str> {
-    let mut is_test = false;
-    for line in lines.iter().filter(|line| !line.starts_with("//")) {
-        if line.starts_with("#[ignore") {
-            return Err("the test is ignored");
-        }
-        if line.starts_with("#[") {
-            is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
-            continue;
-        }
-        let name = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ");
-        return match name.and_then(|name| name.split('(').next()) {
-            Some(name) if is_test => Ok(name.to_owned()),
-            _ => Err("no test function follows"),
-        };
+/// The Rust test that the mark on this line stands above: its function on the next line, its attributes before. So two
+/// changes beside each other conflict, instead of a merge that moves the mark to another test.
+fn rust_test(lines: &[&str], mark: usize) -> Result<String, &'static str> {
+    let next = lines.get(mark + 1).copied().unwrap_or_default();
+    let name = next.strip_prefix("async ").unwrap_or(next).strip_prefix("fn ").and_then(|rest| rest.split('(').next());
+    let attributes = || lines[..mark].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+    if attributes().any(|line| line.starts_with("#[ignore")) {
+        return Err("the test is ignored");
     }
-    Err("no test function follows")
+    let is_test = attributes().any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"));
+    name.filter(|_| is_test).map(str::to_owned).ok_or("put the mark between #[test] and fn")
 }
 
 /// The test of the page that begins here.
-fn web_test(lines: &[&str]) -> Result<String, &'static str> {
-    let line = lines.iter().find(|line| !line.starts_with("//")).copied().unwrap_or_default();
+fn web_test(lines: &[&str], mark: usize) -> Result<String, &'static str> {
+    let line = lines.get(mark + 1).copied().unwrap_or_default();
     let call = line.strip_prefix("test(").or_else(|| line.strip_prefix("it("));
     let quoted = call.and_then(|call| call.chars().next().map(|quote| (quote, &call[quote.len_utf8()..])));
     match quoted {
@@ -174,16 +167,19 @@ fn every_promise_has_a_test_and_every_mark_a_promise() {
 #[test]
 fn marks_are_read_above_tests_only() {
     let rust = [
-        "// promise: done-1, done-2",
         "/// Words.",
         "#[tokio::test]",
+        "// promise: done-1, done-2",
         "async fn one() {}",
         "// promise: done-3",
         "fn helper() {}",
-        "// promise: done-4",
         "#[test]",
         "#[ignore]",
+        "// promise: done-4",
         "fn later() {}",
+        "// promise: done-5",
+        "#[test]",
+        "fn below() {}",
     ];
     let rust = rust.join("\n");
     let read = marks(&rust, rust_test);
@@ -194,8 +190,9 @@ fn marks_are_read_above_tests_only() {
         [
             ("done-1", Ok("one")),
             ("done-2", Ok("one")),
-            ("done-3", Err("no test function follows")),
+            ("done-3", Err("put the mark between #[test] and fn")),
             ("done-4", Err("the test is ignored")),
+            ("done-5", Err("put the mark between #[test] and fn")),
         ]
     );
     let web = "  // promise: page-1\n  it(\"is \\u00e4 list\", () => {});\n// promise: page-2\nconst x = 1;\n";

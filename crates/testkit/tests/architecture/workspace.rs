@@ -49,12 +49,21 @@ impl Crate {
 
     /// What the crate is built from: dependencies, build-dependencies, and both for single platforms.
     pub(crate) fn dependencies(&self) -> BTreeSet<String> {
+        self.listed(&["dependencies", "build-dependencies"])
+    }
+
+    /// What only its tests, benchmarks and examples need.
+    pub(crate) fn dev_dependencies(&self) -> BTreeSet<String> {
+        self.listed(&["dev-dependencies"])
+    }
+
+    fn listed(&self, kinds: &[&str]) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         let platforms = self.manifest.get("target").and_then(Value::as_table);
         let platforms = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
         for table in std::iter::once(&self.manifest).chain(platforms) {
-            for kind in ["dependencies", "build-dependencies"] {
-                let dependencies = table.get(kind).and_then(Value::as_table);
+            for kind in kinds {
+                let dependencies = table.get(*kind).and_then(Value::as_table);
                 for (name, value) in dependencies.into_iter().flatten() {
                     let renamed = value.get("package").and_then(Value::as_str);
                     names.insert(renamed.unwrap_or(name).to_owned());

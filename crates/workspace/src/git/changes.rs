@@ -237,8 +237,8 @@ mod tests {
         assert_eq!(serde_json::to_string(&FilePath::new(&b"a\xff"[..])).expect("json"), r#""a\\xff""#);
     }
 
-    // promise: work-7
     #[test]
+    // promise: work-7
     fn raw_output_is_read_with_renames_and_newlines() {
         let output = b":100644 100644 1 2 M\0a\nb\0:100644 100644 1 1 R100\0old\0new\0:100644 000000 1 0 D\0gone\0:100644 120000 1 2 T\0l\0";
         let files = parse_raw("diff-tree", output).expect("parses");

@@ -227,8 +227,8 @@ async fn locks_of_dead_processes_are_cleared_and_those_of_living_ones_respected(
     assert!(fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("now free").created);
 }
 
-// promise: work-11
 #[tokio::test]
+// promise: work-11
 async fn a_missing_workspace_is_made_again_from_its_branch_and_refused_without_it() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;

@@ -3,8 +3,8 @@
 use crate::fixture::{Fixture, after, assert_clean, first, names, next, read, write};
 use windlass_workspace::{CommitMode, Kind, Reopen, RestoreRequest};
 
-// promise: work-1
 #[tokio::test]
+// promise: work-1
 async fn a_clone_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_was() {
     let fx = Fixture::new();
     write(&fx.repo.join("dirty"), "x");
@@ -20,8 +20,8 @@ async fn a_clone_is_made_on_its_own_branch_and_the_users_checkout_stays_as_it_wa
     assert_eq!(fx.user_state(), before);
 }
 
-// promise: work-3
 #[tokio::test]
+// promise: work-3
 async fn a_checkpoint_commits_what_is_on_disk_with_trailers() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;
@@ -74,8 +74,8 @@ async fn git_starts_once_if_nothing_changed_and_twice_if_files_changed() {
     assert_eq!(spawns.take(), ["add"]);
 }
 
-// promise: work-4
 #[tokio::test]
+// promise: work-4
 async fn the_same_turn_is_committed_once_even_if_its_answer_was_lost() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;
@@ -107,8 +107,8 @@ async fn an_agents_commit_with_a_forged_turn_does_not_hide_what_it_left_over() {
     assert_eq!(checkpoint.tree, fx.workspaces.tree_hash(ws, &[]).await.expect("tree"));
 }
 
-// promise: work-5
 #[tokio::test]
+// promise: work-5
 async fn commits_of_the_agent_are_listed_and_leftovers_committed_on_top() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;
@@ -150,8 +150,8 @@ async fn a_sections_end_is_a_commit_even_if_nothing_is_left() {
     assert!(fx.git(&ws.dir, &["log", "-1", "--format=%B"]).contains("Windlass-Section: 1: parser"));
 }
 
-// promise: work-6
 #[tokio::test]
+// promise: work-6
 async fn commit_off_gives_a_tree_and_touches_neither_branch_nor_index() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;

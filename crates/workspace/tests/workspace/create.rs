@@ -133,8 +133,8 @@ async fn a_base_can_be_named_and_a_detached_head_is_no_obstacle() {
     assert!(!opened.workspace.dir.join("later").exists());
 }
 
-// promise: work-9
 #[tokio::test]
+// promise: work-9
 async fn without_an_identity_windlass_commits_and_says_so() {
     let fx = Fixture::new();
     write(&fx.top().join("home/.gitconfig"), "[init]\n\tdefaultBranch = main\n");
@@ -157,8 +157,8 @@ async fn without_an_identity_windlass_commits_and_says_so() {
     assert!(one.created && two.created);
 }
 
-// promise: work-9
 #[tokio::test]
+// promise: work-9
 async fn a_user_who_signs_and_has_failing_hooks_gets_unsigned_commits_without_hooks() {
     let fx = Fixture::new();
     fx.git(&fx.repo, &["config", "--global", "commit.gpgSign", "true"]);
@@ -173,8 +173,8 @@ async fn a_user_who_signs_and_has_failing_hooks_gets_unsigned_commits_without_ho
     assert!(one.created);
 }
 
-// promise: control-5
 #[tokio::test(flavor = "multi_thread")]
+// promise: control-5
 async fn many_loops_at_once_on_one_repository_do_not_disturb_each_other() {
     let fx = Fixture::new();
     for n in 0..200 {

@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
 use windlass_workspace::{Kind, Reopen};
 
-// promise: work-7
 #[tokio::test]
+// promise: work-7
 async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;
@@ -36,8 +36,8 @@ async fn names_with_newlines_quotes_and_foreign_bytes_are_kept_exactly() {
     assert_eq!(since.len(), raw.len());
 }
 
-// promise: work-7
 #[tokio::test]
+// promise: work-7
 async fn renames_with_and_without_edits_are_recognised() {
     let fx = Fixture::new();
     let opened = fx.open("fix", Kind::Clone).await;

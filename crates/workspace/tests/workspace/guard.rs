@@ -112,8 +112,8 @@ async fn exercise(fx: &Fixture, opened: &windlass_workspace::Opened) {
     fx.workspaces.reopen(ws, &how).await.expect("reopen");
 }
 
-// promise: safety-7
 #[tokio::test]
+// promise: safety-7
 async fn planted_settings_and_hooks_do_not_run_in_a_clone() {
     let fx = Fixture::new();
     let (program, mark) = trap(&fx);

@@ -151,8 +151,8 @@ async fn a_lock_of_the_users_git_is_waited_for_and_never_removed() {
     assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "");
 }
 
-// promise: work-2
 #[tokio::test]
+// promise: work-2
 async fn second_loop_in_the_same_checkout_is_refused_until_the_first_has_ended() {
     let fx = Fixture::new();
     let one = fx.open("one", Kind::InPlace).await;

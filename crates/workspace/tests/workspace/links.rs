@@ -171,8 +171,8 @@ async fn submodule_replaced_by_a_link_is_committed_as_a_link() {
     }
 }
 
-// promise: safety-7
 #[tokio::test]
+// promise: safety-7
 async fn exclude_files_and_settings_of_the_clone_hide_nothing_from_a_checkpoint() {
     let fx = Fixture::new();
     write(&fx.repo.join(".git/info/exclude"), "*.tmp\n");

@@ -61,8 +61,8 @@ async fn diverged_branches_get_a_merge_commit_and_squash_gets_one_of_its_own() {
     }
 }
 
-// promise: work-12
 #[tokio::test]
+// promise: work-12
 async fn conflicts_are_reported_with_their_files_and_nothing_changes() {
     let fx = Fixture::new();
     let opened = worked(&fx, Kind::Clone).await;
@@ -230,8 +230,8 @@ async fn removing_keeps_commits_on_a_detached_head_and_copes_with_read_only_dire
     assert!(!ws.dir.exists());
 }
 
-// promise: gates-7
 #[tokio::test]
+// promise: gates-7
 async fn protected_paths_go_back_whatever_was_done_to_them() {
     let fx = Fixture::new();
     for (name, text) in [

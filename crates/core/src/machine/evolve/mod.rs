@@ -297,6 +297,7 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
         head_commit,
         tree,
         set_up,
+        saved: opening.saved.clone(),
         handle: opening.handle.clone(),
     });
 }

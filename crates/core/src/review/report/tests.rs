@@ -41,8 +41,8 @@ Feature flags: none.
 Commit later.
 ";
 
-// promise: milestones-4
 #[test]
+// promise: milestones-4
 fn a_whole_report_is_read() {
     let change = |file: &str, what: &str| Change { file: file.into(), what: what.into() };
     let expected = FeatureReport {
@@ -82,8 +82,8 @@ fn a_report_is_read_however_its_fields_are_written() {
     }
 }
 
-// promise: milestones-4
 #[test]
+// promise: milestones-4
 fn what_is_missing_is_missing_and_not_made_up() {
     let report = feature_report("**Feature**: login\n**Commit**: pending\n**Tests**: all of them\n**Lint**: who knows");
     assert_eq!(report, FeatureReport { feature: "login".into(), ..FeatureReport::default() });
@@ -112,8 +112,8 @@ fn the_last_of_several_reports_counts() {
     assert_eq!(feature_report(&empty).feature_id.as_deref(), Some("F2"));
 }
 
-// promise: milestones-4
 #[test]
+// promise: milestones-4
 fn all_features_complete() {
     let answer = "## ALL_FEATURES_COMPLETE\n\nEverything is built.\n\n### Commits\n- 1a2b3c4: feat: login\n- `5d6e7f8a` — fix: logout\n- deadbeefzz: no hash\n- later\n\n### Summary\nTwo features.\n";
     let commit = |hash: &str, message: &str| ReportedCommit { hash: hash.into(), message: message.into() };
@@ -139,8 +139,8 @@ fn all_features_complete() {
     assert_eq!(read(&both), short);
 }
 
-// promise: milestones-4
 #[test]
+// promise: milestones-4
 fn the_word_elsewhere_claims_nothing() {
     for answer in [
         "I will say ALL_FEATURES_COMPLETE when I am done.",

@@ -83,8 +83,8 @@ fn rejected_with_its_reason() {
     }
 }
 
-// promise: review-6
 #[test]
+// promise: review-6
 fn what_is_unclear_is_no_acceptance() {
     for answer in [
         "",
@@ -139,8 +139,8 @@ fn what_is_unclear_is_no_acceptance() {
     }
 }
 
-// promise: review-6
 #[test]
+// promise: review-6
 fn an_echo_of_the_prompt_is_no_verdict() {
     assert_unclear(PROMPT);
     let quoted: String = PROMPT.lines().map(|line| format!("> {line}\n")).collect();
@@ -165,8 +165,8 @@ proptest! {
         prop_assert!(!accepted || answer.to_lowercase().contains("accepted"));
     }
 
-    // promise: review-6
     #[test]
+    // promise: review-6
     fn a_rejection_and_an_acceptance_are_never_an_acceptance(
         before in prop::sample::select(vec!["", "# ", "**", "Verdict: ", "✅ "]),
         between in "[a-z \n.]{0,30}",

@@ -1,7 +1,8 @@
 //! The tracker: loops over agents that somebody else starts, one per workspace.
 //!
 //! A façade. Every call is one decision of the machine on the loop's state, under one lock; there is no second count
-//! and no second truth. A loop that has ended is removed in the same call, so nothing of it can leak into a later run.
+//! and no second truth. A loop that has ended can still be looked at until it is removed, and never stands in the way of
+//! the next one.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,8 +23,8 @@ use windlass_core::spec::{
 };
 use windlass_core::summary::SummariserSettings;
 
+use super::log_lines;
 use crate::clock::Clock;
-use crate::log_lines;
 
 pub use windlass_core::promise::check_completion_promise;
 
@@ -97,7 +98,7 @@ impl LoopTracker {
     pub async fn register(&self, workspace: Uuid, registration: Registration) -> Result<(), TrackError> {
         let now = self.clock.now();
         let mut loops = self.loops.write().await;
-        if loops.contains_key(&workspace) {
+        if loops.get(&workspace).is_some_and(|entry| entry.state.is_open()) {
             return Err(TrackError::AlreadyActive(workspace));
         }
         let session = Some(registration.session_id.clone()).filter(|id| !id.is_empty());
@@ -109,7 +110,7 @@ impl LoopTracker {
             spec: Box::new(spec(registration)),
         };
         let Some(state) = LoopState::created(now, &created) else { return Ok(()) };
-        log_lines::log(&state, &created);
+        log_lines::log(&state, std::slice::from_ref(&created));
         let mut entry = Entry { state, working_dir };
         step(&mut entry.state, &Input::Open { by: Opener::Start, raise: Raise::default() }, now)?;
         if let Some(session) = session {
@@ -143,8 +144,17 @@ impl LoopTracker {
         step(&mut entry.state, &Input::TurnEnded { turn, report }, self.clock.now()).is_ok() && entry.state.is_open()
     }
 
-    /// Ends the loop of a workspace and forgets it.
+    /// Forgets the loop of a workspace: its work is done, or its run could not go on.
     pub async fn remove(&self, workspace: &Uuid) {
+        let removed = self.loops.write().await.remove(workspace);
+        // A loop that the machine ended was said to be removed then.
+        if let Some(entry) = removed.filter(|entry| entry.state.is_open()) {
+            log_lines::removed(&entry.state);
+        }
+    }
+
+    /// Ends the loop of a workspace because a person stopped it, and forgets it.
+    pub async fn stop(&self, workspace: &Uuid) {
         if let Some(mut entry) = self.loops.write().await.remove(workspace)
             && entry.state.is_open()
         {
@@ -166,7 +176,7 @@ impl LoopTracker {
 
 fn step(state: &mut LoopState, input: &Input, now: Timestamp) -> Result<(), Refusal> {
     for event in decide(state, input, now)? {
-        log_lines::log(state, &event);
+        log_lines::log(state, std::slice::from_ref(&event));
         *state = evolve(state.clone(), now, &event);
     }
     Ok(())

@@ -1,11 +1,20 @@
 //! One log line for every change of a loop's state, in fixed words that people grep for.
 
 use windlass_core::ids::Role;
-use windlass_core::machine::{Event, LoopState, SessionUse};
+use windlass_core::machine::{Event, LoopState, ReviewEvent, SessionUse};
 use windlass_core::stop::StopReason;
 
-/// `state` is the loop before the event.
-pub(crate) fn log(state: &LoopState, event: &Event) {
+/// Logs what one decision means. `state` is the loop before it.
+pub(crate) fn log(state: &LoopState, events: &[Event]) {
+    let not_started =
+        |event: &Event| matches!(event, Event::TurnEnded { report, .. } if report.outcome.failed_to_start().is_some());
+    let stopped_at_start = events.iter().any(not_started);
+    for event in events {
+        line(state, event, stopped_at_start);
+    }
+}
+
+fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
     let agent = state.spec.agent.display_name();
     let id = &state.id;
     let promise = state.spec.done.promise();
@@ -19,8 +28,8 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         }
         Event::TurnStarted { turn, session, .. } if turn.iteration > 1 && turn.role == Role::Coder => {
             tracing::info!("Starting {agent} loop follow-up for workspace {id} (iteration {})", turn.iteration - 1);
-            // The loop goes on with a fresh session; that it had to is an error all the same.
-            if *session == SessionUse::FreshInstead {
+            // The loop goes on with a fresh session. For an agent that has sessions it is an error that it had to.
+            if *session == SessionUse::FreshInstead && state.spec.agent.profile.has_sessions() {
                 tracing::error!("Failed to get session ID from MsgStore for {agent} loop follow-up (workspace {id})");
             }
         }
@@ -30,7 +39,9 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
             {
                 tracing::info!("Completion promise '{promise}' detected in output");
             }
-            if report.outcome.is_finished() {
+            if let Some(message) = report.outcome.failed_to_start() {
+                tracing::error!("Failed to start {agent} loop follow-up: {message}");
+            } else if report.outcome.is_finished() {
                 let max = shown_max(state);
                 let can_continue = state.spec.limits.max_iterations.is_none_or(|max| turn.iteration < max);
                 tracing::info!(
@@ -45,8 +56,26 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
             tracing::info!("Clearing {agent} loop state for workspace {id} due to stop_execution");
         }
         Event::LoopStopped { stop_reason, .. } if !is_single(state) => {
-            stopped(state, stop_reason);
-            tracing::info!("Removed {agent} loop state for workspace {id}");
+            if !stopped_at_start {
+                stopped(state, stop_reason);
+            }
+            removed(state);
+        }
+        Event::WaitStarted { until, why } => {
+            tracing::info!("{agent} loop waits until {until} for workspace {id}: {why}");
+        }
+        Event::LoopPaused { why } => {
+            tracing::info!("{agent} loop paused for workspace {id}: {}", why.name());
+        }
+        Event::ClaimRefused { iteration, .. } => {
+            tracing::info!("{agent} loop claim refused for workspace {id} (iteration {iteration})");
+        }
+        Event::Review(ReviewEvent::PersonRuled { approved, .. }) => {
+            let ruling = if *approved { "approved" } else { "rejected" };
+            tracing::info!("{agent} loop {ruling} by a person for workspace {id}");
+        }
+        Event::RolledBack { to_iteration, .. } => {
+            tracing::info!("{agent} loop rolled back to iteration {to_iteration} for workspace {id}");
         }
         Event::LoopCreated { .. }
         | Event::LoopOpened { .. }
@@ -68,14 +97,10 @@ pub(crate) fn log(state: &LoopState, event: &Event) {
         | Event::Checkpointed { .. }
         | Event::GateEnded { .. }
         | Event::IterationJudged { .. }
-        | Event::ClaimRefused { .. }
         | Event::ProgressStalled { .. }
-        | Event::WaitStarted { .. }
         | Event::WaitEnded
         | Event::PauseRequested { .. }
-        | Event::LoopPaused { .. }
         | Event::SteeringQueued { .. }
-        | Event::RolledBack { .. }
         | Event::NetworkDenied { .. }
         | Event::ResidueChecked { .. }
         | Event::LoopStopped { .. } => {
@@ -88,9 +113,10 @@ fn stopped(state: &LoopState, reason: &StopReason) {
     let agent = state.spec.agent.display_name();
     let id = &state.id;
     match reason {
-        StopReason::Completed => {
+        StopReason::Completed if state.spec.done.promise().is_some() => {
             tracing::info!("{agent} loop complete: completion promise detected for workspace {id}");
         }
+        StopReason::Completed => tracing::info!("{agent} loop complete for workspace {id}"),
         StopReason::MaxIterations { .. } => {
             tracing::info!("{agent} loop complete: max iterations reached for workspace {id}");
         }
@@ -99,9 +125,6 @@ fn stopped(state: &LoopState, reason: &StopReason) {
         }
         StopReason::AgentFailed { .. } => {
             tracing::info!("{agent} loop cancelled: execution was Failed for workspace {id}");
-        }
-        StopReason::AgentMissing { message } => {
-            tracing::error!("Failed to start {agent} loop follow-up: {message}");
         }
         StopReason::WorkspaceMissing { message } => {
             tracing::error!("Failed to get repos for {agent} loop follow-up: {message}");
@@ -113,6 +136,7 @@ fn stopped(state: &LoopState, reason: &StopReason) {
         | StopReason::HeldBack { .. }
         | StopReason::Stall { .. }
         | StopReason::NoProgress { .. }
+        | StopReason::AgentMissing { .. }
         | StopReason::ProviderLimit { .. }
         | StopReason::Auth { .. }
         | StopReason::ErrorMaxRetries { .. }
@@ -124,6 +148,11 @@ fn stopped(state: &LoopState, reason: &StopReason) {
             tracing::info!("{agent} loop ended: {} for workspace {id}", reason.name());
         }
     }
+}
+
+/// Says that nothing is tracked any longer.
+pub(super) fn removed(state: &LoopState) {
+    tracing::info!("Removed {} loop state for workspace {}", state.spec.agent.display_name(), state.id);
 }
 
 fn shown_max(state: &LoopState) -> String {
