@@ -1,4 +1,4 @@
-//! Loops that are opened again: resumed, restarted, approved, rejected.
+//! Loops that are opened again: resumed, restarted, continued, approved, rejected.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::request::{Opened, Opens, Request};
-use crate::requests::{ApproveLoop, RaiseLimits, RejectLoop, RestartLoop, ResumeLoop};
+use crate::requests::{ApproveLoop, ContinueLoop, RaiseLimits, RejectLoop, RestartLoop, ResumeLoop};
 
 /// A request that opens a loop leaves it to the background, unless its caller drives it.
 macro_rules! leaves_to_the_background {
@@ -31,7 +31,8 @@ macro_rules! leaves_to_the_background {
 pub(crate) use leaves_to_the_background;
 
 leaves_to_the_background!(
-    ResumeLoop => "resume", RestartLoop => "restart", ApproveLoop => "approve", RejectLoop => "reject"
+    ResumeLoop => "resume", RestartLoop => "restart", ContinueLoop => "continue",
+    ApproveLoop => "approve", RejectLoop => "reject"
 );
 
 impl From<RaiseLimits> for Raise {
@@ -58,6 +59,35 @@ impl Opens for RestartLoop {
     async fn open(self, here: &Local) -> Result<Opened, Problem> {
         again(here, &self.id, Opener::Restart, self.raise.into()).await
     }
+}
+
+impl Opens for ContinueLoop {
+    async fn open(self, here: &Local) -> Result<Opened, Problem> {
+        if self.goal.as_ref().is_some_and(|goal| goal.trim().is_empty()) {
+            return Err(Problem::new(Kind::Invalid, "the goal is empty")
+                .field("goal")
+                .hint("say what is to be done, or leave it out to keep the goal"));
+        }
+        let engine = here.engine().await?;
+        let id = LoopId(here.found(&self.id).await?.entry.id);
+        let mut held = engine.take(&id).await?;
+        let seen = held.state.seq;
+        if let Err(error) = go_on(&here.context, &engine, &mut held, self).await {
+            engine.release(held).await?;
+            return Err(error);
+        }
+        Ok(Opened { engine, held, seen, notes: Vec::new() })
+    }
+}
+
+/// A new stretch of a completed loop. The machine is asked first, so that only a completed loop is looked at further.
+async fn go_on(context: &Context, engine: &Arc<Engine>, held: &mut Held, wanted: ContinueLoop) -> Result<(), Problem> {
+    let ContinueLoop { goal, into, raise, .. } = wanted;
+    let input = Input::Continue { goal, target: into.clone(), raise: raise.into() };
+    engine.would_accept(held, &input)?;
+    still_confined(context, held)?;
+    engine.can_continue(held, into.as_deref()).await?;
+    Ok(engine.apply(held, &input).await?)
 }
 
 impl Opens for ApproveLoop {

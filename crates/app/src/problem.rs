@@ -216,8 +216,8 @@ fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static st
     use windlass_core::machine::Refusal;
     match refusal {
         Refusal::LimitStands { .. } => Some("raise it, for example: windlass resume NAME --max-iterations +5"),
-        Refusal::NotCompleted => Some("`windlass resume` opens it again"),
-        Refusal::Completed => Some("start a new loop with `windlass run`"),
+        Refusal::NotCompleted => Some("resume it: windlass resume NAME"),
+        Refusal::Completed => Some("continue it: windlass continue NAME [GOAL]"),
         Refusal::Ended { .. } | Refusal::NotUnderWay => Some("`windlass resume` opens it again"),
         Refusal::UnderWay => Some("follow it with `windlass logs -f`"),
         Refusal::NoSuchLimit { .. } => Some("`windlass status` shows the limits that the loop has"),

@@ -86,6 +86,9 @@ pub struct MergeReport {
     pub outcome: MergeOutcome,
     /// What the user should know of what was merged.
     pub warnings: Vec<String>,
+    /// The command that has the agent resolve conflicts.
+    #[serde(default)]
+    pub next: Option<String>,
 }
 
 /// What came of a rollback.

@@ -81,6 +81,19 @@ pub struct RestartLoop {
     pub raise: RaiseLimits,
 }
 
+/// Continue a completed loop: a new stretch on the same branch, with the merge target merged in.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContinueLoop {
+    #[schemars(skip)]
+    pub id: String,
+    /// What the new stretch is for; the same goal if left out.
+    pub goal: Option<String>,
+    /// The branch to merge in; the one the loop started from if left out.
+    pub into: Option<String>,
+    pub raise: RaiseLimits,
+}
+
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RaiseLimits {

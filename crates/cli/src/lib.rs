@@ -137,6 +137,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Pause(args) => control::pause(app, args).await,
         Command::Resume(args) => run::resume(app, args).await,
         Command::Restart(args) => run::restart(app, args).await,
+        Command::Continue(args) => run::go_on(app, args).await,
         Command::Steer(args) => control::steer(app, args).await,
         Command::Approve(args) => review::approve(app, args).await,
         Command::Reject(args) => review::reject(app, args).await,

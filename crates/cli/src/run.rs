@@ -6,7 +6,7 @@ use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use windlass_app::{
-    App, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop, StartLoop, Until, agents,
+    App, ContinueLoop, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop, StartLoop, Until, agents,
 };
 use windlass_core::ids::LoopId;
 use windlass_core::stop::{Status, StopReason};
@@ -14,7 +14,7 @@ use windlass_engine::feed::News;
 use windlass_engine::journal;
 use windlass_engine::trust::Seen;
 
-use crate::args::{RestartArgs, ResumeArgs, RunArgs};
+use crate::args::{ContinueArgs, RestartArgs, ResumeArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::Follower;
@@ -105,6 +105,14 @@ pub async fn restart(app: &App, args: &RestartArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
     let id = app.find(&args.name).await?.id;
     let request = RestartLoop { id: id.clone(), raise: args.raise.raise().into() };
+    Ok(open(app, request, Some(&id), watching).await?)
+}
+
+pub async fn go_on(app: &App, args: &ContinueArgs) -> Result<Exit, Failure> {
+    let watching = Watching { json: args.json, detach: args.detach };
+    let id = app.find(&args.name).await?.id;
+    let (goal, into) = (args.goal.clone(), args.into.clone());
+    let request = ContinueLoop { id: id.clone(), goal, into, raise: args.raise.raise().into() };
     Ok(open(app, request, Some(&id), watching).await?)
 }
 

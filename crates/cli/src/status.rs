@@ -150,7 +150,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         }
     }
     for file in state.held_back() {
-        row("held", format!("{}: it is in no commit", one_line(file, 200)));
+        row("held back", one_line(file, 200));
     }
     for file in state.last_turn.iter().flat_map(|last| &last.report.put_back) {
         row("put back", format!("{}: the last turn changed it", one_line(&file.path, 200)));

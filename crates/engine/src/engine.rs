@@ -30,7 +30,7 @@ use crate::trust::Consent;
 use crate::view::catalogue_entry;
 use windlass_faults as faults;
 use windlass_store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
-use windlass_workspace::{WorkspaceError, Workspaces};
+use windlass_workspace::{Kind, WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.
 const LOOK_AGAIN: std::time::Duration = std::time::Duration::from_millis(20);
@@ -322,6 +322,22 @@ impl Engine {
         match crate::driver::workspace_handle(&held.state) {
             Ok(workspace) if !held.state.is_external() => Ok(self.workspaces.can_open(&workspace).await?),
             Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Asks the machine, and changes nothing.
+    pub fn would_accept(&self, held: &Held, input: &Input) -> Result<(), EngineError> {
+        decide(&held.state, input, self.clock.now())?;
+        Ok(())
+    }
+
+    /// Refuses to continue a loop whose commits or whose merge target are gone: nothing of it changes then.
+    pub async fn can_continue(&self, held: &Held, target: Option<&str>) -> Result<(), EngineError> {
+        match (crate::driver::workspace_handle(&held.state), held.state.head_commit()) {
+            (Ok(workspace), Some(head)) if workspace.kind == Kind::Clone => {
+                Ok(self.workspaces.can_continue(&workspace, head, target).await?)
+            }
+            (Ok(_), _) | (Err(_), _) => self.can_open(held).await,
         }
     }
 

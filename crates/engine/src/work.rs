@@ -60,16 +60,17 @@ pub fn span(state: &LoopState, iteration: Option<u32>) -> Result<Span, NoSuchPoi
     let (index, record) = record(state, iteration)?;
     let to = record.checkpoint.commit.clone().ok_or(NoSuchPoint::NotCommitted { iteration })?;
     // An iteration that was taken back is no ground for one that came after that.
-    let before = state.iterations[..index].iter().rev().filter(|earlier| !earlier.undone || record.undone);
-    let from = before.filter_map(|earlier| earlier.checkpoint.commit.clone()).next().unwrap_or(base);
+    let mut before = state.iterations[..index].iter().rev().filter(|earlier| !earlier.undone || record.undone);
+    let earlier = before.find(|earlier| earlier.checkpoint.commit.is_some());
+    let began = state.stretch_between(earlier.map_or(0, |earlier| earlier.iteration), iteration).map(str::to_owned);
+    let from = began.or_else(|| earlier.and_then(|earlier| earlier.checkpoint.commit.clone())).unwrap_or(base);
     Ok(Span { from, to })
 }
 
 /// The checkpoint of an iteration; 0 is the base.
 pub fn point(state: &LoopState, iteration: u32) -> Result<Point, NoSuchPoint> {
-    let workspace = state.workspace.as_ref().ok_or(NoSuchPoint::NoWorkspace)?;
     if iteration == 0 {
-        let commit = workspace.base_commit.clone().ok_or(NoSuchPoint::NoWorkspace)?;
+        let commit = state.first_base().ok_or(NoSuchPoint::NoWorkspace)?.to_owned();
         return Ok(Point { iteration, commit, tree: String::new() });
     }
     let (_, record) = record(state, iteration)?;

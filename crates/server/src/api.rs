@@ -10,12 +10,12 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
-    AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, DiffLoop, Doctor, FeedPage,
-    FeedQuery, FindLoop, Health, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary,
-    LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, NewMilestone, PageQuery,
-    PatchLoop, PauseLoop, PreviewLoop, Problem, RawQuery, RejectLoop, RestartLoop, ResumeLoop, RevokeTrust,
-    RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop, StopLoop,
-    TakeOver, TrustOf,
+    AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, ContinueLoop, DiffLoop, Doctor,
+    FeedPage, FeedQuery, FindLoop, Health, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan,
+    LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
+    NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, RawQuery, RejectLoop, RestartLoop, ResumeLoop,
+    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop,
+    StopLoop, TakeOver, TrustOf,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -175,6 +175,7 @@ fn of_loops(table: Table) -> Table {
         .ask::<PauseLoop>(Route::post("/api/loops/{id}/pause", "Pause it"))
         .ask::<ResumeLoop>(Route::post("/api/loops/{id}/resume", "Go on, with limits raised"))
         .ask::<RestartLoop>(Route::post("/api/loops/{id}/restart", "Go on with a fresh agent session"))
+        .ask::<ContinueLoop>(Route::post("/api/loops/{id}/continue", "Continue it after it was completed"))
         .ask::<SteerLoop>(Route::post("/api/loops/{id}/steer", "Give it a message for its next turn"))
         .ask::<ApproveLoop>(Route::post("/api/loops/{id}/approve", "Agree to its work"))
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Send it back, with a reason"))

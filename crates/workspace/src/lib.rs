@@ -64,7 +64,7 @@ pub use hold_back::Unwanted;
 pub use judge::{Judge, Keep, Save};
 pub use landed::Landed;
 pub use look::DiffTo;
-pub use merge::{MergeOutcome, MergePlan, MergeRequest, PlannedMerge};
+pub use merge::{MergeInRequest, MergeOutcome, MergePlan, MergeRequest, PlannedMerge, TargetMerged};
 pub use planted::{GitSettings, PutBack};
 pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};

@@ -243,6 +243,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Continue it after it was completed */
+        post: operations["post_loops_id_continue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/diff": {
         parameters: {
             query?: never;
@@ -1045,7 +1062,10 @@ export interface components {
             files: components["schemas"]["ChangedFile"][];
             /** Format: uint64 */
             files_changed: number;
-            /** @description Files whose changes are in no commit, each with the reason: a secret, or that git cannot store it. */
+            /**
+             * @description Files that keep the work from being accepted, each with the reason: it holds a secret, git cannot store it, or a
+             *     conflict is not resolved.
+             */
             held_back?: string[];
             notes?: string[];
             /** @description Protected paths that the agent changed; they were put back. */
@@ -1151,6 +1171,29 @@ export interface components {
              * @default null
              */
             plan: string | null;
+        };
+        /** @description Continue a completed loop: a new stretch on the same branch, with the merge target merged in. */
+        ContinueLoop: {
+            /**
+             * @description What the new stretch is for; the same goal if left out.
+             * @default null
+             */
+            goal?: string | null;
+            /**
+             * @description The branch to merge in; the one the loop started from if left out.
+             * @default null
+             */
+            into?: string | null;
+            /**
+             * @default {
+             *       "budget_usd": 0,
+             *       "disk_bytes": 0,
+             *       "duration_ms": 0,
+             *       "max_iterations": 0,
+             *       "max_tokens": 0
+             *     }
+             */
+            raise?: components["schemas"]["RaiseLimits"];
         };
         /** @description Where a cost comes from. Of a sum it is the one that says least of what was paid. */
         CostBasis: "unknown" | "agent" | "list_price";
@@ -1302,6 +1345,8 @@ export interface components {
             /** @description What a completed loop is continued for, if that is not the same goal. */
             goal?: string | null;
             raise: components["schemas"]["Raise"];
+            /** @description The branch that is merged in then, if that is not the one the loop started from. */
+            target?: string | null;
             /** @constant */
             type: "loop_opened";
         } | {
@@ -2435,6 +2480,11 @@ export interface components {
             /** @description The loop's branch. */
             branch: string;
             name: string;
+            /**
+             * @description The command that has the agent resolve conflicts.
+             * @default null
+             */
+            next: string | null;
             /** @description What the user should know of what was merged. */
             warnings: string[];
         } & ({
@@ -2456,6 +2506,23 @@ export interface components {
             /** @constant */
             type: "conflicts";
         });
+        /** @description The target on the loop's branch. */
+        MergedTarget: {
+            branch: string;
+            /** @description The target's commit. The work of this stretch is compared with it. */
+            commit: string;
+            /** @description Files that hold conflict markers, or of which one side was taken. */
+            conflicts?: string[];
+            /** @description The loop's branch afterwards: the merge, or what it was before if the target had nothing new. */
+            head: string;
+            head_tree: string;
+            /**
+             * @description The target had commits that the loop's branch did not have.
+             * @default false
+             */
+            news: boolean;
+            tree: string;
+        };
         Milestone: {
             acceptance_criteria: components["schemas"]["Criterion"][];
             /** @description Empty if there are none. */
@@ -4025,6 +4092,8 @@ export interface components {
             recreated: boolean;
             /** @description Where the tree of a cut-off turn was saved before it was reset. */
             saved?: string | null;
+            /** @description The merge target, where it was merged in. */
+            target?: components["schemas"]["MergedTarget"] | null;
             /**
              * @description The tree of the head commit, empty where it is not known.
              * @default
@@ -4553,6 +4622,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CleanReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_loops_id_continue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ContinueLoop"];
+            };
+        };
+        responses: {
+            /** @description Continue it after it was completed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopView"];
                 };
             };
             /** @description What went wrong */

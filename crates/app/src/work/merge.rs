@@ -55,10 +55,14 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
     let request = MergeRequest { into: wanted.into.clone(), squash: wanted.squash, message: message(state, wanted) };
     let outcome = match engine.merge(state, &request, !wanted.no_gates).await? {
         Merged::Outcome(outcome) => outcome,
-        Merged::Red { into, gate } => return Err(red(state, &into, &gate)),
+        Merged::Red { into, gate } => return Err(red(state, &into, &gate, wanted)),
     };
     let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone()).unwrap_or_default();
-    let report = MergeReport { name: name.clone(), branch, outcome, warnings };
+    let next = match outcome {
+        MergeOutcome::Conflicts { .. } => continue_command(state, wanted),
+        MergeOutcome::Merged { .. } | MergeOutcome::UpToDate { .. } => None,
+    };
+    let report = MergeReport { name: name.clone(), branch, outcome, warnings, next };
     if let MergeOutcome::Merged { commit, into, .. } = &report.outcome {
         let merge = Merge { commit: commit.clone(), target: into.clone() };
         engine.apply(held, &Input::Merged { merge }).await?;
@@ -75,15 +79,23 @@ async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
     (count > 0).then(|| format!("{files} in {} not committed, and not merged", workspace.dir.display()))
 }
 
-fn red(state: &LoopState, into: &str, gate: &RedGate) -> Problem {
+/// The command that has the agent resolve what keeps the merge from being made. Only a completed loop is continued.
+fn continue_command(state: &LoopState, wanted: &MergeLoop) -> Option<String> {
+    let into = wanted.into.as_ref().map_or(String::new(), |into| format!(" --into {into}"));
+    state.outcome.map(|_| format!("windlass continue {}{into}", state.name))
+}
+
+fn red(state: &LoopState, into: &str, gate: &RedGate, wanted: &MergeLoop) -> Problem {
     const SHOWN: usize = 10;
     let lines: Vec<&str> = gate.output_tail.lines().filter(|line| !line.trim().is_empty()).collect();
     let causes = lines[lines.len().saturating_sub(SHOWN)..].iter().map(|line| one_line(line, 200)).collect();
-    let (name, branch) = (&state.name, state.workspace.as_ref().and_then(|workspace| workspace.branch.as_deref()));
-    let by_hand = format!("git switch {into} && git merge --no-commit {}", branch.unwrap_or_default());
+    let name = &state.name;
     let message =
         format!("{name}: {} fails on the merge into {into}; nothing was changed", one_line(&gate.command, 120));
-    let hint = format!("fix it by hand: {by_hand}; or merge without gates: windlass merge {name} --no-gates");
+    let hint = match continue_command(state, wanted) {
+        Some(command) => format!("have the agent fix it: {command}"),
+        None => format!("merge without gates: windlass merge {name} --no-gates"),
+    };
     Problem { causes, ..Problem::new(Kind::Failed, message).hint(hint) }
 }
 

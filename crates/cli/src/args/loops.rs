@@ -133,6 +133,35 @@ pub struct RestartArgs {
     pub json: bool,
 }
 
+/// Continue a completed loop: a new stretch on the same branch, with the merge target merged in
+///
+/// The agent gets the goal, or a new one, and the conflicts of the merge if there are any. The stretch may use as many
+/// iterations and as much time as the loop used before. Gates and reviewer judge the result anew.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass continue fix-login
+  windlass continue fix-login \"also cover the logout\" --max-iterations +5
+  windlass continue fix-login --into develop --detach")]
+pub struct ContinueArgs {
+    /// The loop's name
+    pub name: String,
+    /// What the new stretch is for, in quotes [default: the goal stays]
+    #[arg(value_parser = not_blank)]
+    pub goal: Option<String>,
+    /// Merge this branch in [default: the branch that the loop started from]
+    #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
+    pub into: Option<String>,
+    #[command(flatten)]
+    pub raise: RaiseArgs,
+    /// Start and return; follow it later with 'windlass logs NAME -f'
+    #[arg(long)]
+    pub detach: bool,
+    /// Print the feed as one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Give a loop a message for its next turn
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\

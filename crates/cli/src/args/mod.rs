@@ -24,7 +24,9 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
-pub use loops::{ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs};
+pub use loops::{
+    ContinueArgs, ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
+};
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
 pub use reference::reference;
@@ -78,6 +80,7 @@ Examples:
     Pause(PauseArgs),
     Resume(ResumeArgs),
     Restart(RestartArgs),
+    Continue(ContinueArgs),
     Steer(SteerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),

@@ -29,10 +29,12 @@ enum Kind {
     LoopCancel,
     Findings,
     Steer,
+    Continue,
 }
 
 impl Kind {
-    const ALL: [Kind; 5] = [Kind::ExecutePlan, Kind::LoopStatus, Kind::LoopCancel, Kind::Findings, Kind::Steer];
+    const ALL: [Kind; 6] =
+        [Kind::ExecutePlan, Kind::LoopStatus, Kind::LoopCancel, Kind::Findings, Kind::Steer, Kind::Continue];
 
     fn name(self) -> &'static str {
         match self {
@@ -41,6 +43,7 @@ impl Kind {
             Kind::LoopCancel => "loop-cancel",
             Kind::Findings => "findings",
             Kind::Steer => "steer",
+            Kind::Continue => "continue",
         }
     }
 
@@ -62,6 +65,11 @@ impl Kind {
             ),
             Kind::Findings => tool::<FindingsOf>(self.name(), "What the reviewers of a loop have found."),
             Kind::Steer => tool::<Steer>(self.name(), "Give a loop's agent a message for its next turn."),
+            Kind::Continue => tool::<Continue>(
+                self.name(),
+                "Continue a completed loop in the background, on the same branch with the merge target merged in: for \
+                 more work, or to resolve what keeps it from being merged.",
+            ),
         }
     }
 }
@@ -107,6 +115,16 @@ struct Steer {
     /// The loop's name
     name: String,
     message: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Continue {
+    /// The loop's name
+    name: String,
+    /// What the new stretch is for; without it, the same goal
+    #[serde(default)]
+    goal: Option<String>,
 }
 
 impl Toolbox for PersonTools {
@@ -155,6 +173,13 @@ impl PersonTools {
                 self.allowed()?;
                 let Steer { name, message } = input(given)?;
                 own::run(&self.context, &words(&["steer", "--", &name, &message]), "").await
+            }
+            Kind::Continue => {
+                self.allowed()?;
+                let Continue { name, goal } = input(given)?;
+                let given = [&["continue", "--detach", "--json", "--", &name][..], goal.as_deref().as_slice()].concat();
+                own::run(&self.context, &words(&given), "").await?;
+                Ok(json!({ "continued": name }).to_string())
             }
         }
     }

@@ -8,7 +8,8 @@ use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    CheckpointReport, Event, GateReport, Interrupt, Opener, Phase, RefusedBecause, SessionUse, StallStep, Verdict,
+    CheckpointReport, Event, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause, SessionUse, StallStep,
+    Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
@@ -144,8 +145,11 @@ impl Renderer {
                 let mut notes: Vec<String> =
                     opening.notes.iter().map(|note| style.warn(&format!("note: {note}"))).collect();
                 if let Some(saved) = &opening.saved {
-                    notes.push(style.warn(&format!("the files of the cut-off turn are saved at {saved}")));
+                    let whose =
+                        if opening.target.is_some() { "uncommitted files" } else { "files of the cut-off turn" };
+                    notes.push(style.warn(&format!("the {whose} are saved at {saved}")));
                 }
+                notes.extend(opening.target.as_ref().filter(|target| target.news).map(|target| self.merged(target)));
                 notes.join("\n")
             }
             Event::IterationStarted { iteration } => {
@@ -193,7 +197,7 @@ impl Renderer {
                 format!("{again}{}{}", self.gate(report), self.hint(report))
             }
             Event::ClaimRefused { because, .. } => match because {
-                RefusedBecause::HeldBack { .. } => style.warn("  claim refused: a part of the work is in no commit"),
+                RefusedBecause::HeldBack { .. } => style.warn("  claim refused: a part of the work is held back"),
                 RefusedBecause::Gates { failing } => {
                     let gates = if failing.len() == 1 { "gate" } else { "gates" };
                     style.warn(&format!("  claim refused: {} {gates} failed", failing.len()))
@@ -311,12 +315,22 @@ impl Renderer {
                 .push_str(&style.warn(&format!("\n  protected files were changed and put back: {}", files.join(", "))));
         }
         for file in &checkpoint.held_back {
-            lines.push_str(&style.bad(&format!("\n  not committed: {}", one_line(file, 200))));
+            lines.push_str(&style.bad(&format!("\n  held back: {}", one_line(file, 200))));
         }
         for note in &checkpoint.notes {
             lines.push_str(&style.warn(&format!("\n  note: {}", one_line(note, 300))));
         }
         lines
+    }
+
+    /// The target on the branch of a continued loop.
+    fn merged(&self, target: &MergedTarget) -> String {
+        let style = self.style;
+        let mut text = style.dim(&format!("merged {} ({}) into its branch", target.branch, short(&target.commit)));
+        for file in target.conflicts.iter().take(20) {
+            text.push_str(&style.warn(&format!("\n  conflict in {}, for the agent to resolve", one_line(file, 200))));
+        }
+        text
     }
 
     /// A verdict on the base: what fails already is news, what passes is expected.
@@ -428,7 +442,7 @@ pub fn reason(reason: &StopReason) -> String {
         StopReason::Tokens { limit, used } => format!("the limit of {limit} tokens is reached ({used} used)"),
         StopReason::GatesFailed { gates } => format!("{} gates still fail", gates.len()),
         StopReason::HeldBack { files } => {
-            format!("a part of the work is in no commit: {}", one_line(&files.join(", "), 400))
+            format!("a part of the work is held back: {}", one_line(&files.join(", "), 400))
         }
         StopReason::Cancelled => "stopped by a person".to_owned(),
         StopReason::Stall { stalls } => format!("the agent stalled {stalls} times in a row"),

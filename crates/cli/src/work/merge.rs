@@ -41,12 +41,16 @@ fn shown(report: MergeReport, args: &MergeArgs) -> Result<Exit, Failure> {
         MergeOutcome::UpToDate { into } => {
             print(&format!("{}: {into} has all of it already\n", args.name));
         }
-        MergeOutcome::Conflicts { into, files } => return Err(conflict(&args.name, &into, &report.branch, &files)),
+        MergeOutcome::Conflicts { into, files } => {
+            let by_hand = || format!("resolve them by hand: git switch {into} && git merge {}", report.branch);
+            let hint = report.next.map(|command| format!("have the agent resolve them: {command}"));
+            return Err(conflict(&args.name, &into, &files, hint.unwrap_or_else(by_hand)));
+        }
     }
     Ok(Exit::Completed)
 }
 
-fn conflict(name: &str, into: &str, branch: &str, files: &[String]) -> Failure {
+fn conflict(name: &str, into: &str, files: &[String], hint: String) -> Failure {
     const SHOWN: usize = 20;
     let mut causes: Vec<String> =
         files.iter().take(SHOWN).map(|file| format!("both sides changed {}", one_line(file, 200))).collect();
@@ -58,6 +62,6 @@ fn conflict(name: &str, into: &str, branch: &str, files: &[String]) -> Failure {
         exit: Exit::Failed,
         message: format!("{name}: {count} in conflict with {into}; nothing was changed"),
         causes,
-        hint: Some(format!("resolve them by hand: git switch {into} && git merge {branch}")),
+        hint: Some(hint),
     }
 }

@@ -21,6 +21,7 @@ const COMMANDS: &[(&str, Over)] = &[
     ("pause", Route("post", "/api/loops/{id}/pause")),
     ("resume", Route("post", "/api/loops/{id}/resume")),
     ("restart", Route("post", "/api/loops/{id}/restart")),
+    ("continue", Route("post", "/api/loops/{id}/continue")),
     ("steer", Route("post", "/api/loops/{id}/steer")),
     ("approve", Route("post", "/api/loops/{id}/approve")),
     ("reject", Route("post", "/api/loops/{id}/reject")),

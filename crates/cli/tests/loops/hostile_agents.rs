@@ -154,7 +154,7 @@ fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gon
     let removed = run("removed", &script, "2");
     removed.assert_code(0);
     assert!(removed.stdout.contains("the workspace was gone and has been made again"), "{}", removed.shown());
-    removed.assert_stdout_has("not committed: what this turn changed (the workspace was removed");
+    removed.assert_stdout_has("held back: what this turn changed (the workspace was removed");
     removed.assert_stdout_has("iteration 2 of 2");
     let deleted = "objects=$(cat .git/objects/info/alternates)\n\
         git --git-dir=\"${objects%/objects}\" branch -qD windlass/gone\nrm -rf \"$PWD\"";

@@ -233,7 +233,7 @@ fn merge_that_breaks_a_gate_changes_nothing() {
     call(&world, &["merge", "work"])
         .assert_code(1)
         .assert_stderr_has("fails on the merge into main; nothing was changed")
-        .assert_stderr_has("--no-gates");
+        .assert_stderr_has("hint: have the agent fix it: windlass continue work");
     assert_eq!(world.repo().rev("main"), moved);
     assert!(!world.repo().path().join("b").exists());
     call(&world, &["merge", "work", "--no-gates"]).assert_code(0);

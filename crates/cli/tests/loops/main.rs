@@ -4,6 +4,7 @@ mod acp;
 mod agent_calls;
 mod api_coverage;
 mod audited_loop;
+mod continuing;
 mod control;
 mod crash_sweep;
 mod documented_commands;

@@ -4,7 +4,7 @@ use crate::support::*;
 use serde_json::{Value, json};
 use windlass_testkit::{Mcp, ScriptedAgent, World};
 
-const TOOLS: [&str; 5] = ["execute-plan", "findings", "loop-cancel", "loop-status", "steer"];
+const TOOLS: [&str; 6] = ["continue", "execute-plan", "findings", "loop-cancel", "loop-status", "steer"];
 
 /// Makes the two the agents `mine` and `judge` of the world's settings.
 fn configure(world: &World, agent: &ScriptedAgent, judge: &ScriptedAgent) {

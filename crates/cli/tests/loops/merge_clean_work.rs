@@ -134,7 +134,7 @@ fn conflicts_are_named_and_change_nothing() {
     call(&world, &["merge", "work"])
         .assert_code(1)
         .assert_stderr_has("both sides changed work.txt")
-        .assert_stderr_has("hint: resolve them by hand: git switch main && git merge windlass/work");
+        .assert_stderr_has("hint: have the agent resolve them: windlass continue work");
     assert_eq!(world.repo().head(), mine);
     assert_eq!(world.repo().status(), "");
     assert_eq!(file_at_branch(&world, "work", "work.txt"), "one\ntwo\nthree\n");

@@ -11,6 +11,8 @@ mod view;
 
 #[path = "../loops/audited_loop.rs"]
 mod audited_loop;
+#[path = "../loops/continuing.rs"]
+mod continuing;
 #[path = "../loops/judged_gates.rs"]
 mod judged_gates;
 #[path = "../loops/promise_loop.rs"]

@@ -31,6 +31,9 @@ pub enum Event {
         /// What a completed loop is continued for, if that is not the same goal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
+        /// The branch that is merged in then, if that is not the one the loop started from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
     },
     /// A driver took over. Of the time since the last event, only what something of the loop ran counts as the loop's.
     DriverAttached {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::continuing::MergedTarget;
 use super::effect::{Effect, TimerKind};
 use super::event::Opener;
 use super::outcome::Merge;
@@ -25,6 +26,8 @@ pub enum Input {
     /// Go on with a completed loop, for the same goal or another.
     Continue {
         goal: Option<String>,
+        /// The branch to merge in; the one that the loop started from if not said.
+        target: Option<String>,
         raise: Raise,
     },
     /// A driver took the lease of a loop that is under way.
@@ -211,6 +214,9 @@ pub struct WorkspaceOpening {
     /// The directory had to be made again, so it has to be set up again.
     #[serde(default)]
     pub recreated: bool,
+    /// The merge target, where it was merged in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<MergedTarget>,
     /// What only the workspace module understands, to open the same workspace again.
     pub handle: serde_json::Value,
 }
@@ -235,7 +241,8 @@ pub struct CheckpointReport {
     /// Protected paths that the agent changed; they were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<ChangedFile>,
-    /// Files whose changes are in no commit, each with the reason: a secret, or that git cannot store it.
+    /// Files that keep the work from being accepted, each with the reason: it holds a secret, git cannot store it, or a
+    /// conflict is not resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,
     /// Commits that the agent made by itself.

@@ -4,6 +4,7 @@
 //! way in that state. Events are durable before anything acts on them; effects are derived, never queued, so
 //! restart is: replay, then perform what is wanted.
 
+mod continuing;
 mod decide;
 mod effect;
 mod event;
@@ -16,6 +17,7 @@ mod review_event;
 mod shared;
 mod state;
 
+pub use continuing::{Base, Continued, MergeIn, MergedTarget};
 pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};

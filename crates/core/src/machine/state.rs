@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::continuing::{Base, Continued};
 use super::event::{Interrupt, Restore, SessionUse};
 use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
 use super::outcome::Merge;
@@ -128,8 +129,8 @@ pub struct LoopState {
     pub phase: Phase,
     /// The iteration under way, or the last one; 0 before the first.
     pub iteration: u32,
-    /// Iterations and time that were used before the loop was last continued.
-    pub continued_after: Stretch,
+    /// What was before the loop was last continued.
+    pub continued: Continued,
     pub workspace: Option<Workspace>,
     pub turn: Option<RunningTurn>,
     pub last_turn: Option<Shared<EndedTurn>>,
@@ -173,13 +174,6 @@ pub struct LoopState {
     pub elapsed_ms: u64,
 }
 
-/// What the stretches of a completed loop took, before it was continued.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stretch {
-    pub iterations: u32,
-    pub elapsed_ms: u64,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workspace {
     pub dir: String,
@@ -187,6 +181,8 @@ pub struct Workspace {
     pub base_commit: Option<String>,
     /// Empty where it is not known.
     pub base_tree: String,
+    /// The base of each stretch; the first is that of the loop.
+    pub bases: Vec<Base>,
     /// The last checkpoint, or the base.
     pub head_commit: Option<String>,
     pub tree: String,

@@ -25,6 +25,7 @@ const OVERFLOW: &str = include_str!("texts/overflow.md");
 const NUDGE: &str = include_str!("texts/nudge.md");
 const BASELINE: &str = include_str!("texts/baseline.md");
 const HELD_BACK: &str = include_str!("texts/held_back.md");
+const MERGED_TARGET: &str = include_str!("texts/merged_target.md");
 const PROTECTED: &str = include_str!("texts/protected.md");
 
 const LONGEST_GATE_OUTPUT: usize = 4_000;
@@ -86,6 +87,7 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
         parts.extend(task_context::plan_alone(state, count));
     }
     parts.extend(baseline(state));
+    parts.extend(merged_target(state));
     parts.extend(recovery(state));
     parts.extend(overflow(state));
     parts.extend(protected(state));
@@ -128,7 +130,14 @@ fn protected(state: &LoopState) -> Option<String> {
     (!files.is_empty()).then(|| fill(PROTECTED, context! { files }))
 }
 
-/// What of the agent's work is in no commit.
+/// What was merged into the branch before this turn. A target that had nothing new is not worth a word.
+fn merged_target(state: &LoopState) -> Option<String> {
+    let merged = state.continued.merged.as_ref()?;
+    let conflicts: Vec<String> = merged.conflicts.iter().take(50).cloned().collect();
+    merged.news.then(|| fill(MERGED_TARGET, context! { branch => merged.branch.as_str(), conflicts }))
+}
+
+/// What of the agent's work is not accepted.
 fn held_back(state: &LoopState) -> Option<String> {
     let files: Vec<String> = state.held_back().iter().take(20).cloned().collect();
     (!files.is_empty()).then(|| fill(HELD_BACK, context! { files }))

@@ -7,8 +7,8 @@ use minijinja::context;
 use minijinja::value::Value;
 
 use super::{
-    Facts, baseline, fence_around, fill, held_back, last_chars, nudge, overflow, protected, recovery, refusal,
-    steering, who_commits,
+    Facts, baseline, fence_around, fill, held_back, last_chars, merged_target, nudge, overflow, protected, recovery,
+    refusal, steering, who_commits,
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
@@ -95,6 +95,7 @@ impl Told<'_> {
             parts.extend(who_commits(state).map(str::to_owned));
         }
         parts.extend(baseline(state));
+        parts.extend(merged_target(state));
         parts.extend(recovery(state));
         parts.extend(overflow(state));
         parts.extend(protected(state));

@@ -30,6 +30,7 @@ fn every_event() -> Vec<Event> {
             by: Opener::Resume,
             raise: Raise { budget_usd: 0.1, ..Raise::default() },
             goal: Some("more".into()),
+            target: Some("main".into()),
         },
         Event::DriverAttached { alive_until: Some(start_of_time()) },
         Event::PhaseEntered { phase: Phase::Gates, iteration: 2 },

@@ -258,7 +258,7 @@ fn an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
     assert_eq!(
         driven.ok(resume_with(raise.clone())),
         [
-            Event::LoopOpened { by: Opener::Resume, raise, goal: None },
+            Event::LoopOpened { by: Opener::Resume, raise, goal: None, target: None },
             Event::IterationStarted { iteration: 2 },
             Event::TurnStarted {
                 agent: 0,

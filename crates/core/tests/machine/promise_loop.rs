@@ -66,7 +66,10 @@ fn a_claim_that_every_gate_confirms_completes_the_loop() {
     let mut driven = Driven::created(with_gates(&["cargo test", "cargo fmt --check"]));
     assert_eq!(
         driven.start(),
-        [Event::LoopOpened { by: Opener::Start, raise: Default::default(), goal: None }, entered(Phase::Prepare, 0),]
+        [
+            Event::LoopOpened { by: Opener::Start, raise: Default::default(), goal: None, target: None },
+            entered(Phase::Prepare, 0),
+        ]
     );
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore: Restore::Keep }]);
     assert_eq!(
@@ -422,7 +425,8 @@ fn turns_that_say_something_new_are_progress() {
 fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
     let mut driven = completed(LoopSpec { gates: vec![gate("cargo test")], ..at_most(3) }, checkpoint_of(key(1, 1)));
     driven.ok(Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } });
-    let events = driven.ok(Input::Continue { goal: Some("Now the docs".into()), raise: Raise::default() });
+    let events =
+        driven.ok(Input::Continue { goal: Some("Now the docs".into()), target: None, raise: Raise::default() });
     assert_eq!(names(&events), ["loop_opened", "phase_entered"]);
     assert_eq!((driven.state.outcome, &driven.state.merged, driven.state.gates.len()), (None, &None, 0));
     assert_eq!(driven.state.iteration_limit(), Some(4), "three more, as the first stretch had");
@@ -433,14 +437,14 @@ fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
     assert_eq!(driven.state.outcome, Some(Outcome::Verified), "the new claim is judged anew");
-    driven.ok(Input::Continue { goal: None, raise: Raise::default() });
+    driven.ok(Input::Continue { goal: None, target: None, raise: Raise::default() });
     assert_eq!((driven.state.iteration_limit(), driven.state.spec.goal.as_str()), (Some(5), "Now the docs"));
 }
 
 #[test]
 // promise: done-12
 fn continue_is_refused_unless_the_loop_is_completed() {
-    let go_on = || Input::Continue { goal: None, raise: Raise::default() };
+    let go_on = || Input::Continue { goal: None, target: None, raise: Raise::default() };
     let mut driven = Driven::created(promise_loop());
     assert_eq!(driven.refused(go_on()), Refusal::NotCompleted);
     driven.start();

@@ -280,7 +280,7 @@ fn inputs() -> Vec<Case> {
         },
         Case { name: "approve", input: |_| Input::Approve { reason: None } },
         Case { name: "reject", input: |_| Input::Reject { reason: "no".into() } },
-        Case { name: "continue", input: |_| Input::Continue { goal: None, raise: Raise::default() } },
+        Case { name: "continue", input: |_| Input::Continue { goal: None, target: None, raise: Raise::default() } },
         Case {
             name: "merged",
             input: |_| Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } },

@@ -5,7 +5,7 @@ use std::path::Path;
 use windlass_agents::PrivateFile;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    ChangedFile, CheckpointReport, Input, LoopState, Restore, WorkspaceFailure, WorkspaceOpening,
+    ChangedFile, CheckpointReport, Input, LoopState, MergeIn, MergedTarget, Restore, WorkspaceFailure, WorkspaceOpening,
 };
 use windlass_core::spec::{CommitPolicy, WorkspaceKind};
 
@@ -16,8 +16,8 @@ use crate::engine::Engine;
 use windlass_faults as faults;
 use windlass_workspace::git::Change;
 use windlass_workspace::{
-    Checkpoint, CheckpointRequest, CommitMode, GitSettings, Kind, Opened, PutBack, Reopen, RestoreRequest, Unwanted,
-    Workspace, WorkspaceError, WorkspaceRequest,
+    Checkpoint, CheckpointRequest, CommitMode, GitSettings, Kind, MergeInRequest, Opened, PutBack, Reopen, Reopened,
+    RestoreRequest, TargetMerged, Unwanted, Workspace, WorkspaceError, WorkspaceRequest,
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
@@ -58,6 +58,7 @@ pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
         saved: None,
         notes,
         recreated: false,
+        target: None,
         handle: serde_json::to_value(&opened.workspace).unwrap_or_default(),
     }
 }
@@ -82,8 +83,14 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
             Reopen::ResetTo { commit, save_as: workspace.keep_ref("cut", &cut_turn.to_string()) }
         }
     };
-    match context.engine.workspaces.reopen(&workspace, &how).await {
-        Ok(reopened) => Ok(Input::WorkspaceOpened {
+    let opened = match (&state.continued.due, state.head_commit()) {
+        (Some(due), Some(head)) => merge_in(&context.engine, state, &workspace, due, head).await,
+        (Some(_), None) | (None, _) => {
+            context.engine.workspaces.reopen(&workspace, &how).await.map(|reopened| (reopened, None))
+        }
+    };
+    match opened {
+        Ok((reopened, target)) => Ok(Input::WorkspaceOpened {
             opening: WorkspaceOpening {
                 dir: known.dir.clone(),
                 branch: known.branch.clone(),
@@ -93,11 +100,35 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
                 saved: reopened.saved.map(|saved| saved.name),
                 notes: reopened.notes,
                 recreated: reopened.recreated,
+                target: target.map(merged_target),
                 handle: known.handle.clone(),
             },
         }),
         Err(error) => missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     }
+}
+
+/// Opens the workspace of a continued loop, with the merge target on its branch.
+async fn merge_in(
+    engine: &Engine,
+    state: &LoopState,
+    workspace: &Workspace,
+    due: &MergeIn,
+    head: &str,
+) -> Result<(Reopened, Option<TargetMerged>), WorkspaceError> {
+    let request = MergeInRequest {
+        target: due.target.clone(),
+        loop_name: state.name.clone(),
+        head: head.to_owned(),
+        stretch: format!("{}.{}", state.id, state.continued.iterations),
+        never_commit: state.spec.workspace.copy.clone(),
+    };
+    engine.workspaces.merge_in(workspace, &request).await
+}
+
+fn merged_target(merged: TargetMerged) -> MergedTarget {
+    let TargetMerged { branch, commit, tree, head, head_tree, news, conflicts } = merged;
+    MergedTarget { branch, commit, tree, head, head_tree, news, conflicts }
 }
 
 fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
@@ -204,6 +235,11 @@ async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Resul
     if context.engine.workspaces.is_lost(&workspace, &request.turn_id) {
         // It blocks a claim, which there is nothing to judge for.
         made.held_back.push("what this turn changed (the workspace was removed, and its files with it)".to_owned());
+    }
+    if let Some(commit) = &made.commit {
+        let conflicts = &state.continued.conflicts;
+        let unresolved = context.engine.workspaces.conflict_markers(&workspace, commit, conflicts).await?;
+        made.held_back.extend(unresolved.iter().map(|file| format!("{file} (it has conflict markers)")));
     }
     Ok(Input::Checkpointed { turn, checkpoint: checkpoint_report(made, &restored) })
 }

@@ -68,7 +68,9 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
     let mut batch = Batch { state: state.clone(), now, events: Vec::new() };
     match input {
         Input::Open { by, raise } => batch.open(*by, raise)?,
-        Input::Continue { goal, raise } => batch.resume_completed(goal.as_deref(), raise)?,
+        Input::Continue { goal, target, raise } => {
+            batch.resume_completed(goal.as_deref(), target.as_deref(), raise)?;
+        }
         Input::Attach { alive_until } => batch.attach(*alive_until)?,
         Input::NotTried { effect, trouble } => batch.not_tried(effect, trouble)?,
         Input::Shutdown => batch.interrupt_turn(Interrupt::Shutdown)?,

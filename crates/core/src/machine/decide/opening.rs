@@ -19,7 +19,7 @@ impl Batch {
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
         }
         self.check_raise(raise)?;
-        self.push(Event::LoopOpened { by, raise: raise.clone(), goal: None });
+        self.push(Event::LoopOpened { by, raise: raise.clone(), goal: None, target: None });
         self.plan_once();
         self.go_on();
         // Opening a loop only to end it at the same limit again would tell the person nothing.
@@ -30,21 +30,26 @@ impl Batch {
     }
 
     /// A new stretch of a completed loop may take as many iterations and as much time as the last one was allowed.
-    pub(super) fn resume_completed(&mut self, goal: Option<&str>, raise: &Raise) -> Result<(), Refusal> {
+    pub(super) fn resume_completed(
+        &mut self,
+        goal: Option<&str>,
+        target: Option<&str>,
+        raise: &Raise,
+    ) -> Result<(), Refusal> {
         match self.state.status {
             Status::Ended { end: End::Completed } => {}
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => return Err(Refusal::NotCompleted),
         }
         self.check_raise(raise)?;
-        let before = self.state.continued_after;
+        let before = &self.state.continued;
         let raise = Raise {
             max_iterations: raise.max_iterations + (self.state.iteration - before.iterations),
             duration_ms: raise.duration_ms + self.state.elapsed_ms.saturating_sub(before.elapsed_ms),
             ..raise.clone()
         };
-        let goal = goal.map(str::to_owned);
-        self.push(Event::LoopOpened { by: Opener::Continue, raise, goal });
+        let (goal, target) = (goal.map(str::to_owned), target.map(str::to_owned));
+        self.push(Event::LoopOpened { by: Opener::Continue, raise, goal, target });
         self.plan_once();
         self.go_on();
         match self.standing_limit() {

@@ -9,13 +9,13 @@ use thiserror::Error;
 
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
+use crate::machine::continuing::Continued;
 use crate::machine::event::{Event, Interrupt, Opener, SessionUse, StallStep};
 use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
 use crate::machine::shared::Shared;
 use crate::machine::state::{
-    Claims, Counters, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Stretch, Wish,
-    Workspace,
+    Claims, Counters, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
 };
 use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
@@ -54,7 +54,7 @@ impl LoopState {
             merged: None,
             phase: Phase::Prepare,
             iteration: 0,
-            continued_after: Stretch::default(),
+            continued: Continued::default(),
             workspace: None,
             turn: None,
             last_turn: None,
@@ -103,7 +103,12 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
     match event {
         // A second creation cannot be journalled (sequence numbers) and would mean nothing.
         Event::LoopCreated { .. } | Event::DriverAttached { .. } => {}
-        Event::LoopOpened { by, raise, goal } => opened(state, at, *by, raise, goal.as_deref()),
+        Event::LoopOpened { by, raise, goal, target } => {
+            if *by == Opener::Continue {
+                continued(state, goal.as_deref(), target.as_deref());
+            }
+            opened(state, at, *by, raise);
+        }
         Event::PhaseEntered { phase, .. } => {
             state.phase = *phase;
             if *phase == Phase::Gates {
@@ -201,10 +206,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
     }
 }
 
-fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise, goal: Option<&str>) {
-    if by == Opener::Continue {
-        continued(state, goal);
-    }
+fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
     raise_limits(&mut state.spec, raise);
     // What ended the loop would otherwise end it again at the first sign.
     let ended_by_counters = match &state.status {
@@ -232,13 +234,13 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise, goal:
 }
 
 /// What was accepted stays in the tree; from here on it is judged anew.
-fn continued(state: &mut LoopState, goal: Option<&str>) {
+fn continued(state: &mut LoopState, goal: Option<&str>, target: Option<&str>) {
     if let Some(goal) = goal {
         goal.clone_into(&mut state.spec.goal);
         // It was for what is done.
         state.spec.context.plan = None;
     }
-    state.continued_after = Stretch { iterations: state.iteration, elapsed_ms: state.elapsed_ms };
+    state.continued = Continued::begin(state.iteration, state.elapsed_ms, &state.spec, target);
     state.outcome = None;
     state.merged = None;
     state.gates.clear();
@@ -284,22 +286,41 @@ fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
 
 fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
     state.counters.not_tried.remove(&Step::Workspace);
-    let (base_tree, head_commit, tree, set_up) = match state.workspace.take() {
+    let mut workspace = match state.workspace.take() {
         // The journal knows the checkpoint; an agent may have moved HEAD since.
-        Some(known) => (known.base_tree, known.head_commit, known.tree, known.set_up && !opening.recreated),
-        None => (opening.tree.clone(), opening.head_commit.clone(), opening.tree.clone(), false),
+        Some(known) => Workspace {
+            dir: opening.dir.clone(),
+            branch: opening.branch.clone(),
+            base_commit: opening.base_commit.clone(),
+            set_up: known.set_up && !opening.recreated,
+            saved: opening.saved.clone(),
+            handle: opening.handle.clone(),
+            ..known
+        },
+        None => {
+            let mut new = Workspace {
+                dir: opening.dir.clone(),
+                branch: opening.branch.clone(),
+                base_commit: opening.base_commit.clone(),
+                base_tree: opening.tree.clone(),
+                bases: Vec::new(),
+                head_commit: opening.head_commit.clone(),
+                tree: opening.tree.clone(),
+                set_up: false,
+                saved: opening.saved.clone(),
+                handle: opening.handle.clone(),
+            };
+            new.bases.push(new.base(0));
+            new
+        }
     };
-    state.workspace = Some(Workspace {
-        dir: opening.dir.clone(),
-        branch: opening.branch.clone(),
-        base_commit: opening.base_commit.clone(),
-        base_tree,
-        head_commit,
-        tree,
-        set_up,
-        saved: opening.saved.clone(),
-        handle: opening.handle.clone(),
-    });
+    state.continued.due = None;
+    if let Some(target) = &opening.target {
+        workspace.take_target(state.iteration, target);
+        state.continued.conflicts.clone_from(&target.conflicts);
+        state.continued.merged = Some(target.clone());
+    }
+    state.workspace = Some(workspace);
 }
 
 fn turn_started(
@@ -430,6 +451,7 @@ fn checkpointed(
         }
         workspace.tree.clone_from(&checkpoint.tree);
     }
+    state.continued.merged = None;
     // What follows the work is told of by itself.
     if turn.role == Role::Finisher {
         return;
@@ -462,6 +484,11 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     if let Some(workspace) = &mut state.workspace {
         workspace.head_commit = Some(commit.to_owned());
         workspace.tree = tree.to_owned();
+        workspace.take_base_of(to_iteration);
+    }
+    if to_iteration <= state.continued.iterations {
+        state.continued.merged = None;
+        state.continued.conflicts.clear();
     }
     // Going to an iteration that was undone brings it back, with those it was built on.
     let kept = |record: &&Shared<IterationRecord>| record.iteration < to_iteration && !record.undone;

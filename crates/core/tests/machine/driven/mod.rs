@@ -199,6 +199,7 @@ pub fn opening() -> WorkspaceOpening {
         saved: None,
         notes: Vec::new(),
         recreated: false,
+        target: None,
         handle: serde_json::json!({ "worktree": 1 }),
     }
 }

@@ -164,7 +164,7 @@ impl Dice {
             (4, _) => Some(Input::ResidueChecked { left: Vec::new() }),
             _ if driven.state.outcome.is_some() && self.one_in(3) => {
                 let goal = self.one_in(2).then(|| "more of it".to_owned());
-                Some(Input::Continue { goal, raise: Raise::default() })
+                Some(Input::Continue { goal, target: None, raise: Raise::default() })
             }
             _ => Some(self.open()),
         }

@@ -4,14 +4,18 @@
 //! branch follows only if none of its own changes would be overwritten, and its files move before the branch does, so
 //! that a merge cut off in between can be made again.
 
+mod target;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::create::checked_out_at;
-use super::project::Project;
-use super::{Workspace, WorkspaceError, Workspaces, landed, save};
+use crate::create::checked_out_at;
 use crate::git::{FilePath, Git, GitError};
+use crate::project::Project;
+use crate::{Workspace, WorkspaceError, Workspaces, landed, save};
+
+pub use target::{MergeInRequest, TargetMerged};
 
 /// How to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,13 +98,12 @@ impl Workspaces {
         let tree = if forward {
             git.tree_of(&tip).await?
         } else {
-            match merged_tree(&git, &old, &tip).await? {
-                Ok(tree) => tree,
-                Err(files) => {
-                    let files = files.iter().map(ToString::to_string).collect();
-                    return Ok(MergePlan::Over(MergeOutcome::Conflicts { into, files }));
-                }
+            let MergedTree { tree, conflicts } = merged_tree(&git, &old, &tip).await?;
+            if !conflicts.is_empty() {
+                let files = conflicts.iter().map(ToString::to_string).collect();
+                return Ok(MergePlan::Over(MergeOutcome::Conflicts { into, files }));
             }
+            tree
         };
         let fast_forward = forward && !request.squash;
         let commit = if fast_forward {
@@ -172,18 +175,23 @@ impl Workspaces {
     }
 }
 
-/// The tree of a merge, or the files in conflict.
-async fn merged_tree(git: &Git, ours: &str, theirs: &str) -> Result<Result<String, Vec<FilePath>>, GitError> {
+/// The tree of a merge. Files in conflict have both sides in it, between markers.
+struct MergedTree {
+    tree: String,
+    conflicts: Vec<FilePath>,
+}
+
+async fn merged_tree(git: &Git, ours: &str, theirs: &str) -> Result<MergedTree, GitError> {
     let args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs];
     let output = git.call(&args).answers(&[1]).run().await?;
     let mut fields = output.stdout.split(|&byte| byte == 0 || byte == b'\n');
     let tree = fields.next().map(|id| String::from_utf8_lossy(id).into_owned()).unwrap_or_default();
     if output.code == 0 {
-        return Ok(Ok(tree));
+        return Ok(MergedTree { tree, conflicts: Vec::new() });
     }
     let after_tree = output.stdout.get(tree.len() + 1..).unwrap_or_default();
-    let files = after_tree.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(FilePath::new).collect();
-    Ok(Err(files))
+    let conflicts = after_tree.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(FilePath::new).collect();
+    Ok(MergedTree { tree, conflicts })
 }
 
 /// The names that git put in quotes, at most ten.
