@@ -7,7 +7,8 @@ pub fn safe(text: &str) -> String {
 
 /// Neither a control character nor one that turns the direction of the text after it.
 pub fn harmless(c: char) -> bool {
-    matches!(c, '\n' | '\t') || !(c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    matches!(c, '\n' | '\t') || !(c.is_control() || turns)
 }
 
 /// The first line, of at most so many characters.

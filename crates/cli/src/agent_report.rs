@@ -10,7 +10,7 @@ use crate::args::AgentsArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style::{Style, one_line};
+use crate::style::{Style, json_line, one_line};
 
 pub async fn agents(app: &App, args: &AgentsArgs) -> Result<Exit, Failure> {
     let reports = match args.calls() {
@@ -27,7 +27,7 @@ pub async fn agents(app: &App, args: &AgentsArgs) -> Result<Exit, Failure> {
 /// The agents of a machine, in words or as JSON.
 fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
     if args.json {
-        return format!("{}\n", json!(reports));
+        return json_line(&json!(reports));
     }
     let style = Style::for_stdout();
     let mut text = String::new();

@@ -11,7 +11,7 @@ use windlass_engine::engine::Engine;
 use windlass_engine::feed::{FeedBody, FeedItem, FeedReader, News};
 
 use crate::render::Renderer;
-use crate::style::Style;
+use crate::style::{Style, json_line, printable};
 
 /// How far a person's view may fall behind before output is passed over.
 const MOST_BEHIND: u64 = 4 * 1024 * 1024;
@@ -96,11 +96,8 @@ impl Follower {
                 continue;
             }
             match &mut self.renderer {
-                Some(renderer) => pending.push_str(&renderer.render(&item)),
-                None => {
-                    pending.push_str(&serde_json::to_string(&item).unwrap_or_default());
-                    pending.push('\n');
-                }
+                Some(renderer) => pending.push_str(&printable(&renderer.render(&item))),
+                None => pending.push_str(&json_line(&item)),
             }
             if pending.len() >= AT_ONCE {
                 self.print(std::mem::take(&mut pending)).await;

@@ -71,7 +71,7 @@ fn ended(result: Result<Exit, Failure>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprint!("{}", failure.text());
+            eprint!("{}", style::printable(&failure.text()));
             failure.exit.into()
         }
     }
@@ -102,8 +102,7 @@ fn listen() {
 
 /// This machine, as the place where requests run.
 fn locally(dir: Option<&Path>) -> Result<App, Failure> {
-    let context =
-        Context::new(dir)?.with_tools(Arc::new(mcp::ToolsOfTurns)).with_warnings(|text| eprintln!("warning: {text}"));
+    let context = Context::new(dir)?.with_tools(Arc::new(mcp::ToolsOfTurns)).with_warnings(|text| style::warn(text));
     Ok(App::Here(Box::new(Local::new(context.clone(), Arc::new(background::Detached(context))))))
 }
 

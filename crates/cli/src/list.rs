@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::status::{clock_time, left};
-use crate::style::{Style, one_line};
+use crate::style::{Style, json_line, one_line};
 
 /// Rows that a person looks at; `--json` has all.
 const SHOWN: usize = 50;
@@ -96,6 +96,6 @@ fn json(rows: &[LoopView]) -> String {
     if rows.is_empty() {
         return "[]\n".to_owned();
     }
-    let rows: Vec<String> = rows.iter().map(|row| serde_json::json!(row).to_string()).collect();
+    let rows: Vec<String> = rows.iter().map(|row| json_line(&serde_json::json!(row)).trim_end().to_owned()).collect();
     format!("[\n{}\n]\n", rows.join(",\n"))
 }

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::here;
 use crate::run::print;
-use crate::style::Style;
+use crate::style::{Style, json_line, warn};
 
 pub async fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(level) = args.sandbox {
@@ -29,7 +29,7 @@ pub async fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, Failure> {
 /// Tells what a loop needs, and whether it is there.
 fn doctor_shown(report: &DoctorReport, json: bool) -> Exit {
     if json {
-        print(&format!("{}\n", json!(report)));
+        print(&json_line(&json!(report)));
     } else {
         let style = Style::for_stdout();
         let mut text = String::new();
@@ -57,12 +57,12 @@ pub async fn config_show(app: &App, dir: Option<&Path>, args: &ReportArgs) -> Re
     };
     let view = app.run(SettingsOf { project }).await?;
     for warning in &view.warnings {
-        eprintln!("warning: {warning}");
+        warn(warning);
     }
     if args.json {
         let row = |row: &windlass_app::SettingView| json!({ "key": row.key, "value": row.value, "origin": row.origin });
         let rows: Vec<_> = view.settings.iter().map(row).collect();
-        print(&format!("{}\n", json!(rows)));
+        print(&json_line(&json!(rows)));
         return Ok(Exit::Completed);
     }
     let style = Style::for_stdout();
@@ -86,7 +86,7 @@ pub async fn config_path(local: &Local, args: &ReportArgs) -> Result<Exit, Failu
             "project": project_file,
             "data": context.paths.data,
         });
-        print(&format!("{paths}\n"));
+        print(&json_line(&paths));
         return Ok(Exit::Completed);
     }
     let mut text = String::new();

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{self, print, project};
 use crate::status;
-use crate::style::{Style, one_line};
+use crate::style::{Style, json_line, one_line, warn};
 
 pub async fn milestone(app: &App, dir: Option<&Path>, args: &MilestoneArgs) -> Result<Exit, Failure> {
     let project = project(app, dir)?;
@@ -48,10 +48,10 @@ async fn add(app: &App, project: String, args: &AddArgs) -> Result<Exit, Failure
 async fn list(app: &App, project: String, as_json: bool) -> Result<Exit, Failure> {
     let board = app.run(MilestonesOf { project }).await?;
     for broken in &board.broken {
-        eprintln!("warning: {broken}");
+        warn(broken);
     }
     if as_json {
-        print(&format!("{}\n", json!(board.milestones)));
+        print(&json_line(&json!(board.milestones)));
         return Ok(Exit::Completed);
     }
     let style = Style::for_stdout();
@@ -76,7 +76,7 @@ async fn list(app: &App, project: String, as_json: bool) -> Result<Exit, Failure
 async fn show(app: &App, project: String, id: &str, as_json: bool) -> Result<Exit, Failure> {
     let view = app.run(MilestoneOf { id: id.to_owned(), project }).await?;
     if as_json {
-        print(&format!("{}\n", json!(view)));
+        print(&json_line(&json!(view)));
         return Ok(Exit::Completed);
     }
     let milestone = &view.milestone;

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::finding_line;
 use crate::run::{self, print};
-use crate::style::{Style, one_line};
+use crate::style::{Style, json_line, one_line};
 
 pub async fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Failure> {
     let id = app.find(&args.name).await?.id;
@@ -36,7 +36,7 @@ pub async fn findings(app: &App, args: &FindingsArgs) -> Result<Exit, Failure> {
 /// A loop's findings, in words or as JSON.
 fn findings_shown(found: &[&Finding], reviewed: bool, args: &FindingsArgs) -> String {
     if args.json {
-        return format!("{}\n", serde_json::to_string(&found).unwrap_or_else(|_| "[]".to_owned()));
+        return json_line(&found);
     }
     let style = Style::for_stdout();
     let mut text = String::new();

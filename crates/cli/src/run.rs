@@ -18,7 +18,7 @@ use crate::args::{ContinueArgs, RestartArgs, ResumeArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::Follower;
-use crate::style::Style;
+use crate::style::{Style, json_line, printable};
 use crate::{status, trust};
 
 /// How a loop is watched by the one who started it.
@@ -147,7 +147,7 @@ async fn open_there<R: Opens>(app: &App, request: R, known: Option<&str>, watchi
     if !watching.json {
         print(&status::summary(&app.state(&id.0).await?.0, &view.status, Style::for_stdout()));
     } else if !goes_on {
-        print(&format!("{}\n", serde_json::json!(view)));
+        print(&json_line(&serde_json::json!(view)));
     }
     Ok(Exit::of_status(&view.status))
 }
@@ -163,7 +163,7 @@ async fn go(local: &Local, opened: Opened, watching: Watching) -> Result<Exit, P
         let state = opened.held.state.clone();
         let view = local.hand(opened).await?;
         print(&match watching.json {
-            true => format!("{}\n", serde_json::json!(view)),
+            true => json_line(&serde_json::json!(view)),
             false => status::summary(&state, state.status.name(), Style::for_stdout()),
         });
         return Ok(Exit::of_status(state.status.name()));
@@ -251,7 +251,7 @@ fn ignores_hang_up() -> bool {
 
 fn started_elsewhere(id: &LoopId, name: &str, json: bool) -> Exit {
     if json {
-        print(&format!("{}\n", serde_json::json!({ "id": id.0, "name": name, "detached": true })));
+        print(&json_line(&serde_json::json!({ "id": id.0, "name": name, "detached": true })));
     } else {
         print(&format!(
             "started in the background\n  follow  windlass logs {name} -f\n  stop    windlass stop {name}\n"
@@ -279,5 +279,5 @@ pub async fn drive(local: &Local, id: &str) -> Result<Exit, Failure> {
 /// Prints; nobody listening is no reason to stop a loop.
 pub fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let _ = out.write_all(printable(text).as_bytes()).and_then(|()| out.flush());
 }

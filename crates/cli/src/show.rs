@@ -18,7 +18,7 @@ use crate::follow::{Follower, Only};
 use crate::here;
 use crate::run::print;
 use crate::status;
-use crate::style::{Style, one_line, short};
+use crate::style::{Style, json_line, one_line, short};
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
     let view = match &args.name {
@@ -26,7 +26,7 @@ pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
         None => latest(app).await?,
     };
     if args.json {
-        print(&format!("{}\n", serde_json::json!(view)));
+        print(&json_line(&serde_json::json!(view)));
     } else {
         print(&in_full(&app.state(&view.id).await?.0, &view.status));
     }

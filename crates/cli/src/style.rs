@@ -60,12 +60,11 @@ impl Style {
     }
 }
 
-/// Git's words about files that came from elsewhere, made safe for a terminal: its colours stay, everything else that a
-/// terminal would obey is shown, since a reader of changes has to see it.
-pub fn safe_patch(patch: &[u8]) -> String {
-    let patch = String::from_utf8_lossy(patch);
-    let mut shown = String::with_capacity(patch.len());
-    let mut rest = &*patch;
+/// Text that came from elsewhere or holds such, made safe for a terminal: colours stay, everything else that a terminal would
+/// obey is shown, since a reader has to see it.
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
     while let Some(at) = rest.find(|c| !harmless(c)) {
         let (text, from) = rest.split_at(at);
         shown.push_str(text);
@@ -92,9 +91,32 @@ pub fn safe_patch(patch: &[u8]) -> String {
     shown + rest
 }
 
+/// Says something on the side.
+pub fn warn(text: impl std::fmt::Display) {
+    eprintln!("warning: {}", printable(&text.to_string()));
+}
+
+/// A value as one line of JSON that a terminal shows and does not obey: what JSON itself leaves as it is, controls above
+/// ASCII and those that turn the text around, is escaped. The value stays the same.
+pub fn json_line(value: &impl serde::Serialize) -> String {
+    let mut line = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+    if !line.chars().all(harmless) {
+        let plain = std::mem::take(&mut line);
+        for c in plain.chars() {
+            if harmless(c) {
+                line.push(c);
+            } else {
+                line.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+        }
+    }
+    line.push('\n');
+    line
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{safe, safe_patch};
+    use super::{json_line, printable, safe};
 
     #[test]
     fn what_turns_the_text_around_is_taken_out() {
@@ -102,10 +124,20 @@ mod tests {
     }
 
     #[test]
+    fn json_has_nothing_that_a_terminal_obeys_and_says_the_same() {
+        let text = "a\u{9b}31m\u{202e}b\u{200f}\u{61c}\u{7f}\n\u{1b}é\u{2066}";
+        let line = json_line(&serde_json::json!({ "text": text, text: [1] }));
+        assert!(line.trim_end().chars().all(|c| !c.is_control() && (c.is_ascii() || c == 'é')), "{line:?}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read, serde_json::json!({ "text": text, text: [1] }));
+        assert_eq!(json_line(&"plain"), "\"plain\"\n");
+    }
+
+    #[test]
     fn a_patch_keeps_gits_colours_and_shows_what_a_terminal_would_obey() {
         let patch = "\x1b[1mdiff\x1b[m\n\x1b[32m+a\x1b]52;c;eA==\x07\x1b[2J\x1b[3\tb\r\u{9b}\u{202e}é\x1b[m\n";
         assert_eq!(
-            safe_patch(patch.as_bytes()),
+            printable(patch),
             "\x1b[1mdiff\x1b[m\n\x1b[32m+a^[]52;c;eA==^G^[[2J^[[3\tb^M<U+009B><U+202E>é\x1b[m\n"
         );
     }

@@ -12,7 +12,7 @@ use crate::args::TrustArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::{print, project};
-use crate::style::{Style, one_line, short};
+use crate::style::{Style, json_line, one_line, printable, short};
 
 pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Exit, Failure> {
     let project = project(app, dir)?;
@@ -21,7 +21,7 @@ pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Ex
     if args.revoke {
         let was = app.run(RevokeTrust { project: project.clone(), base }).await?.revoked;
         print(&match args.json {
-            true => format!("{}\n", json!({ "revoked": was })),
+            true => json_line(&json!({ "revoked": was })),
             false if was => format!("nothing of {project} is trusted any more\n"),
             false => format!("nothing of {project} was trusted\n"),
         });
@@ -38,7 +38,7 @@ pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Ex
         }
     }
     if args.json {
-        print(&format!("{}\n", json!(report)));
+        print(&json_line(&json!(report)));
     }
     Ok(if report.trusted { Exit::Completed } else { Exit::NeedsPerson })
 }
@@ -55,7 +55,7 @@ pub fn word(app: &App, needed: Problem, agreed: bool, base: Option<&str>) -> Res
         return Ok(seen(demands));
     }
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        eprint!("{}", shown(demands, Style::plain()));
+        eprint!("{}", printable(&shown(demands, Style::plain())));
         if asked()? {
             return Ok(seen(demands));
         }

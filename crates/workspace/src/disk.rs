@@ -2,6 +2,7 @@
 //!
 //! Invariant: symbolic links are counted and removed, never followed.
 
+mod measure;
 mod remove_tree;
 
 use std::io;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::WorkspaceError;
+use measure::measure;
 pub use remove_tree::remove_tree;
 
 /// Space that a directory takes.
@@ -23,34 +25,6 @@ pub struct DiskUse {
 pub async fn disk_use(dir: impl Into<PathBuf>) -> DiskUse {
     let dir = dir.into();
     tokio::task::spawn_blocking(move || measure(&dir)).await.unwrap_or_default()
-}
-
-fn measure(dir: &Path) -> DiskUse {
-    let mut used = DiskUse::default();
-    let mut pending = vec![dir.to_owned()];
-    while let Some(dir) = pending.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let Ok(data) = entry.metadata() else { continue };
-            used.bytes += occupied(&data);
-            if data.is_dir() {
-                pending.push(entry.path());
-            } else {
-                used.files += 1;
-            }
-        }
-    }
-    used
-}
-
-#[cfg(unix)]
-fn occupied(data: &std::fs::Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    data.blocks() * 512
-}
-
-#[cfg(not(unix))]
-fn occupied(data: &std::fs::Metadata) -> u64 {
-    data.len()
 }
 
 /// Removes a directory whole. It loses its name first, so that a removal cut off leaves nothing that looks alive.

@@ -16,7 +16,7 @@ use crate::args::DoctorArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style::{Style, one_line};
+use crate::style::{Style, json_line, one_line};
 
 /// What the program inside says of one attempt.
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub fn make_attempts(bait: &str) -> Result<Exit, Failure> {
     for (name, attempt) in attempts::ATTEMPTS {
         let denied = attempt(&bait).err().map(|error| error.to_string());
         let made = Made { name: (*name).to_owned(), denied };
-        print(&format!("{}\n", serde_json::json!(made)));
+        print(&json_line(&serde_json::json!(made)));
     }
     Ok(Exit::Completed)
 }
@@ -170,7 +170,7 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
     if args.agents.json {
         let sandbox = serde_json::json!({ "level": level, "backend": backend, "network": network });
         let report = serde_json::json!({ "ok": ok, "sandbox": sandbox, "attempts": judged, "view": view });
-        print(&format!("{report}\n"));
+        print(&json_line(&report));
     } else {
         let title = format!("sandbox: {} ({backend}), network {}", level.name(), network.name());
         print(&shown(&title, &judged, &tried.ended, Style::for_stdout()));

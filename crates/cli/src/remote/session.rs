@@ -11,6 +11,7 @@ use windlass_server::{
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
+use crate::style::json_line;
 
 /// The file of a server, for its owner only.
 #[derive(Debug, Serialize, Deserialize)]
@@ -91,7 +92,7 @@ impl Place {
             Ok(_) | Err(_) => std::fs::remove_file(&self.file)?,
         }
         match json {
-            true => print(&format!("{}\n", serde_json::json!([{ "id": kept.id, "server": self.address }]))),
+            true => print(&json_line(&serde_json::json!([{ "id": kept.id, "server": self.address }]))),
             false => print(&format!("logged out of {}\n", self.address)),
         }
         Ok(Exit::Completed)

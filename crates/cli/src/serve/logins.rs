@@ -14,6 +14,7 @@ use crate::args::{ServeCommand, SessionsArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
+use crate::style::json_line;
 
 pub fn perform(data: &Path, command: &ServeCommand) -> Result<Exit, Failure> {
     let logins = Logins::of(data);
@@ -43,7 +44,7 @@ fn link(data: &Path, logins: &Logins, json: bool) -> Result<(), Failure> {
     let code = logins.new_code(Timestamp::now())?;
     let link = address_with_code(&running.url, &code.text);
     if json {
-        print(&format!("{}\n", json!({ "link": link, "expires_at": code.expires_at })));
+        print(&json_line(&json!({ "link": link, "expires_at": code.expires_at })));
     } else {
         print(&format!("{link}\n"));
         eprintln!("This link logs one browser in, within {CODE_MINUTES} minutes.");
@@ -80,7 +81,7 @@ fn sessions(logins: &Logins, args: &SessionsArgs) -> Result<(), Failure> {
 
 fn show(sessions: &[Session], json: bool) {
     if json {
-        print(&format!("{}\n", json!(sessions)));
+        print(&json_line(&json!(sessions)));
     } else if sessions.is_empty() {
         print("nobody is logged in; `windlass serve link` prints a login link\n");
     } else {
@@ -96,7 +97,7 @@ fn show(sessions: &[Session], json: bool) {
 
 fn show_ended(ended: &[Session], json: bool) {
     if json {
-        print(&format!("{}\n", json!(ended)));
+        print(&json_line(&json!(ended)));
     } else if ended.is_empty() {
         print("nobody was logged in\n");
     } else {

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::size;
 use crate::run::print;
+use crate::style::{json_line, warn};
 
 pub async fn clean(app: &App, args: &CleanArgs) -> Result<Exit, Failure> {
     let report = match (&args.name, app) {
@@ -42,10 +43,10 @@ fn everything(project: Option<String>, args: &CleanArgs) -> CleanLoops {
 /// Tells what went and what stays.
 fn shown(report: &CleanReport, json: bool) {
     for warning in &report.warnings {
-        eprintln!("warning: {warning}");
+        warn(warning);
     }
     print(&if json {
-        format!("{}\n", serde_json::json!(report))
+        json_line(&serde_json::json!(report))
     } else {
         super::residue::words(&report.residue, report.dry_run) + &words(report)
     });

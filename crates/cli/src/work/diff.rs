@@ -8,7 +8,7 @@ use crate::args::DiffArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style;
+use crate::style::{self, json_line};
 
 pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
     let id = app.find(&args.name).await?.id;
@@ -20,7 +20,7 @@ pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
         App::Here(_) | App::There(_) => {
             let view = app.run(request).await?;
             if args.json {
-                print(&format!("{}\n", serde_json::json!(view)));
+                print(&json_line(&serde_json::json!(view)));
                 return Ok(Exit::Completed);
             }
             view.patch.into_bytes()
@@ -36,7 +36,11 @@ fn shown(name: &str, patch: Vec<u8>) {
         eprintln!("{name}: nothing changed");
     }
     // For a program a patch is what it is.
-    let shown = if std::io::stdout().is_terminal() { style::safe_patch(&patch).into_bytes() } else { patch };
+    let shown = if std::io::stdout().is_terminal() {
+        style::printable(&String::from_utf8_lossy(&patch)).into_bytes()
+    } else {
+        patch
+    };
     // A reader that stops in the middle has seen enough.
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(&shown).and_then(|()| out.flush());

@@ -7,7 +7,7 @@ use crate::args::MergeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style::{one_line, short};
+use crate::style::{json_line, one_line, short, warn};
 
 pub async fn merge(app: &App, args: &MergeArgs) -> Result<Exit, Failure> {
     let id = app.find(&args.name).await?.id;
@@ -19,11 +19,11 @@ pub async fn merge(app: &App, args: &MergeArgs) -> Result<Exit, Failure> {
 /// Tells what came of it.
 fn shown(report: MergeReport, args: &MergeArgs) -> Result<Exit, Failure> {
     for warning in &report.warnings {
-        eprintln!("warning: {warning}");
+        warn(warning);
     }
     let conflicts = matches!(report.outcome, MergeOutcome::Conflicts { .. });
     if args.json {
-        print(&format!("{}\n", serde_json::json!(report)));
+        print(&json_line(&serde_json::json!(report)));
         return Ok(if conflicts { Exit::Failed } else { Exit::Completed });
     }
     match report.outcome {

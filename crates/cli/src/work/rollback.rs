@@ -8,7 +8,7 @@ use crate::args::RollbackArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
-use crate::style::short;
+use crate::style::{json_line, short};
 
 pub async fn rollback(app: &App, args: &RollbackArgs) -> Result<Exit, Failure> {
     let id = app.find(&args.name).await?.id;
@@ -22,7 +22,7 @@ pub async fn rollback(app: &App, args: &RollbackArgs) -> Result<Exit, Failure> {
 fn shown(report: &RollbackReport, status: &str, args: &RollbackArgs) -> String {
     let name = &args.name;
     if args.json {
-        return format!("{}\n", serde_json::json!(report));
+        return json_line(&serde_json::json!(report));
     }
     let place = match report.to_iteration {
         0 => "where it began".to_owned(),

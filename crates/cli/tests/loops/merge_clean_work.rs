@@ -192,3 +192,27 @@ fn a_missing_workspace_is_made_again_from_its_branch() {
         assert_eq!(file_at_branch(&world, "work", "work.txt"), "one\ntwo\nthree\n");
     }
 }
+
+#[test]
+fn clean_removes_6000_nested_directories_with_few_descriptors() {
+    let world = World::new();
+    grown(&world);
+    let dir = worktree(&world);
+    // From the inside out, so that no path on the way is too long.
+    let scratch = world.new_dir("scratch");
+    std::fs::create_dir(scratch.join("0")).unwrap();
+    for depth in 0..6_000 {
+        let outer = scratch.join((depth + 1).to_string());
+        std::fs::create_dir(&outer).unwrap();
+        std::fs::rename(scratch.join(depth.to_string()), outer.join("d")).unwrap();
+    }
+    std::fs::rename(scratch.join("6000"), dir.join("deep")).unwrap();
+    let mut command = world.command("sh");
+    command.args(["-c", "ulimit -n 128 && exec \"$0\" clean work", env!("CARGO_BIN_EXE_windlass")]);
+    world.run(command).assert_code(0);
+    assert!(!dir.exists());
+    let left = std::fs::read_dir(dir.parent().unwrap()).unwrap().flatten();
+    let left: Vec<_> =
+        left.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().contains("removing")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -67,3 +67,28 @@ fn a_diff_on_a_terminal_obeys_nothing_that_an_agent_wrote() {
     // A program gets the patch itself.
     assert!(call(&world, &["diff", "work"]).stdout.contains("x\x1b]52;c;ZXZpbA==\x07"));
 }
+
+#[test]
+fn nothing_that_a_command_prints_on_a_terminal_is_obeyed_by_it() {
+    let world = World::new();
+    // A control above ASCII, and one that turns the text around: in the words of the agent, in the name of a file.
+    let script = format!(
+        "printf 'a\\302\\233b\\342\\200\\256c\\342\\200\\217d'; echo x > \"$(printf 'n\\342\\200\\256.txt')\"\necho '{PROMISE}'"
+    );
+    let agent = world.install_script("agent", &script);
+    call(&world, &["run", "x", "--name", "work", "--agent-command", &agent.to_string_lossy()]).assert_code(0);
+    for args in [
+        &["logs", "work", "--json"][..],
+        &["logs", "work"],
+        &["status", "work", "--json"],
+        &["status", "work"],
+        &["diff", "work", "--json"],
+        &["list", "--json"],
+    ] {
+        let (text, status) = run_in_terminal(windlass(&world, args));
+        assert!(status.success(), "{text}");
+        assert!(!text.contains(['\u{9b}', '\u{202e}', '\u{200f}']), "{args:?}: {text:?}");
+    }
+    let logs = call(&world, &["logs", "work", "--json"]);
+    assert!(logs.stdout.contains("a\\u009bb\\u202ec\\u200fd"), "{}", logs.stdout);
+}

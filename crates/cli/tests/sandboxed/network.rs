@@ -135,3 +135,41 @@ fn gates_of_a_merge_reach_the_hosts_of_the_list_and_no_others() {
     let message = world.repo().git(["log", "-1", "--format=%B", "main"]);
     assert!(message.contains("Windlass-Gates: passed"), "{message}");
 }
+
+#[test]
+fn a_host_that_is_refused_is_named_to_the_agent_and_in_the_failure() {
+    if !sandbox_works() {
+        return;
+    }
+    for (network, allow) in
+        [("deny", "--network list --network-host api.example:443"), ("list", "--network-host api.example:443")]
+    {
+        let world = crate::world();
+        let file = world.install_script(
+            "probe",
+            "curl -s --max-time 20 http://api.example:443/ > out; curl -sv --max-time 20 https://api.example/ 2>> out; true",
+        );
+        // Named by the agent, so that nobody waits for the host in either case.
+        let script = format!(
+            "[[turn]]\nsteps = [{{ run = {:?} }}, {{ event = {{ type = \"error\", kind = \"other\", message = \"api.example: no\" }} }}, {{ exit = 1 }}]",
+            file.display().to_string()
+        );
+        let agent = world.script(&script);
+        let words: Vec<String> = agent.command_line().split(' ').map(|word| format!("{word:?}")).collect();
+        world.config(&format!(
+            "agent = \"scripted\"\n[agents.scripted]\ncommand = [{}]\noutput = \"jsonl\"\n",
+            words.join(", ")
+        ));
+        let output = call(&world, &["run", "x", "--name", "work", "--network", network]);
+        output
+            .assert_code(7)
+            .assert_stdout_has("Windlass's network rule refused api.example:443")
+            .assert_stdout_has(allow);
+        let said = file_at_branch(&world, "work", "out");
+        assert!(said.contains("Windlass's network rule refused api.example:443: "), "{said}");
+        assert!(said.contains("403 Windlass refused api.example:443"), "{said}");
+        let seen = status(&world, "work");
+        assert_eq!(seen["denied_hosts"][0]["host"], "api.example:443", "{seen}");
+        assert!(seen["stop_reason"]["message"].as_str().unwrap().contains(allow), "{seen}");
+    }
+}

@@ -297,3 +297,19 @@ fn an_agent_cannot_change_the_prompt_that_was_recorded() {
     assert!(!prompts.is_empty());
     assert!(prompts.iter().all(|prompt| prompt.contains("do it") && !prompt.contains("forged")), "{prompts:?}");
 }
+
+#[test]
+fn the_disk_limit_counts_what_a_loop_writes_to_caches_and_to_its_home() {
+    for place in [".npm/_cacache/big", ".cache/big", "big", "../../tmp/big"] {
+        let Some(world) = sandboxed() else { return };
+        put(&world.home().join(".npm/_cacache/known"), "x");
+        let place = if place.starts_with("..") { "/tmp/big".to_owned() } else { format!("$HOME/{place}") };
+        let script = format!("mkdir -p \"$(dirname {place})\"; head -c 20000000 /dev/urandom > {place}");
+        let program = world.install_script("agent", &script).to_string_lossy().into_owned();
+        let args = ["run", "do it", "--name", "work", "--agent-command", &program, "--max-iterations", "3"];
+        let output = call(&world, &[&args[..], &["--disk-limit", "5MiB"]].concat());
+        let seen = status(&world, "work");
+        assert_eq!(seen["status"], "paused", "{place}: {}", output.shown());
+        assert!(seen["waiting_for"].as_str().unwrap().contains("disk_limit"), "{place}: {seen}");
+    }
+}

@@ -7,6 +7,7 @@ use windlass_core::machine::{
     Timer, TimerKind, Verdict, WorkspaceFailure,
 };
 use windlass_core::prompt;
+use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{Limits, LoopSpec, OnFailure};
 use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::trouble::{Step, Trouble, TroubleKind};
@@ -404,4 +405,52 @@ fn context_overflow_without_any_work_fails_the_third_time() {
         driven.ok(Input::Checkpointed { turn, checkpoint });
     }
     assert_eq!(driven.stop_reason(), "agent_failed");
+}
+
+/// A loop whose network is closed, or a list.
+fn networked(network: NetworkAccess) -> LoopSpec {
+    let sandbox = SandboxSpec { level: SandboxLevel::Workspace, network, ..SandboxSpec::default() };
+    LoopSpec { sandbox, ..promise_loop() }
+}
+
+fn refuse(driven: &mut Driven, host: &str) {
+    driven.ok(Input::NetworkDenied { host: host.into(), why: "it is not on the list".into(), count: 1 });
+}
+
+#[test]
+fn a_host_that_the_network_rule_refused_is_named_where_the_provider_does_not_answer() {
+    let mut driven = Driven::working(networked(NetworkAccess::List));
+    refuse(&mut driven, "api.example.com:443");
+    let events = driven.end_turn(failed(ErrorKind::Network));
+    let told = "oops; Windlass's network rule refused api.example.com:443; allow it with --network-host \
+                api.example.com:443";
+    let Some(Event::WaitStarted { why, .. }) = events.last() else { panic!("{events:?}") };
+    assert_eq!(why, &WaitReason::NoAnswer { message: told.into() });
+    wait_of(&mut driven);
+    // Something else that failed is not the network's doing, unless it names the host.
+    driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
+    assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message: "oops".into() }));
+    let mut driven = Driven::working(networked(NetworkAccess::List));
+    for host in ["telemetry.example:443", "api.example.com:443"] {
+        refuse(&mut driven, host);
+    }
+    let message = "cannot reach api.example.com".to_owned();
+    driven.end_turn_and_checkpoint(TurnReport::bare(TurnOutcome::Failed { kind: ErrorKind::Other, message }));
+    let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason else { panic!("{:?}", driven.state) };
+    assert!(message.contains("refused api.example.com:443; allow") && !message.contains("telemetry"), "{message}");
+}
+
+#[test]
+fn a_closed_network_is_named_and_nobody_waits_for_it() {
+    for refused in [None, Some("api.example.com:443")] {
+        let mut driven = Driven::working(networked(NetworkAccess::Deny));
+        refused.into_iter().for_each(|host| refuse(&mut driven, host));
+        driven.end_turn(failed(ErrorKind::Network));
+        let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason else { panic!("{:?}", driven.state) };
+        assert!(message.contains("(--network deny); allow"), "{message}");
+        assert!(refused.is_none_or(|host| message.contains(host)), "{message}");
+    }
+    let mut open = Driven::working(networked(NetworkAccess::Allow));
+    open.end_turn(failed(ErrorKind::Network));
+    wait_of(&mut open);
 }

@@ -32,7 +32,7 @@ pub(crate) async fn judge_merge(
     let root = engine.data.judge(&format!("{}-merge", state.id));
     engine.workspaces.remove_own(&root)?;
     // The loop has ended, and its driver's way out with it.
-    let way_out = super::way_out(engine, state)?;
+    let way_out = super::way_out(engine, state, |_| {})?;
     let judged = judge(engine, state, commit, &root).await;
     drop(way_out);
     engine.workspaces.remove_own(&root)?;

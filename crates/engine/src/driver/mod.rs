@@ -158,19 +158,16 @@ impl Driver {
         result
     }
 
-    /// The way out for a loop whose network is a list; what it denies is journalled.
+    /// The way out for a loop whose network is a rule; what it refuses is journalled.
     fn open_proxy(&self) -> Result<Option<Proxy>, DriveError> {
         if !self.under_way() {
             return Ok(None);
         }
-        let Some((proxy, mut denied)) = way_out(&self.engine, &self.state)? else { return Ok(None) };
         let reports = self.performing.reports();
-        tokio::spawn(async move {
-            while let Some(Denied { host, why, count }) = denied.recv().await {
-                let _ = reports.send(Report::News(Input::NetworkDenied { host, why, count }));
-            }
-        });
-        Ok(Some(proxy))
+        // Before the client has its answer, so that what it does then is told later.
+        way_out(&self.engine, &self.state, move |Denied { host, why, count }| {
+            let _ = reports.send(Report::News(Input::NetworkDenied { host, why, count }));
+        })
     }
 
     /// Looks for what is left of a loop that has come to rest.
@@ -377,18 +374,23 @@ impl Driver {
     }
 }
 
-/// Opens the proxy of a loop whose network is a list; it tells which hosts it denied.
-fn way_out(engine: &Engine, state: &LoopState) -> Result<Option<(Proxy, mpsc::UnboundedReceiver<Denied>)>, DriveError> {
+/// Opens the proxy of a loop whose network is a list, and tells which hosts it refused. One whose network is closed has an
+/// empty list, so that what was asked for is known.
+fn way_out(
+    engine: &Engine,
+    state: &LoopState,
+    tell: impl Fn(Denied) + Send + Sync + 'static,
+) -> Result<Option<Proxy>, DriveError> {
     let spec = &state.spec.sandbox;
-    if spec.network != NetworkAccess::List {
-        return Ok(None);
-    }
+    let hosts: &[String] = match spec.network {
+        NetworkAccess::List => &spec.hosts,
+        NetworkAccess::Deny if !spec.is_off() => &[],
+        NetworkAccess::Deny | NetworkAccess::Allow => return Ok(None),
+    };
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("the proxy cannot be opened: {error}"));
-    let list = HostList::new(spec.hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
-    let (tell, denied) = mpsc::unbounded_channel();
+    let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
     let path = engine.data.proxy_socket(&state.id);
-    let proxy = Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map_err(|error| lost(&error))?;
-    Ok(Some((proxy, denied)))
+    Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map(Some).map_err(|error| lost(&error))
 }
 
 /// Removes the judge's checkout, and what the loop's processes left in their temporary directory.

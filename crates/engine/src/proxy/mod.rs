@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::mpsc;
 use windlass_redact::network::HostList;
 
 use crate::own_socket::OwnSocket;
@@ -54,9 +53,9 @@ impl Proxy {
         path: &Path,
         list: HostList,
         upstream: Upstream,
-        denied: mpsc::UnboundedSender<Denied>,
+        tell: impl Fn(Denied) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let gate = Arc::new(Gate { list, upstream, denied, seen: Mutex::default() });
+        let gate = Arc::new(Gate { list, upstream, denied: Box::new(tell), seen: Mutex::default() });
         let _socket = OwnSocket::serve(path, MOST_CONNECTIONS, move |client| {
             let gate = Arc::clone(&gate);
             async move {
@@ -69,11 +68,10 @@ impl Proxy {
     }
 }
 
-#[derive(Debug)]
 struct Gate {
     list: HostList,
     upstream: Upstream,
-    denied: mpsc::UnboundedSender<Denied>,
+    denied: Box<dyn Fn(Denied) + Send + Sync>,
     seen: Mutex<HashMap<String, u64>>,
 }
 
@@ -91,8 +89,12 @@ impl Gate {
             Ok(Ok(server)) => server,
             Ok(Err(Unreached::Denied(why))) => {
                 self.tell(&asked, why);
-                let text = format!("windlass: {}:{} is denied: {why}", asked.host(), asked.port());
-                return refuse(&mut client, "403 Forbidden", &text).await;
+                let host = format!("{}:{}", asked.host(), asked.port());
+                let text = format!(
+                    "Windlass's network rule refused {host}: {why}; allow it with --network list --network-host {host}"
+                );
+                // Clients that ask for a tunnel show no more than this line.
+                return refuse(&mut client, &format!("403 Windlass refused {host}"), &text).await;
             }
             Ok(Err(Unreached::Failed(error))) => {
                 return refuse(&mut client, "502 Bad Gateway", &error.to_string()).await;
@@ -138,8 +140,7 @@ impl Gate {
         let count = seen.entry(host.clone()).or_default();
         *count += 1;
         if is_power_of_ten(*count) {
-            // The driver is gone only when the process is on its way out.
-            let _ = self.denied.send(Denied { host, why: why.to_owned(), count: *count });
+            (self.denied)(Denied { host, why: why.to_owned(), count: *count });
         }
     }
 }
@@ -182,6 +183,8 @@ async fn refuse(client: &mut UnixStream, status: &str, text: &str) -> io::Result
 mod tests {
     use std::path::PathBuf;
 
+    use tokio::sync::mpsc;
+
     use super::*;
 
     /// A server that says one line to whoever connects.
@@ -215,7 +218,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("net/proxy");
         let (tell, denied) = mpsc::unbounded_channel();
-        let proxy = Proxy::listen(&path, list, upstream, tell).unwrap();
+        let proxy = Proxy::listen(&path, list, upstream, move |told| drop(tell.send(told))).unwrap();
         (port, path, proxy, denied, home)
     }
 

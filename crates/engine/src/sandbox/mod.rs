@@ -162,8 +162,10 @@ impl<'a> Ground<'a> {
         }
         let network = match self.spec.network {
             NetworkAccess::Allow => Network::Allow,
+            // With nothing on the list: the proxy says what was refused, and by whom.
+            NetworkAccess::Deny if self.has_proxy(&backend) => self.listed(&backend, &[], &mut command.env)?,
             NetworkAccess::Deny => Network::Deny,
-            NetworkAccess::List => self.listed(&backend, &mut command.env)?,
+            NetworkAccess::List => self.listed(&backend, &self.spec.hosts, &mut command.env)?,
         };
         let policy = SandboxPolicy { backend, network, places: places.list(copies) };
         if self.spec.docker.is_some() {
@@ -188,14 +190,26 @@ impl<'a> Ground<'a> {
             .map_err(|missing| SandboxError::Unavailable { reason: missing.reason, fix: missing.fix })
     }
 
+    /// Whether a driver listens for what this loop's processes ask for.
+    fn has_proxy(&self, backend: &Backend) -> bool {
+        matches!(backend, Backend::Bubblewrap { .. })
+            && self.data.proxy_socket(&LoopId(self.loop_id.to_owned())).exists()
+    }
+
     /// The hosts of the list, through the proxy of the loop's driver.
-    fn listed(&self, backend: &Backend, env: &mut BTreeMap<String, String>) -> Result<Network, SandboxError> {
+    fn listed(
+        &self,
+        backend: &Backend,
+        hosts: &[String],
+        env: &mut BTreeMap<String, String>,
+    ) -> Result<Network, SandboxError> {
         if let Backend::Seatbelt = backend {
             let reason = "a list of hosts needs a network namespace, which only Linux has".to_owned();
             return Err(SandboxError::Unavailable { reason, fix: "use --network allow or deny".to_owned() });
         }
-        let list = HostList::new(self.spec.hosts.iter().map(String::as_str)).map_err(|error| {
-            SandboxError::Unavailable { reason: error.to_string(), fix: "correct network_hosts".to_owned() }
+        let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| SandboxError::Unavailable {
+            reason: error.to_string(),
+            fix: "correct network_hosts".to_owned(),
         })?;
         let proxy = format!("http://127.0.0.1:{PORT_INSIDE}");
         for name in PROXY_VARIABLES {

@@ -4,6 +4,7 @@
 //! One batch is one durable transaction.
 
 mod infrastructure;
+mod network;
 mod opening;
 mod review;
 mod reviewer_failure;

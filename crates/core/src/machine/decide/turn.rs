@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Batch, Refusal};
+use super::{Batch, Refusal, network};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
 use crate::machine::effect::later;
@@ -71,6 +71,7 @@ impl Batch {
 
     pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport) -> Result<(), Refusal> {
         self.expect_turn(turn)?;
+        let report = &network::with_rule(&self.state, report);
         self.push(Event::TurnEnded { turn, report: report.clone() });
         if self.state.wish == Some(Wish::Stop) && self.state.due_again().is_some() {
             self.stop_loop(StopReason::Cancelled);
@@ -130,6 +131,13 @@ impl Batch {
             ErrorKind::RateLimit => self.rate_limited(None, message),
             ErrorKind::Overloaded | ErrorKind::Network => {
                 let tries = self.state.counters.no_answers;
+                let closed = network::is_closed(&self.state);
+                if closed && !self.fall_back(turn.role, message) {
+                    return self.stop_loop(StopReason::AgentFailed { message: message.to_owned() });
+                }
+                if closed {
+                    return self.unless_told_to_rest(Self::prepare);
+                }
                 if tries > MAX_NO_ANSWERS {
                     if self.fall_back(turn.role, message) {
                         return self.unless_told_to_rest(Self::prepare);
