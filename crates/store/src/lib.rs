@@ -4,9 +4,12 @@
 //! Invariant: whatever a call acknowledges is durable and whole. Events, the catalogue entry they lead to and
 //! the inbox items they answer are written together or not at all, and only by the holder of the loop's lease.
 //!
+//! Each event is stored with its link of the loop's hash chain (`chain`).
+//!
 //! The store does not know what events mean: an event is JSON text with a type tag. That keeps the contract
 //! (`tests/store/contract.rs`) portable to any database with transactions.
 
+mod chain;
 mod error;
 mod memory;
 mod sqlite;
@@ -17,6 +20,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+pub use chain::{ChainCheck, Link};
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use sqlite::{Access, SqliteStore};
@@ -168,6 +172,10 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Up to `limit` events after `after_seq`, in order. An unknown loop has none.
     async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>>;
+
+    /// Walks along the hash chain of a loop's journal, up to the event `until` or the last one. Refused with
+    /// [`StoreError::UnknownLoop`]; an event that does not fit is named in the answer.
+    async fn check_chain(&self, loop_id: &str, until: u64) -> Result<ChainCheck>;
 
     /// The loop with this id.
     async fn get(&self, loop_id: &str) -> Result<Option<Listed>>;

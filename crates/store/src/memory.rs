@@ -9,9 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{
-    Append, CatalogueEntry, Create, Holder, InboxItem, ListFilter, Listed, NewEvent, Result, Store, StoreError,
-    StoredEvent, nanoseconds,
+    Append, CatalogueEntry, ChainCheck, Create, Holder, InboxItem, Link, ListFilter, Listed, NewEvent, Result, Store,
+    StoreError, StoredEvent, nanoseconds,
 };
+use crate::chain::Linked;
 
 #[derive(Debug, Default)]
 pub struct MemoryStore {
@@ -33,6 +34,8 @@ struct State {
 struct Loop {
     entry: CatalogueEntry,
     events: Vec<StoredEvent>,
+    /// Of each event.
+    links: Vec<Link>,
     holder: Option<Holder>,
 }
 
@@ -94,13 +97,22 @@ impl Loop {
 
     fn push(&mut self, events: Vec<NewEvent>) {
         for NewEvent { at, kind, body } in events {
-            self.events.push(StoredEvent { seq: self.head() + 1, at, kind, body });
+            let event = StoredEvent { seq: self.head() + 1, at, kind, body };
+            let before = self.links.last().copied().unwrap_or(Link::START);
+            self.links.push(before.next(&linked(&event)));
+            self.events.push(event);
         }
     }
 
     fn listed(&self) -> Listed {
         Listed { entry: self.entry.clone(), head: self.head(), holder: self.holder.clone() }
     }
+}
+
+/// Times were checked before anything was written.
+fn linked(event: &StoredEvent) -> Linked<'_> {
+    let at = nanoseconds(event.at).unwrap_or_default();
+    Linked { seq: event.seq, at, kind: event.kind.as_bytes(), body: event.body.as_bytes() }
 }
 
 fn check_times(entry: &CatalogueEntry, events: &[NewEvent]) -> Result<()> {
@@ -125,7 +137,7 @@ impl Store for MemoryStore {
         let index = state.loops.len();
         state.by_id.insert(entry.id.clone(), index);
         state.by_name.insert(key, index);
-        let mut created = Loop { entry, events: Vec::new(), holder };
+        let mut created = Loop { entry, events: Vec::new(), links: Vec::new(), holder };
         created.push(events);
         let head = created.head();
         state.loops.push(created);
@@ -173,6 +185,18 @@ impl Store for MemoryStore {
         };
         let after = usize::try_from(after_seq).unwrap_or(usize::MAX);
         Ok(state.loops[index].events.iter().skip(after).take(limit).cloned().collect())
+    }
+
+    async fn check_chain(&self, loop_id: &str, until: u64) -> Result<ChainCheck> {
+        let state = self.state();
+        let found = &state.loops[state.index(loop_id)?];
+        let mut check = ChainCheck::start();
+        for (event, link) in found.events.iter().zip(&found.links).take_while(|(event, _)| event.seq <= until) {
+            if !check.follow(&linked(event), Some(*link)) {
+                break;
+            }
+        }
+        Ok(check.ends_at(found.head().min(until)))
     }
 
     async fn get(&self, loop_id: &str) -> Result<Option<Listed>> {

@@ -20,7 +20,9 @@ use async_trait::async_trait;
 use self::readers::Readers;
 use self::steps::Step;
 use self::writer::Writer;
-use super::{Append, Create, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent};
+use super::{
+    Append, ChainCheck, Create, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
+};
 
 /// What the process wants from the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,12 @@ impl Store for SqliteStore {
     async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>> {
         let loop_id = loop_id.to_owned();
         self.readers.run(move |connection| rows::events(connection, &loop_id, after_seq, limit)).await
+    }
+
+    async fn check_chain(&self, loop_id: &str, until: u64) -> Result<ChainCheck> {
+        let id = loop_id.to_owned();
+        let found = self.readers.run(move |connection| rows::chain(connection, &id, until)).await?;
+        found.ok_or_else(|| StoreError::UnknownLoop { id: loop_id.to_owned() })
     }
 
     async fn get(&self, loop_id: &str) -> Result<Option<Listed>> {

@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::{CatalogueEntry, Holder, InboxItem, ListFilter, Listed, StoredEvent};
+use crate::chain::Linked;
+use crate::{CatalogueEntry, ChainCheck, Holder, InboxItem, Link, ListFilter, Listed, StoredEvent};
 
 const HOLDER: &str = "h.boot_id, h.pid, h.start_time, h.socket, h.token";
 
@@ -64,6 +65,29 @@ pub(super) fn events(
         })
     };
     statement.query_map(params![loop_id, after, row_limit(limit)], event)?.collect()
+}
+
+/// Walks along the chain; `None` if there is no such loop. Read as bytes, since a damaged event need not be text.
+pub(super) fn chain(connection: &Connection, loop_id: &str, until: u64) -> rusqlite::Result<Option<ChainCheck>> {
+    let until = i64::try_from(until).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(
+        "SELECT l.head, e.seq, e.at, e.kind, e.body, e.link FROM loops l
+         LEFT JOIN events e ON e.loop = l.pk AND e.seq <= ?2 WHERE l.id = ?1 ORDER BY e.seq",
+    )?;
+    let mut rows = statement.query(params![loop_id, until])?;
+    let mut found = None;
+    while let Some(row) = rows.next()? {
+        let head: i64 = row.get(0)?;
+        let (check, _) = found.get_or_insert((ChainCheck::start(), head.min(until).cast_unsigned()));
+        let Some(seq) = row.get::<_, Option<i64>>(1)? else { break };
+        let (kind, body) = (row.get_ref(3)?, row.get_ref(4)?);
+        let event =
+            Linked { seq: seq.cast_unsigned(), at: row.get(2)?, kind: kind.as_bytes()?, body: body.as_bytes()? };
+        if !check.follow(&event, Link::from_bytes(row.get_ref(5)?.as_bytes()?)) {
+            break;
+        }
+    }
+    Ok(found.map(|(check, head)| check.ends_at(head)))
 }
 
 pub(super) fn holder(connection: &Connection, loop_id: &str) -> rusqlite::Result<Option<Holder>> {

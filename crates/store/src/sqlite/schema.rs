@@ -9,16 +9,29 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::failure::{Fault, companion, directory_of, explain_io};
-use crate::StoreError;
+use crate::chain::Linked;
+use crate::{Link, StoreError};
 
 /// "WNDL", in the header of the file: tells our database from any other program's.
 const APPLICATION_ID: i32 = 0x574e_444c;
 
 /// `MIGRATIONS[n]` leads from version n to version n + 1.
-pub(super) const MIGRATIONS: &[&str] = &[VERSION_1];
+pub(super) const MIGRATIONS: &[Migration] =
+    &[Migration { sql: VERSION_1, then: nothing }, Migration { sql: VERSION_2, then: link_events }];
+
+/// The way from one version to the next: statements, and what statements cannot do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Migration {
+    sql: &'static str,
+    then: fn(&Connection) -> rusqlite::Result<()>,
+}
+
+fn nothing(_: &Connection) -> rusqlite::Result<()> {
+    Ok(())
+}
 
 /// The version this program reads and writes.
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
@@ -85,6 +98,28 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
 ";
 
+// The link of each event in the hash chain of its loop.
+const VERSION_2: &str = "ALTER TABLE events ADD COLUMN link BLOB NOT NULL DEFAULT x''";
+
+/// Events that were written before there was a chain get their links as they are now.
+fn link_events(connection: &Connection) -> rusqlite::Result<()> {
+    let mut all = connection.prepare("SELECT loop, seq, at, kind, body FROM events ORDER BY loop, seq")?;
+    let mut set = connection.prepare("UPDATE events SET link = ?3 WHERE loop = ?1 AND seq = ?2")?;
+    let mut links = Vec::new();
+    let mut before = (0, Link::START);
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        let (key, seq): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let link = if before.0 == key { before.1 } else { Link::START };
+        let (kind, body) = (row.get_ref(3)?, row.get_ref(4)?);
+        let event =
+            Linked { seq: seq.cast_unsigned(), at: row.get(2)?, kind: kind.as_bytes()?, body: body.as_bytes()? };
+        before = (key, link.next(&event));
+        links.push((key, seq, before.1));
+    }
+    links.into_iter().try_for_each(|(key, seq, link)| set.execute(params![key, seq, link.0]).map(drop))
+}
+
 /// The database's version, 0 if there is nothing in it yet; an error if this program must not touch it.
 pub(super) fn inspect(connection: &Connection, path: &Path, known: u32) -> Result<u32, Fault> {
     // One transaction, or a database that is being created would look half foreign.
@@ -113,7 +148,12 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
 
 /// Leads a database of version `from` to the last of `migrations`. Another process may be doing the same:
 /// each step looks again under the write lock.
-pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&str], from: u32) -> Result<(), Fault> {
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    migrations: &[Migration],
+    from: u32,
+) -> Result<(), Fault> {
     let from = from as usize;
     if from > 0 && from < migrations.len() {
         back_up(connection, path, from)?;
@@ -123,7 +163,8 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, migrations: &[&s
         if self::version(&step)? as usize > version {
             continue;
         }
-        step.execute_batch(migration)?;
+        step.execute_batch(migration.sql)?;
+        (migration.then)(&step)?;
         step.pragma_update(None, "application_id", APPLICATION_ID)?;
         step.pragma_update(None, "user_version", version as i64 + 1)?;
         step.commit()?;
@@ -178,8 +219,13 @@ mod tests {
 
     use super::*;
 
-    const OLD: &[&str] = &["CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('kept')"];
-    const NEW: &[&str] = &[OLD[0], "ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'new'", "CREATE TABLE u (c TEXT)"];
+    const fn sql(sql: &'static str) -> Migration {
+        Migration { sql, then: nothing }
+    }
+
+    const OLD: &[Migration] = &[sql("CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('kept')")];
+    const NEW: &[Migration] =
+        &[OLD[0], sql("ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'new'"), sql("CREATE TABLE u (c TEXT)")];
 
     fn database() -> (tempfile::TempDir, PathBuf, Connection) {
         let home = tempfile::tempdir().unwrap();
@@ -236,7 +282,7 @@ mod tests {
     fn a_migration_that_fails_leaves_the_version_before_it_whole() {
         let (_home, path, mut connection) = database();
         migrate(&mut connection, &path, OLD, 0).unwrap();
-        let broken = &[OLD[0], NEW[1], "CREATE TABLE u (c TEXT); INSERT INTO nowhere VALUES (1)"];
+        let broken = &[OLD[0], NEW[1], sql("CREATE TABLE u (c TEXT); INSERT INTO nowhere VALUES (1)")];
         assert!(matches!(migrate(&mut connection, &path, broken, 1), Err(Fault::Sqlite(_))));
         assert_eq!(inspect(&connection, &path, 3).unwrap(), 2);
         migrate(&mut connection, &path, NEW, 2).unwrap();
@@ -250,5 +296,24 @@ mod tests {
         // As if the version had been read before the other process began.
         migrate(&mut connection, &path, NEW, 1).unwrap();
         assert_eq!(inspect(&connection, &path, 3).unwrap(), 3);
+    }
+
+    #[test]
+    fn events_of_an_older_database_get_their_links() {
+        let (_home, path, mut connection) = database();
+        migrate(&mut connection, &path, &MIGRATIONS[..1], 0).unwrap();
+        let loops = "INSERT INTO loops (pk, id, project, name, goal, recipe, status, open, iterations, created_at, updated_at, head)";
+        for (key, name) in [(1, "a"), (2, "b")] {
+            let values = format!("{loops} VALUES ({key}, '{name}', '/p', '{name}', '', '', '', 1, 0, 0, 0, 2)");
+            connection.execute_batch(&values).unwrap();
+            for seq in [1, 2] {
+                let event = format!("INSERT INTO events VALUES ({key}, {seq}, 5, 'k', '{{\"n\":{seq}}}')");
+                connection.execute_batch(&event).unwrap();
+            }
+        }
+        migrate(&mut connection, &path, MIGRATIONS, 1).unwrap();
+        let chains = ["a", "b"].map(|id| super::super::rows::chain(&connection, id, u64::MAX).unwrap().unwrap());
+        assert_eq!(chains.each_ref().map(|chain| (chain.events, chain.broken_at)), [(2, None), (2, None)]);
+        assert_eq!(chains[0].head, chains[1].head, "the same events");
     }
 }

@@ -9,7 +9,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::failure::Fault;
 use super::rows;
-use crate::{Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, StoreError, nanoseconds};
+use crate::chain::Linked;
+use crate::{Append, CatalogueEntry, Create, Holder, InboxItem, Link, NewEvent, StoreError, nanoseconds};
 
 type Done<T> = Result<T, Fault>;
 
@@ -131,12 +132,27 @@ fn take(db: &Connection, key: i64, step: &Append, head: u64) -> Done<()> {
 }
 
 fn write_events(db: &Connection, key: i64, head: u64, events: &[NewEvent]) -> Done<()> {
-    let mut insert = db.prepare_cached("INSERT INTO events (loop, seq, at, kind, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut link = link_at(db, key, head)?;
+    let mut insert =
+        db.prepare_cached("INSERT INTO events (loop, seq, at, kind, body, link) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for (seq, event) in (head + 1..).zip(events) {
         let at = nanoseconds(event.at)?;
-        insert.execute(params![key, seq.cast_signed(), at, event.kind, event.body])?;
+        link = link.next(&Linked { seq, at, kind: event.kind.as_bytes(), body: event.body.as_bytes() });
+        insert.execute(params![key, seq.cast_signed(), at, event.kind, event.body, link.0])?;
     }
     Ok(())
+}
+
+/// The chain's value at the last event. One that is damaged is found where it is; the journal goes on all the same.
+fn link_at(db: &Connection, key: i64, head: u64) -> Done<Link> {
+    if head == 0 {
+        return Ok(Link::START);
+    }
+    let found: Option<Vec<u8>> = db
+        .prepare_cached("SELECT link FROM events WHERE loop = ?1 AND seq = ?2")?
+        .query_row(params![key, head.cast_signed()], |row| row.get(0))
+        .optional()?;
+    Ok(found.and_then(|bytes| Link::from_bytes(&bytes)).unwrap_or(Link::START))
 }
 
 fn write_entry(db: &Connection, key: i64, head: u64, entry: &CatalogueEntry) -> Done<()> {

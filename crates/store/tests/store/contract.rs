@@ -60,6 +60,8 @@ against_every_store! {
     a_time_that_cannot_be_kept_is_refused
     many_tasks_append_to_many_loops
     many_tasks_race_for_one_loop
+    a_chain_runs_over_all_events_and_is_the_same_for_the_same_events
+    a_chain_is_checked_up_to_an_event
 }
 
 fn kinds_of(events: &[StoredEvent]) -> Vec<(u64, &str)> {
@@ -522,4 +524,32 @@ async fn many_tasks_race_for_one_loop(store: Shared) {
     assert_eq!(events.len(), 160);
     // The two events of a step stand side by side: no other step came between.
     assert!(events.chunks(2).all(|pair| pair[0].body == pair[1].body));
+}
+
+async fn a_chain_runs_over_all_events_and_is_the_same_for_the_same_events(store: Shared) {
+    new_loop(&*store, "a", "t").await;
+    new_loop(&*store, "b", "t").await;
+    let first = store.check_chain("a", u64::MAX).await.unwrap();
+    assert_eq!((first.events, first.broken_at), (1, None));
+    assert_eq!(first, store.check_chain("b", u64::MAX).await.unwrap());
+    store.append(step("a", 1, "t")).await.unwrap();
+    let mut two = step("b", 1, "t");
+    two.events.push(event("phase_entered"));
+    store.append(two).await.unwrap();
+    let (a, b) = (store.check_chain("a", u64::MAX).await.unwrap(), store.check_chain("b", u64::MAX).await.unwrap());
+    assert_eq!((a.events, b.events, a.broken_at, b.broken_at), (2, 3, None, None));
+    assert_ne!(a.head, first.head);
+    // Of the bytes alone: the same in every store, for ever.
+    assert_eq!(first.head.to_string(), "101ef7da5aaa81b92f2097896b32dd9ad5f6beeb4adbff06eb8c02770008a34e");
+    assert!(matches!(store.check_chain("none", 1).await, Err(StoreError::UnknownLoop { .. })));
+}
+
+async fn a_chain_is_checked_up_to_an_event(store: Shared) {
+    new_loop(&*store, "a", "t").await;
+    let first = store.check_chain("a", u64::MAX).await.unwrap();
+    store.append(step("a", 1, "t")).await.unwrap();
+    assert_eq!(store.check_chain("a", 1).await.unwrap(), first);
+    assert_eq!(store.check_chain("a", 9).await.unwrap(), store.check_chain("a", 2).await.unwrap());
+    let nothing = store.check_chain("a", 0).await.unwrap();
+    assert_eq!((nothing.events, nothing.broken_at), (0, None));
 }
