@@ -51,7 +51,7 @@ async function latency(neighbours) {
     new MutationObserver((changes) => look(changes.flatMap((change) => (change.type === "childList" ? [...change.addedNodes] : [change.target])))).observe(document, { subtree: true, childList: true, characterData: true });
   });
   const loop = await world.loop(`ticks beside ${neighbours}`, { agent: "ticker" });
-  await page.goto(`${world.origin}/loops/${loop.id}`);
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
   await page.locator("[data-connection=open]").waitFor();
   const bare = new Map();
   const read = world.until(loop.id, (item) => {
@@ -73,7 +73,7 @@ async function latency(neighbours) {
 async function hour() {
   const page = await world.page();
   const loop = await world.loop("an hour of lines", { agent: "writer" });
-  await page.goto(`${world.origin}/loops/${loop.id}`);
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
   await page.locator("[data-connection=open]").waitFor();

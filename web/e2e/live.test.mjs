@@ -77,7 +77,7 @@ test("two tabs: the hidden one gives its connection back and then misses nothing
   await line.send("Network.enable");
   await line.send("Network.emulateNetworkConditions", { offline: false, latency: 300, downloadThroughput: 60_000, uploadThroughput: 60_000 });
   for (const page of [one, other, slow]) {
-    await page.goto(`${world.origin}/loops/${loop.id}`);
+    await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
     await page.getByRole("log").getByText("count 100", { exact: true }).waitFor();
   }
   const subscribers = async () => (await world.api("GET", "/api/server")).subscribers;
@@ -106,7 +106,7 @@ test("a transcript of 200 MB opens at its end at once, and can be paged to its b
   const loop = await world.loop("Write a lot", { agent: "flood" }, { name: "flood" });
   await world.stopped(loop.id);
   const page = await world.page();
-  await page.goto(`${world.origin}/loops/${loop.id}`);
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
   const log = page.getByRole("log");
   await log.getByText("the very last line").waitFor();
   const rows = () => page.evaluate(() => document.querySelectorAll("[role=log] [data-index]").length);

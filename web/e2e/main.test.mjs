@@ -134,7 +134,7 @@ test("stop, message and pause from the list, by mouse and by key", async () => {
 test("a reviewed loop asks, and a person approves with a reason", async () => {
   const page = await world.page();
   const loop = await world.loop("Write the work", { agent: "worker", reviewer: "judge", recipe: "audited", human_review: true });
-  await page.goto(`${world.origin}/loops/${loop.id}`);
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=monitor`);
   await page.locator("[data-side=reviewer]").getByText("I have read it all.").waitFor();
   await page.locator("[data-side=coder]").getByText("I worked.").waitFor();
   await page.locator("[data-phase]").getByText("Your approval is required").waitFor();

@@ -38,7 +38,7 @@ before(async () => {
   const waiting = await world.loop("Wait for the provider", { agent: "limited" }, { name: "limited" });
   await world.until(waiting.id, (item) => item.type === "wait_started");
   await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE} \u202e turned`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
-  paths = ["/", "/new", "/milestones", "/agents", "/settings", "/nowhere", ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
+  paths = ["/", "/new", "/milestones", "/agents", "/settings", "/nowhere", ...["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
 });
 after(() => world.end());
 
@@ -77,7 +77,8 @@ for (const [name, options] of [["light", { colorScheme: "light" }], ["dark", { c
 }
 
 test("what agents write stays text everywhere: scripts, markup, escapes, in goals, names, output, findings", async () => {
-  const page = await world.page();
+  // High enough for every row that is looked for below: the panes show the end of the output.
+  const page = await world.page({ viewport: { width: 1280, height: 2_000 } });
   for (const path of paths) {
     await page.goto(world.origin + path);
     await settled(page);

@@ -70,14 +70,16 @@ try {
 
   const PAGES = [
     { name: "dashboard-loops", path: "/", width: 1280, height: 620, theme: "light" },
-    { name: "dashboard-monitor", path: `/loops/${works.id}`, width: 1280, height: 800, theme: "dark" },
+    { name: "dashboard-overview", path: `/loops/${tired.id}`, width: 1280, height: 800, theme: "light" },
+    { name: "dashboard-monitor", path: `/loops/${works.id}?tab=monitor`, width: 1280, height: 800, theme: "dark" },
     { name: "dashboard-timeline", path: `/loops/${works.id}?tab=timeline`, width: 1280, height: 800, theme: "light" },
     { name: "dashboard-new", path: "/new", width: 1280, height: 800, theme: "light", fill: true },
-    { name: "dashboard-phone", path: `/loops/${works.id}`, width: 390, height: 844, theme: "light" },
+    { name: "dashboard-phone", path: `/loops/${asks.id}`, width: 390, height: 844, theme: "light" },
   ];
-  const EXTRA = [390, 1280, 1920].flatMap((width) => ["light", "dark"].flatMap((theme) => [["/", "loops"], ["/new", "new"], ["/milestones", "milestones"], ["/agents", "agents"], ["/settings", "settings"], ...["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => [`/loops/${works.id}?tab=${tab}`, tab])].map(([path, name]) => ({ name: `${name}-${width}-${theme}`, path, width, height: width < 500 ? 844 : 900, theme }))));
+  const EXTRA = [390, 1280, 1920].flatMap((width) => ["light", "dark"].flatMap((theme) => [["/", "loops"], ["/new", "new"], ["/milestones", "milestones"], ["/agents", "agents"], ["/settings", "settings"], [`/loops/${asks.id}?tab=overview`, "review"], [`/loops/${tired.id}?tab=overview`, "refused"], ...["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => [`/loops/${works.id}?tab=${tab}`, tab])].map(([path, name]) => ({ name: `${name}-${width}-${theme}`, path, width, height: width < 500 ? 844 : 900, theme }))));
 
-  for (const shot of process.env.ALL ? EXTRA : PAGES) {
+  // ALL is a pattern: `ALL=.` takes every page at every size, `ALL=1280-dark` some of them.
+  for (const shot of process.env.ALL ? EXTRA.filter(({ name }) => new RegExp(process.env.ALL).test(name)) : PAGES) {
     const page = await world.page({ viewport: { width: shot.width, height: shot.height }, colorScheme: shot.theme, reducedMotion: "reduce" });
     await page.goto(world.origin + shot.path);
     await page.waitForFunction(() => document.querySelector("main")?.textContent?.trim() && !document.querySelector("main [role=status]") && document.querySelector("[data-connection=open]"));

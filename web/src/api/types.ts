@@ -37,3 +37,5 @@ export type IterationView = Schemas["IterationView"];
 export type Mark = Schemas["Mark"];
 export type GateReport = Schemas["GateReport"];
 export type RefusedBecause = Schemas["RefusedBecause"];
+export type MergeReport = Schemas["MergeReport"];
+export type TakeoverReport = Schemas["TakeoverReport"];

@@ -6,9 +6,35 @@ import type { FindingsView, LoopView } from "../api/types";
 import { Check, Cross, Eye, Warn } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
+function useFindings(loop: LoopView) {
+  return useQuery({ queryKey: ["loop", loop.id, "findings"], queryFn: ({ signal }) => get<FindingsView>(`/api/loops/${encodeURIComponent(loop.id)}/findings`, signal) });
+}
+
+/** What the reviewer still objects to. */
+export function OpenFindings({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const findings = useFindings(loop);
+  if (!findings.data) return <Loading lines={2} />;
+  const open = findings.data.findings.filter((finding) => finding.status.type === "open");
+  if (open.length === 0) return <p className="text-sm text-soft">{t("overview.no_findings")}</p>;
+  return (
+    <ul data-open-findings className="space-y-2">
+      {open.map((finding) => {
+        const isBug = finding.severity === "bug";
+        return (
+          <li key={String(finding.id)} className={clsx("border-l-2 pl-2 text-xs", isBug ? "border-bad" : "border-wait")}>
+            <p className="flex flex-wrap items-baseline gap-x-2"><span className={clsx("font-semibold", isBug ? "text-bad" : "text-wait")}>{isBug ? <Cross className="inline size-3 align-[-1px]" /> : <Warn className="inline size-3 align-[-1px]" />} {t(`severity.${finding.severity}`)}</span><code className="break-all text-soft">{finding.file}{finding.line ? `:${finding.line}` : ""}</code></p>
+            <p className="break-words whitespace-pre-wrap">{finding.description}</p>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
 export default function FindingsTab({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
-  const findings = useQuery({ queryKey: ["loop", loop.id, "findings"], queryFn: ({ signal }) => get<FindingsView>(`/api/loops/${encodeURIComponent(loop.id)}/findings`, signal) });
+  const findings = useFindings(loop);
   if (findings.error && !findings.data) return <Problem error={findings.error} onRetry={() => void findings.refetch()} />;
   if (!findings.data) return <Loading />;
   const all = [...findings.data.findings].sort((one, other) => Number(other.status.type === "open") - Number(one.status.type === "open"));

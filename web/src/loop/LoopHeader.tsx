@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import clsx from "clsx";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
@@ -6,10 +7,13 @@ import { useNow } from "../lib/clock";
 import { baseName, commit, duration, short } from "../lib/format";
 import type { Verb } from "../loops/actions";
 import { tokensOf } from "../loops/figures";
-import { Cost, Gates, Iterations } from "../loops/parts";
-import { Branch, Message, More, Pause, Play, Stop } from "../ui/icons";
+import { AgentName, Cost, Gates, Iterations, MergedMark, Meter } from "../loops/parts";
+import { CopyText } from "../ui/CopyText";
+import { Chevron, Message, More, Pause, Play, Stop } from "../ui/icons";
 import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
 import { StatusBadge, canResume, isOpen } from "../ui/status";
+import { canMerge } from "./merge";
+import { asksForReview } from "./phase";
 
 function Fact({ label, children, className }: { label: string; children: ReactNode; className?: string }) {
   return (
@@ -22,26 +26,18 @@ function Fact({ label, children, className }: { label: string; children: ReactNo
 
 export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb) => void; onPause: () => void }) {
   const { t } = useTranslation();
-  const open = isOpen(loop.status);
-  const over = ["completed", "exhausted", "cancelled", "stalled", "errored"].includes(loop.status);
   return (
-    <div className="border-b border-line bg-panel px-3 pt-2.5 pb-2 sm:px-4">
+    <div className="border-b border-line bg-panel px-3 pt-1.5 pb-2 sm:px-4">
+      <nav aria-label={t("loop.way_back")} className="flex items-center gap-1 text-xs text-soft">
+        <Link to="/" className="rounded py-0.5 underline-offset-2 hover:underline">{t("nav.loops")}</Link>
+        <Chevron className="size-3 text-faint" />
+        <Link to="/" search={{ project: loop.project }} title={loop.project} className="truncate rounded py-0.5 underline-offset-2 hover:underline">{baseName(loop.project)}</Link>
+      </nav>
       <div className="flex items-center gap-x-3">
         <h1 className="min-w-0 truncate" title={loop.name}>{loop.name}</h1>
         <span className="max-sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
-        <div className="ml-auto flex shrink-0 items-center gap-1">
-          {open || loop.status === "paused" ? <Button small onClick={() => onAsk("steer")}><Message className="size-3.5" /><span className="max-sm:sr-only">{t("action.steer")}</span></Button> : null}
-          {open ? <Button small onClick={onPause}><Pause className="size-3.5" /><span className="max-sm:sr-only">{t("action.pause")}</span></Button> : null}
-          {canResume(loop.status) ? <Button small tone={loop.status === "paused" ? "accent" : "plain"} onClick={onPause}><Play className="size-3.5" /><span className="max-sm:sr-only">{t("action.resume")}</span></Button> : null}
-          {!over ? <Button small tone="danger" onClick={() => onAsk("stop")}><Stop className="size-3.5" /><span className="max-sm:sr-only">{t("action.stop")}</span></Button> : null}
-          <Menu trigger={<IconButton label={t("action.more")}><More /></IconButton>}>
-            <MenuItem disabled={!loop.branch} onSelect={() => onAsk("merge")}>{t("action.merge")}</MenuItem>
-            <MenuItem disabled={open || loop.status === "completed"} onSelect={() => onAsk("restart")}>{t("action.restart")}</MenuItem>
-            <MenuItem disabled={open} onSelect={() => onAsk("rollback")}>{t("action.rollback")}</MenuItem>
-            <MenuItem disabled={!loop.review} onSelect={() => onAsk("approve")}>{t("action.approve")}</MenuItem>
-            <MenuItem disabled={!loop.review} onSelect={() => onAsk("reject")}>{t("action.reject")}</MenuItem>
-          </Menu>
-        </div>
+        {loop.merged ? <span className="max-sm:hidden"><MergedMark merged={loop.merged} /></span> : null}
+        <Actions loop={loop} onAsk={onAsk} onPause={onPause} />
       </div>
       <div className="mt-1 flex items-center gap-2">
         <span className="sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
@@ -53,19 +49,58 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
         <Fact label={t("loop.claims")} className="max-sm:hidden"><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
         <Fact label={t("loop.cost")}><Cost loop={loop} /></Fact>
-        {loop.limits.max_tokens ? <Fact label={t("loop.token_limit")}><span className="figures">{short(tokensOf(loop.usage))} <span className="text-soft">/ {short(loop.limits.max_tokens)}</span></span></Fact> : null}
+        {loop.limits.max_tokens ? <Fact label={t("loop.token_limit")}><Bar value={tokensOf(loop.usage)} max={loop.limits.max_tokens} show={short} label={t("loop.token_limit")} /></Fact> : null}
         <Fact label={t("loop.time")} className={loop.review ? "max-sm:hidden" : ""}><Elapsed loop={loop} /></Fact>
-        <Fact label={t("loop.agent")} className="max-sm:hidden">{loop.agent}{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
-        <Fact label={t("loop.where")} className="max-sm:hidden"><span className="inline-flex max-w-full items-center gap-1"><Branch className="size-3.5 shrink-0 text-faint" /><span className="truncate font-mono text-xs" title={loop.worktree ?? ""}>{loop.branch ?? baseName(loop.project)}{loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}</span></span></Fact>
+        <Fact label={t("loop.agent")} className="max-sm:hidden"><AgentName loop={loop} />{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
+        <Fact label={t("loop.where")} className="max-sm:hidden"><Where loop={loop} /></Fact>
       </dl>
     </div>
   );
 }
 
+function Actions({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb) => void; onPause: () => void }) {
+  const { t } = useTranslation();
+  const open = isOpen(loop.status);
+  const over = ["completed", "exhausted", "cancelled", "stalled", "errored"].includes(loop.status);
+  const asks = asksForReview(loop);
+  return (
+    <div className="ml-auto flex shrink-0 items-center gap-1">
+      {open || loop.status === "paused" ? <Button small onClick={() => onAsk("steer")}><Message className="size-3.5" /><span className="max-sm:sr-only">{t("action.steer")}</span></Button> : null}
+      {open ? <Button small onClick={onPause}><Pause className="size-3.5" /><span className="max-sm:sr-only">{t("action.pause")}</span></Button> : null}
+      {canResume(loop.status) ? <Button small tone={loop.status === "paused" ? "accent" : "plain"} onClick={onPause}><Play className="size-3.5" /><span className="max-sm:sr-only">{t("action.resume")}</span></Button> : null}
+      {!over ? <Button small tone="danger" onClick={() => onAsk("stop")}><Stop className="size-3.5" /><span className="max-sm:sr-only">{t("action.stop")}</span></Button> : null}
+      <Menu trigger={<IconButton label={t("action.more")}><More /></IconButton>}>
+        <MenuItem disabled={open || !canMerge(loop)} onSelect={() => onAsk("merge")}>{t("action.merge")}</MenuItem>
+        <MenuItem disabled={open || loop.status === "completed"} onSelect={() => onAsk("restart")}>{t("action.restart")}</MenuItem>
+        <MenuItem disabled={open || loop.iterations === 0} onSelect={() => onAsk("rollback")}>{t("action.rollback")}</MenuItem>
+        <MenuItem disabled={!loop.worktree} onSelect={() => onAsk("takeover")}>{t("action.takeover")}</MenuItem>
+        <MenuItem disabled={!asks} onSelect={() => onAsk("approve")}>{t("action.approve")}</MenuItem>
+        <MenuItem disabled={!asks} onSelect={() => onAsk("reject")}>{t("action.reject")}</MenuItem>
+      </Menu>
+    </div>
+  );
+}
+
+/** The branch to check out, or the directory of a loop that works in place. */
+function Where({ loop }: { loop: LoopView }) {
+  const text = loop.branch ?? baseName(loop.project);
+  return <CopyText text={text} shown={`${text}${loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}`} title={loop.worktree ?? text} />;
+}
+
+function Bar({ value, max, show, label }: { value: number; max: number | null; show: (value: number) => string; label: string }) {
+  return (
+    <span className="figures block">
+      <span className="whitespace-nowrap">{show(value)}{max ? <span className="text-soft"> / {show(max)}</span> : null}</span>
+      {max ? <Meter value={value} max={max} label={label} tone={value > max * 0.8 ? "bad" : "accent"} /> : null}
+    </span>
+  );
+}
+
 /** Its own time: what the journal has counted, and what has passed since then while it works. */
 function Elapsed({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
   const now = useNow();
   const running = loop.status === "running" || loop.status === "waiting";
   const ms = loop.elapsed_ms + (running ? Math.max(0, now - Date.parse(loop.updated_at)) : 0);
-  return <span className="figures">{duration(ms)}{loop.limits.duration_ms ? <span className="text-soft"> / {duration(loop.limits.duration_ms)}</span> : null}</span>;
+  return <Bar value={ms} max={loop.limits.duration_ms ?? null} show={duration} label={t("loop.time")} />;
 }

@@ -7,15 +7,18 @@ import { get, isUnauthorised } from "../api/client";
 import type { LoopView } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { useItemKeys, useKeys } from "../lib/keys";
+import { baseName } from "../lib/format";
+import { useTitle } from "../lib/title";
 import { ActionDialog, useAct, type Target, type Verb } from "../loops/actions";
 import { Loading, Problem } from "../ui/primitives";
-import { canResume, isOpen } from "../ui/status";
+import { canResume, isOpen, statusName } from "../ui/status";
 import { LoopHeader } from "./LoopHeader";
 import { Monitor } from "./Monitor";
 import { PhaseBar } from "./PhaseBar";
 import { Recipe } from "./roles";
 import { useFeed } from "./useFeed";
 
+const Overview = lazy(() => import("./OverviewTab"));
 const Timeline = lazy(() => import("./TimelineTab"));
 const Diff = lazy(() => import("./DiffTab"));
 const Findings = lazy(() => import("./FindingsTab"));
@@ -24,7 +27,7 @@ const Prompts = lazy(() => import("./PromptsTab"));
 const UsageCharts = lazy(() => import("./UsageTab"));
 const Raw = lazy(() => import("./RawTab"));
 
-const TABS = ["monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"] as const;
+const TABS = ["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"] as const;
 export type Tab = (typeof TABS)[number];
 
 export function LoopPage() {
@@ -42,7 +45,9 @@ function Loaded({ loop }: { loop: LoopView }) {
   const navigate = useNavigate();
   const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
   const act = useAct();
-  const tab = (TABS as readonly string[]).includes(search.tab ?? "") ? (search.tab as Tab) : "monitor";
+  // Who opens a loop that works wants to see it work; of any other loop, how it stands. It stays there when that changes.
+  const [first] = useState<Tab>(() => (isOpen(loop.status) ? "monitor" : "overview"));
+  const tab = (TABS as readonly string[]).includes(search.tab ?? "") ? (search.tab as Tab) : first;
   const reviewed = Boolean(loop.review);
   const feed = useFeed(loop.id, reviewed ? 2 : 1);
   const show = (next: string, more: { iteration?: number; turn?: string } = {}) => void navigate({ to: "/loops/$id", params: { id: loop.id }, search: { tab: next, ...more }, replace: true });
@@ -60,12 +65,10 @@ function Loaded({ loop }: { loop: LoopView }) {
       for (const button of loose.length > 0 ? loose : panes) button.click();
     },
     "/": () => (seen("[data-active=true] [data-search]")[0] ?? seen("[data-search]")[0])?.click(),
-    ...Object.fromEntries(tabs.map((name, index) => [String(index + 1), () => show(name)])),
+    ...Object.fromEntries(tabs.slice(0, 9).map((name, index) => [String(index + 1), () => show(name)])),
   });
   useItemKeys();
-  useEffect(() => {
-    document.title = `${loop.name} · ${t(`status.${loop.status}` as "status.running")} · Windlass`;
-  }, [loop.name, loop.status, t]);
+  useTitle(loop.name, t(`status.${statusName(loop.status)}`), baseName(loop.project));
   // Where there is no room for all tabs, the one that is open is seen.
   const bar = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -85,6 +88,7 @@ function Loaded({ loop }: { loop: LoopView }) {
         </Tabs.List>
         <Tabs.Content value={tab} tabIndex={-1} className="min-h-0 grow overflow-auto outline-none">
           <Suspense fallback={<Loading lines={8} />}>
+            {tab === "overview" ? <Overview loop={loop} wish={feed.wish} iteration={search.iteration} onShow={show} onAsk={(verb) => ask({ verb, loop })} /> : null}
             {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
             {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
             {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} onShow={show} /> : null}
@@ -95,7 +99,7 @@ function Loaded({ loop }: { loop: LoopView }) {
             {tab === "raw" ? <Raw loop={loop} turn={search.turn} onShow={show} /> : null}
           </Suspense>
         </Tabs.Content>
-        <PhaseBar loop={loop} onAsk={(verb) => ask({ verb, loop })} />
+        <PhaseBar loop={loop} wish={feed.wish} onAsk={(verb) => ask({ verb, loop })} />
         <ActionDialog asked={asked} onClose={() => ask(null)} />
       </Tabs.Root>
     </Recipe>

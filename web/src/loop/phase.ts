@@ -6,6 +6,9 @@ import type { Side } from "../feed/rows";
 import { statusName } from "../ui/status";
 import { roleName, type RoleName } from "./roles";
 
+/** A loop that awaits a review, or that was paused because its reviewer keeps rejecting the work. */
+export const asksForReview = (loop: LoopView) => loop.status === "awaiting_review" || (loop.status === "paused" && loop.pause?.type === "rejections");
+
 export function activeSide(loop: LoopView): Side | null {
   if (loop.status !== "running") return null;
   if (loop.phase === "review") return "reviewer";
@@ -45,7 +48,7 @@ export function pauseWords(why: PauseReason, t: TFunction): string {
   }
 }
 
-type Doing = Pick<LoopView, "status" | "phase" | "review" | "recipe" | "agent" | "gates" | "stop_reason" | "wait" | "pause">;
+type Doing = Pick<LoopView, "status" | "phase" | "review" | "recipe" | "agent" | "gates" | "stop_reason" | "wait" | "pause" | "outcome">;
 
 export function phaseWords(loop: Doing, t: TFunction): string {
   switch (loop.status) {
@@ -61,6 +64,8 @@ export function phaseWords(loop: Doing, t: TFunction): string {
       return t("phase.queued");
     case "interrupted":
       return t("phase.interrupted");
+    case "completed":
+      return loop.outcome ? `${t("status.completed")} · ${t(`completed.${loop.outcome}`)}` : t("status.completed");
     default:
       return reasonWords(loop, t);
   }

@@ -22,6 +22,8 @@ export interface Refusal {
   because: RefusedBecause | null;
   /** The reviewer's words. */
   reason: string;
+  /** Findings that were open after its review. */
+  open: number;
   /** The last report of each gate that failed in that iteration. */
   gates: GateReport[];
 }
@@ -77,7 +79,7 @@ export function refusalOf(timeline: Timeline, cells: readonly Cell[]): Refusal |
     const unseen = events.findLast((event) => event.type === "rejected_unseen");
     const ruling = events.findLast((event) => event.type === "reviewed")?.ruling;
     const reason = unseen?.reason ?? (ruling?.type === "rejected" ? ruling.reason : "");
-    return { iteration: cell.iteration, because: claim?.because ?? null, reason, gates: failedIn(iteration) };
+    return { iteration: cell.iteration, because: claim?.because ?? null, reason, open: ruling?.type === "dirty" ? ruling.open.length : 0, gates: failedIn(iteration) };
   }
   return null;
 }

@@ -15,7 +15,7 @@ import { stateOf } from "./arrange";
 import { AgentName, Cost, Countdown, Gates, Iterations, MergedMark } from "./parts";
 import { Sparkline } from "./Sparkline";
 
-const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 lg:grid-cols-[1.25rem_minmax(12rem,1fr)_4.5rem_6rem_7rem_5.5rem_5.5rem_10.5rem]";
+const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 lg:grid-cols-[1.25rem_minmax(12rem,1fr)_4.5rem_6rem_7rem_5.5rem_5.5rem_11.5rem]";
 
 interface Props {
   loop: LoopSummary;

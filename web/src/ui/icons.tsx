@@ -35,6 +35,8 @@ export const Check = (props: IconProps) => <Icon {...props}><path d="m3.5 8.5 3 
 export const Branch = (props: IconProps) => <Icon {...props}><circle cx="5" cy="4" r="1.6" /><circle cx="5" cy="12" r="1.6" /><circle cx="11" cy="6" r="1.6" /><path d="M5 5.6v4.8M11 7.6c0 2-3 2-5 3" /></Icon>;
 export const Merged = (props: IconProps) => <Icon {...props}><circle cx="4.500" cy="3.800" r="1.600" /><circle cx="4.500" cy="12.200" r="1.600" /><circle cx="11.500" cy="8" r="1.600" /><path d="M4.500 5.400v5.200M4.500 5.400c0 2 3 2.600 5.400 2.600" /></Icon>;
 export const Copy = (props: IconProps) => <Icon {...props}><rect x="5.500" y="5.500" width="8" height="8" rx="1.500" /><path d="M10.500 5.500V4a1.500 1.500 0 0 0-1.500-1.500H4A1.500 1.500 0 0 0 2.500 4v5A1.500 1.500 0 0 0 4 10.500h1.500" /></Icon>;
+export const Equal = (props: IconProps) => <Icon {...props}><path d="M4 6.300h8M4 9.700h8" /></Icon>;
+export const Undo = (props: IconProps) => <Icon {...props}><path d="M3 3.200v3.600h3.600" /><path d="M3.300 6.600A5.400 5.400 0 1 1 2.800 9.500" /></Icon>;
 export const Keyboard = (props: IconProps) => <Icon {...props}><rect x="1.5" y="4" width="13" height="8" rx="1.5" /><path d="M4 6.6h.01M6.6 6.6h.01M9.3 6.6h.01M12 6.6h.01M5 9.4h6" /></Icon>;
 export const Tool = (props: IconProps) => <Icon {...props}><path d="M9.5 6.5 4 12M10 3a3 3 0 0 0-1 4 3 3 0 0 0 4-1l-1.8-.2L10.600 4z" /></Icon>;
 export const Flag = (props: IconProps) => <Icon {...props}><path d="M4 14V2.500h7.500L10 5.500l1.500 3H4" /></Icon>;

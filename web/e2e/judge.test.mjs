@@ -1,0 +1,110 @@
+// A person judges: why a claim was refused, whether the work may pass, what a merge or a rollback would do.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { REVIEW, World } from "./world.mjs";
+
+const world = new World();
+before(async () => {
+  world.agent("stubborn", `append("try.txt", "try " + iteration + "\\n"); await usage(100, 20, 0.1, "haiku"); await say("I am sure."); await say(DONE);`);
+  world.agent("worker", `append("work.txt", "more\\n"); await usage(1000, 200, 0.5, "opus"); await say("I worked."); await say(DONE);`);
+  world.agent("judge", `await say("I have read it all, and it is good."); ${REVIEW({ verdict: "clean" })}`);
+  world.agent("patient", `await say("I wait."); await held("never");`);
+  await world.serve();
+});
+after(() => world.end());
+
+const GATE = `for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo "checked case $n"; done; echo "case 15 is wrong"; exit 3`;
+
+test("refused_claim_shows_gate_output_exit_code_and_strip", async () => {
+  const loop = await world.loop("Pass the gate", { agent: "stubborn", gates: [GATE], max_iterations: 2 }, { name: "refused" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}`);
+  const card = page.locator("[data-refusal]");
+  await card.getByText("Claim of iteration 2 refused").waitFor();
+  await card.getByText("exit code 3").waitFor();
+  await card.locator("pre").filter({ hasText: "case 15 is wrong" }).waitFor();
+  assert.doesNotMatch(await card.locator("pre").textContent(), /checked case 1\s/, "only the end at first");
+  await card.getByRole("button", { name: "Show the whole log" }).click();
+  await card.locator("pre").filter({ hasText: /checked case 1\s/ }).waitFor();
+  await page.waitForFunction(() => document.title === "refused · Limit reached · shop · Windlass");
+  const cells = page.locator("[data-strip] [data-cell=refused]");
+  await cells.nth(1).waitFor();
+  await cells.first().click();
+  await page.locator("[data-opened]").getByText("Claim refused.").waitFor();
+  assert.match(new URL(page.url()).search, /iteration=1/);
+  await page.locator("[data-next]").getByText("Resume with a higher limit").waitFor();
+  // The way back leads to the project's loops.
+  await page.getByRole("navigation", { name: "Back to" }).getByRole("link", { name: "shop" }).click();
+  await page.waitForURL((url) => url.pathname === "/" && url.searchParams.has("project"));
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("rollback_is_chosen_from_the_strip", async () => {
+  const loop = await world.loop("Try three times", { agent: "stubborn", gates: ["test -f never"], max_iterations: 3 }, { name: "rolled" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}`);
+  await page.getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Roll back" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Choose the iteration to return to.").waitFor();
+  assert.ok(await dialog.getByRole("button", { name: "Roll back" }).isDisabled(), "nothing is chosen yet");
+  await dialog.getByRole("button", { name: /^Iteration 1,/ }).click();
+  await dialog.getByText("Undoes iterations 2 to 3.").waitFor();
+  await dialog.getByRole("button", { name: "Roll back" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator("[data-strip] [data-cell=undone]").nth(1).waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", async () => {
+  const loop = await world.loop("Write the work down", { agent: "worker", reviewer: "judge", recipe: "audited", human_review: true, gates: ["test -f work.txt"] }, { name: "judged" });
+  await world.until(loop.id, (item) => item.type === "loop_paused");
+  const page = await world.page();
+  await page.getByRole("listitem").filter({ hasText: "judged" }).getByRole("link", { name: "Review" }).click();
+  const card = page.locator("[data-review-card]");
+  await card.getByText("Write the work down").waitFor();
+  await card.getByText("I have read it all, and it is good.").waitFor();
+  await card.getByText("$0.50").waitFor();
+  const gate = page.locator("[data-gates] tbody tr");
+  await gate.getByText("failed").waitFor();
+  await gate.getByText("passed").waitFor();
+  await page.locator("[data-diffstat]").getByText("1 file").waitFor();
+  await card.getByRole("button", { name: "Take over" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Take over" }).click();
+  await page.locator("[data-takeover]").getByText("windlass resume judged").waitFor();
+  await page.getByRole("dialog").locator("footer").getByRole("button", { name: "Close" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await card.getByRole("button", { name: "Approve" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
+  await page.locator("[data-next]").getByText("Verified", { exact: true }).waitFor();
+  await page.locator("[data-next]").getByRole("button", { name: "Merge" }).click();
+  await page.locator("[data-merge-size]").getByText("main", { exact: true }).waitFor();
+  await page.locator("[data-merge-size]").getByText("1 file").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
+  await page.locator("[data-next]").getByText("Merged into main").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Merge", exact: true }).count(), 0, "a merged loop is not offered again");
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("pause_request_is_visible_until_the_turn_ends", async () => {
+  const loop = await world.loop("Wait for it", { agent: "patient" }, { name: "pausing" });
+  await world.until(loop.id, (item) => item.type === "text");
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
+  await page.locator("[data-connection=open]").waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.locator("[data-wish]").getByText("Pauses after this turn").waitFor();
+  await page.locator("[data-next]").getByText("Pauses after this turn").waitFor();
+  await page.getByRole("tab", { name: "Monitor" }).click();
+  await page.getByRole("log").getByText("Pause requested").waitFor();
+  await world.api("POST", `/api/loops/${loop.id}/stop`);
+  await page.locator("[data-wish]").waitFor({ state: "detached" });
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});

@@ -1,0 +1,77 @@
+import { useMemo, type ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import type { LoopView } from "../api/types";
+import type { Verb } from "../loops/actions";
+import { Cross } from "../ui/icons";
+import { IconButton, Loading, Problem } from "../ui/primitives";
+import { DiffStat } from "./DiffStat";
+import { OpenFindings } from "./FindingsTab";
+import { GateTable } from "./GateTable";
+import { IterationBody, longestTurn, useTimeline } from "./IterationBody";
+import { IterationStrip } from "./IterationStrip";
+import type { Show } from "./LoopPage";
+import { NextCard } from "./NextCard";
+import { asksForReview } from "./phase";
+import { RefusalCard } from "./RefusalCard";
+import { ReviewCard } from "./ReviewCard";
+import { baseGates, cellsOf, refusalOf } from "./story";
+import type { Wish } from "./useFeed";
+import { LastWords } from "./Words";
+
+/** What there is to know before anything is opened: what is asked, how it went, why it was refused, what comes next. */
+export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { loop: LoopView; wish: Wish; iteration: number | undefined; onShow: Show; onAsk: (verb: Verb) => void }) {
+  const { t } = useTranslation();
+  const timeline = useTimeline(loop);
+  const story = useMemo(() => {
+    if (!timeline.data) return null;
+    const cells = cellsOf(loop, timeline.data);
+    return { cells, refusal: refusalOf(timeline.data, cells), base: baseGates(timeline.data), longest: longestTurn(timeline.data.iterations) };
+  }, [loop, timeline.data]);
+  if (timeline.error && !timeline.data) return <Problem error={timeline.error} onRetry={() => void timeline.refetch()} />;
+  if (!story || !timeline.data) return <Loading lines={8} />;
+  const opened = timeline.data.iterations.find((each) => each.iteration === iteration);
+  const turns = timeline.data.iterations.flatMap((each) => each.turns);
+  const asks = asksForReview(loop);
+  return (
+    <div data-overview className="mx-auto grid max-w-6xl gap-3 px-2 py-3 sm:px-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
+      <div className="min-w-0 space-y-3">
+        {asks ? <ReviewCard loop={loop} turns={turns} onShow={onShow} onAsk={onAsk} /> : <NextCard loop={loop} wish={wish} onAsk={onAsk} />}
+        {story.cells.length > 0 ? (
+          <Part title={t("loop.iterations")}>
+            <IterationStrip cells={story.cells} chosen={iteration} label={t("loop.iterations")} onChoose={(number) => onShow("overview", number === iteration ? {} : { iteration: number })} />
+            {opened ? (
+              <div data-opened className="mt-2 border-t border-line pt-2">
+                <div className="flex items-center gap-3">
+                  <h3 className="text-sm font-semibold">{t("feed.iteration", { number: opened.iteration })}</h3>
+                  <button type="button" className="text-xs text-accent underline" onClick={() => onShow("diff", { iteration: opened.iteration })}>{t("tab.diff")}</button>
+                  <IconButton small label={t("action.close")} className="ml-auto" onClick={() => onShow("overview")}><Cross className="size-3.5" /></IconButton>
+                </div>
+                <IterationBody iteration={opened} longest={story.longest} onShow={onShow} />
+              </div>
+            ) : null}
+          </Part>
+        ) : null}
+        {story.refusal ? <RefusalCard refusal={story.refusal} onShow={onShow} /> : null}
+        {asks ? null : <LastWords turns={turns} onShow={onShow} />}
+      </div>
+      <div className="min-w-0 space-y-3">
+        <Part title={t("loop.gates")}><GateTable loop={loop} base={story.base} /></Part>
+        <Part title={t("overview.changes")} action={<LinkTo onClick={() => onShow("diff")}>{t("tab.diff")}</LinkTo>}><DiffStat loop={loop} /></Part>
+        {loop.review ? <Part title={t("overview.findings")} action={<LinkTo onClick={() => onShow("findings")}>{t("tab.findings")}</LinkTo>}><OpenFindings loop={loop} /></Part> : null}
+      </div>
+    </div>
+  );
+}
+
+function Part({ title, action, children }: { title: string; action?: ReactNode; children: ReactNode }) {
+  return (
+    <section aria-label={title} className="card min-w-0 px-3 py-2.5">
+      <div className="mb-1.5 flex items-baseline justify-between gap-2"><h2>{title}</h2>{action}</div>
+      {children}
+    </section>
+  );
+}
+
+function LinkTo({ onClick, children }: { onClick: () => void; children: ReactNode }) {
+  return <button type="button" className="text-xs text-accent underline" onClick={onClick}>{children}</button>;
+}
