@@ -1,10 +1,15 @@
 //! What git would run or follow that lies in a repository's own directory: hooks, settings, attributes, alternates.
 //!
 //! Without a sandbox an agent can write there. It is remembered before a turn and put back after it; what was there
-//! instead is set aside and not lost. Invariants: nothing outside the repository's own directory is read, written or
+//! instead is set aside and not lost. In a sandbox what is there is sealed, so only what is new is looked for. Repositories
+//! inside the workspace are made inert in both cases (`inert`). Invariants: nothing outside the repository's own directory is read, written or
 //! removed, so nothing behind a symbolic link; and no git is started, since that is what all this is about.
 
+mod config;
+mod inert;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{FileType, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -13,7 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Workspace;
+use inert::Within;
+
+use super::{Kind, Workspace};
 use crate::git::{Change, ChangedFile, FilePath};
 
 /// What is larger is only compared by size and time: it cannot be put back.
@@ -28,6 +35,12 @@ pub struct GitSettings {
     /// The user's repository and the workspace's own, which may be the same.
     dirs: BTreeSet<PathBuf>,
     things: BTreeMap<PathBuf, Thing>,
+    /// What was there could not be changed.
+    #[serde(default)]
+    sealed: bool,
+    /// Repositories in the workspace.
+    #[serde(default)]
+    within: Option<Within>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,17 +58,29 @@ pub struct PutBack {
 }
 
 impl GitSettings {
-    pub fn of(workspace: &Workspace) -> io::Result<Self> {
+    /// Before a turn. In a sandbox the agent reaches only the git directories that it works with.
+    pub fn of(workspace: &Workspace, sandboxed: bool) -> io::Result<Self> {
         let home = &workspace.home;
-        let mut dirs = workspace.agent_git_dirs();
-        dirs.extend([home.git_dir.clone(), home.common_dir.clone()]);
-        Self::in_dirs(dirs.into_iter().collect())
+        let own: BTreeSet<PathBuf> = workspace.agent_git_dirs().into_iter().collect();
+        let mut dirs = own.clone();
+        if !sandboxed {
+            dirs.extend([home.git_dir.clone(), home.common_dir.clone()]);
+        }
+        let within = Within::of(&workspace.dir, own, workspace.kind == Kind::InPlace);
+        Ok(Self { sealed: sandboxed, within: Some(within), ..Self::in_dirs(dirs)? })
+    }
+
+    /// The git directories of repositories that the user has inside the workspace.
+    pub fn repositories_of(workspace: &Workspace) -> Vec<PathBuf> {
+        let own = workspace.agent_git_dirs().into_iter().collect();
+        let within = Within::of(&workspace.dir, own, workspace.kind == Kind::InPlace);
+        within.users().map(Path::to_owned).collect()
     }
 
     fn in_dirs(dirs: BTreeSet<PathBuf>) -> io::Result<Self> {
         let mut things = BTreeMap::new();
         for dir in &dirs {
-            for name in ["config", "config.worktree"] {
+            for name in ["config", "config.worktree", "commondir", "gitdir"] {
                 note(dir.join(name), &mut things)?;
             }
             note_inside(&dir.join("info"), |name| matches!(name, "attributes" | "exclude"), &mut things)?;
@@ -64,7 +89,7 @@ impl GitSettings {
                 note_inside(&dir.join("objects/info"), |name| name == "alternates", &mut things)?;
             }
         }
-        Ok(Self { dirs, things })
+        Ok(Self { dirs, things, sealed: false, within: None })
     }
 
     /// Makes it again what it was. What is found instead goes to `aside`.
@@ -80,6 +105,9 @@ impl GitSettings {
             let (before, after) = (self.things.get(path), now.get(path));
             let change = match (before, after) {
                 (before, after) if before == after => continue,
+                // Not by the agent.
+                (Some(_), _) if self.sealed => continue,
+                _ if self.sealed && path.ends_with("info/exclude") => continue,
                 (None, _) => Change::Added,
                 (Some(_), None) => Change::Deleted,
                 (Some(_), Some(_)) => Change::Modified,
@@ -88,6 +116,9 @@ impl GitSettings {
                 Ok(()) => result.changed.push(ChangedFile { path: self.shown(path), change, from: None }),
                 Err(error) => result.failed.push((path.clone(), error)),
             }
+        }
+        if let Some(within) = &self.within {
+            within.settle(aside, &mut result);
         }
         Ok(result)
     }
@@ -151,15 +182,25 @@ fn large(found: &Metadata) -> Thing {
 /// A person may have made it: it is kept, under a name that is free.
 fn set_aside(path: &Path, thing: Option<&Thing>, aside: &Path) -> io::Result<()> {
     let Some(thing) = thing else { return Ok(()) };
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(aside)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let free = (0_u32..).map(|number| aside.join(format!("{number}-{name}"))).find(|kept| !kept.exists());
-    let kept = free.unwrap_or_else(|| aside.join(name));
+    let kept = place_for(aside, path.file_name().unwrap_or_default())?;
     match thing {
         Thing::Link { to } => std::fs::write(&kept, format!("a link to {}\n", to.display()))?,
         Thing::File { .. } | Thing::Large { .. } => std::fs::copy(path, &kept).map(drop)?,
     }
     std::fs::remove_file(path)
+}
+
+/// Keeps this beside what else was set aside.
+fn keep(aside: &Path, name: &OsStr, content: &[u8]) -> io::Result<()> {
+    std::fs::write(place_for(aside, name)?, content)
+}
+
+/// A name that is free there.
+fn place_for(aside: &Path, name: &OsStr) -> io::Result<PathBuf> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(aside)?;
+    let name = name.to_string_lossy();
+    let free = (0_u32..).map(|number| aside.join(format!("{number}-{name}"))).find(|kept| !kept.exists());
+    Ok(free.unwrap_or_else(|| aside.join(&*name)))
 }
 
 fn make(path: &Path, thing: Option<&Thing>) -> io::Result<()> {

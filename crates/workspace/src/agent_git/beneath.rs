@@ -114,6 +114,28 @@ impl Beneath {
         Ok(listed)
     }
 
+    /// The same with what each of them is; nothing is opened.
+    pub(crate) fn typed(&self, path: &Path) -> io::Result<Vec<(OsString, Found)>> {
+        let dir = self.inside(path)?;
+        let mut listed = Vec::new();
+        for entry in Dir::read_from(dir.dir.as_fd())? {
+            let entry = entry?;
+            let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let found = match entry.file_type() {
+                FileType::RegularFile => Found::File { size: 0 },
+                FileType::Directory => Found::Dir,
+                FileType::Symlink => Found::Link,
+                FileType::Unknown => dir.look(Path::new(&name))?,
+                FileType::Fifo | FileType::Socket | FileType::CharacterDevice | FileType::BlockDevice => Found::Special,
+            };
+            listed.push((name, found));
+        }
+        Ok(listed)
+    }
+
     /// Puts a file in its place in one step, making the directories above it.
     pub(crate) fn write(&self, path: &Path, content: &[u8], modified: Option<SystemTime>) -> io::Result<()> {
         let mut dir = self.dir.try_clone()?;

@@ -198,7 +198,7 @@ pub(super) fn git_dir_at(workspace: &Workspace, path: &[u8]) -> Option<PathBuf> 
 }
 
 /// The path with each `..` applied to the name before it.
-fn without_dots(path: &Path) -> Option<PathBuf> {
+pub(crate) fn without_dots(path: &Path) -> Option<PathBuf> {
     use std::path::Component;
     let mut plain = PathBuf::new();
     for step in path.components() {
