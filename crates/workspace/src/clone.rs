@@ -140,6 +140,11 @@ impl Workspaces {
         for name in remotes {
             text.push_str(&setting(&format!("remote.{name}.pushurl"), NO_PUSH).unwrap_or_default());
         }
+        if workspace.home_trusted.hooks_path().is_some_and(Path::is_relative) {
+            // Below the top, where the agent writes.
+            let hooks = workspace.dir.join(".git/hooks");
+            text.push_str(&setting("core.hooksPath", &hooks.to_string_lossy()).unwrap_or_default());
+        }
         let file = git_dir.join("config");
         let present = std::fs::read_to_string(&file).map_err(WorkspaceError::file("read", &file))?;
         write(&file, &(present + &text))

@@ -142,6 +142,13 @@ impl Workspace {
         }
     }
 
+    /// The directory in the user's checkout from which the user's git runs hooks, if that is not the repository's own.
+    pub fn hooks_in_tree(&self) -> Option<PathBuf> {
+        let dir = agent_git::without_dots(&self.dir.join(self.home_trusted.hooks_path()?))?;
+        let inside = dir.starts_with(&self.dir) && dir != self.dir && !dir.starts_with(self.dir.join(".git"));
+        (inside && self.kind == Kind::InPlace).then_some(dir)
+    }
+
     /// A record of an earlier version had the agent's git directory in the place of the engine's.
     #[must_use]
     pub fn of_this_version(mut self) -> Self {

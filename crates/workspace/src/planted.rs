@@ -108,6 +108,10 @@ impl GitSettings {
                 // Not by the agent.
                 (Some(_), _) if self.sealed => continue,
                 _ if self.sealed && path.ends_with("info/exclude") => continue,
+                // What is empty says nothing, and holds a place in the view.
+                (None, Some(Thing::File { content, .. })) if self.sealed && content.is_empty() && !leads(path) => {
+                    continue;
+                }
                 (None, _) => Change::Added,
                 (Some(_), None) => Change::Deleted,
                 (Some(_), Some(_)) => Change::Modified,
@@ -128,6 +132,11 @@ impl GitSettings {
         let inner = self.dirs.iter().rev().find_map(|dir| path.strip_prefix(dir).ok());
         FilePath::new(Path::new(GIT).join(inner.unwrap_or(path)).into_os_string().into_vec())
     }
+}
+
+/// Whether git would fail if it said nothing.
+fn leads(path: &Path) -> bool {
+    path.ends_with("commondir") || path.ends_with("gitdir")
 }
 
 fn note(path: PathBuf, things: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> {

@@ -277,7 +277,7 @@ impl Renderer {
                 style.warn(&format!("  Windlass could not run the turn ({})", one_line(&trouble.to_string(), 300)))
             }
         };
-        let (of_git, files) = report.put_back.iter().partition::<Vec<_>, _>(|file| file.path.starts_with(".git/"));
+        let (of_git, files) = report.put_back.iter().partition::<Vec<_>, _>(|file| is_of_git(&file.path));
         let changed: String = [
             (of_git, "what git runs or follows was changed and put back"),
             (files, "it may only read, but changed files, which were put back"),
@@ -473,4 +473,9 @@ pub fn size(bytes: u64) -> String {
         1_024..1_048_576 => format!("{} KB", bytes / 1_024),
         _ => format!("{} MB", bytes / 1_048_576),
     }
+}
+
+/// Whether it lies in a git directory, or leads to one.
+fn is_of_git(path: &str) -> bool {
+    path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
 }

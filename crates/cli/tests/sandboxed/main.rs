@@ -6,6 +6,7 @@ mod agents;
 mod gallery;
 mod judged;
 mod network;
+mod planted;
 mod probes;
 mod view;
 

@@ -134,6 +134,7 @@ impl Driver {
             Ok(proxy) => {
                 let result = self.drive().await;
                 self.performing.end_all().await;
+                workspace::leave(&self.engine, &self.state).await;
                 drop(proxy);
                 result
             }

@@ -209,7 +209,7 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
 /// turn counts as ended.
 async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) -> Result<Input, DriveError> {
     if let Input::TurnEnded { turn, report } = &mut ended {
-        report.put_back = workspace::put_back_git_settings(&context.engine.data.turn(&state.id, *turn));
+        report.put_back = workspace::put_back_git_settings(context.engine.data.turn(&state.id, *turn)).await;
         if turn.role.only_reads() {
             report.put_back.extend(judge::put_back_after(context, state, turn.role).await?);
         }

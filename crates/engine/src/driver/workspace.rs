@@ -7,7 +7,7 @@ use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
     ChangedFile, CheckpointReport, Input, LoopState, MergeIn, MergedTarget, Restore, WorkspaceFailure, WorkspaceOpening,
 };
-use windlass_core::spec::{CommitPolicy, WorkspaceKind};
+use windlass_core::spec::{CommitPolicy, SessionPolicy, WorkspaceKind};
 
 use super::DriveError;
 use super::performing::Context;
@@ -289,19 +289,39 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
 }
 
-/// What git would run or follow, to be remembered through a turn without a sandbox.
-pub(super) fn git_settings(state: &LoopState, files: &TurnFiles) -> Result<Option<PrivateFile>, DriveError> {
-    if !state.spec.sandbox.is_off() || state.workspace.is_none() || state.is_external() {
+/// What git would run or follow, to be remembered through a turn that could change it.
+pub(super) fn git_settings(
+    state: &LoopState,
+    turn: TurnKey,
+    files: &TurnFiles,
+) -> Result<Option<PrivateFile>, DriveError> {
+    let sandboxed = !state.spec.sandbox.is_off();
+    if sandboxed && turn.role.only_reads() || state.workspace.is_none() || state.is_external() {
         return Ok(None);
     }
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("git's settings cannot be read: {error}"));
-    let settings = GitSettings::of(&handle(state)?).map_err(|error| lost(&error))?;
+    let settings = GitSettings::of(&handle(state)?, sandboxed).map_err(|error| lost(&error))?;
     let content = serde_json::to_string(&settings).map_err(|error| lost(&error))?;
     Ok(Some(PrivateFile { path: files.git_settings(), content }))
 }
 
-/// Puts back what a turn changed of it, and says what that was.
-pub(super) fn put_back_git_settings(files: &TurnFiles) -> Vec<ChangedFile> {
+/// Puts back what a turn changed of it, makes repositories in the workspace inert, and says what that was.
+pub(super) async fn put_back_git_settings(files: TurnFiles) -> Vec<ChangedFile> {
+    tokio::task::spawn_blocking(move || settle_git(&files)).await.unwrap_or_default()
+}
+
+/// The same once more when nothing of the loop runs: a process that lives from turn to turn had time since.
+pub(super) async fn leave(engine: &Engine, state: &LoopState) {
+    crate::sandbox::remove_placeholders(&engine.data.loop_temp(&state.id.0));
+    if let Some(last) = state.last_turn.as_ref().filter(|_| state.spec.session == SessionPolicy::KeepAlive) {
+        let changed = put_back_git_settings(engine.data.turn(&state.id, last.key)).await;
+        if !changed.is_empty() {
+            tracing::warn!(loop_id = %state.id, ?changed, "an agent changed what git runs or follows between turns");
+        }
+    }
+}
+
+fn settle_git(files: &TurnFiles) -> Vec<ChangedFile> {
     let remembered = std::fs::read_to_string(files.git_settings()).ok();
     let Some(before) = remembered.and_then(|text| serde_json::from_str::<GitSettings>(&text).ok()) else {
         return Vec::new();

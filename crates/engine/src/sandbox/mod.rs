@@ -9,6 +9,7 @@ mod etc;
 mod logins;
 mod places;
 mod private;
+mod seal;
 mod system;
 mod table;
 pub mod trial;
@@ -31,6 +32,8 @@ use crate::proxy::PORT_INSIDE;
 use places::Places;
 use private::Private;
 pub(crate) use private::settle_caches;
+pub(crate) use seal::remove_placeholders;
+use seal::{seal, seal_in_place};
 use table::DENIED;
 use windlass_workspace::{Judge, Kind, Workspace};
 
@@ -342,7 +345,13 @@ impl<'a> Ground<'a> {
                 for dir in &workspace.agent_git_dirs() {
                     // A mount of its own, so that it cannot be moved out of the way.
                     places.put(dir, own);
-                    seal(places, dir)?;
+                }
+                match workspace.kind {
+                    Kind::Clone => seal(places, &workspace.dir.join(".git"))?,
+                    Kind::InPlace if own == Access::Writable => {
+                        seal_in_place(places, workspace, &self.data.loop_temp(self.loop_id))?;
+                    }
+                    Kind::InPlace => {}
                 }
             }
             (None, _) => {}
@@ -350,7 +359,8 @@ impl<'a> Ground<'a> {
         places.put(what.dir, access);
         let git_dir = what.dir.join(".git");
         // That of the judge's checkout is thrown away with the judgement, that of reviewers with the review.
-        if git_dir.is_dir() && what.judge.is_none() {
+        let sealed = self.workspace.as_ref().is_some_and(|workspace| workspace.dir == what.dir);
+        if git_dir.is_dir() && what.judge.is_none() && !sealed {
             places.put(&git_dir, access);
             seal(places, &git_dir)?;
         }
@@ -365,19 +375,6 @@ impl<'a> Ground<'a> {
         }
         Ok(())
     }
-}
-
-/// Hooks, settings and borrowed objects of a repository stay as they are.
-fn seal(places: &mut Places, git_dir: &Path) -> Result<(), SandboxError> {
-    let hooks = git_dir.join("hooks");
-    if git_dir.join("config").is_file() && !hooks.exists() {
-        // Or the agent could make it.
-        std::fs::create_dir(&hooks).map_err(|source| SandboxError::Prepare { path: hooks.clone(), source })?;
-    }
-    for name in ["config", "config.worktree", "hooks", "objects/info/alternates", "commondir", "gitdir"] {
-        places.put(&git_dir.join(name), Access::ReadOnly);
-    }
-    Ok(())
 }
 
 /// A place of the agent's own. Without mounts there are no copies, so what would be one stays as it is.

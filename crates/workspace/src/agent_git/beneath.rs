@@ -37,6 +37,17 @@ impl Beneath {
         Ok(Self { dir: rustix::fs::open(dir, DIRECTORY, Mode::empty())? })
     }
 
+    /// The same, made readable and writable for its owner first: git needs less of a directory than to list it.
+    pub(crate) fn unlocked(dir: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let found = std::fs::symlink_metadata(dir)?;
+        let mode = found.permissions().mode();
+        if found.is_dir() && mode & 0o700 != 0o700 {
+            std::fs::set_permissions(dir, PermissionsExt::from_mode(mode & 0o7777 | 0o700))?;
+        }
+        Self::open(dir)
+    }
+
     /// A directory below this one.
     pub(crate) fn inside(&self, path: &Path) -> io::Result<Self> {
         let mut dir = self.dir.try_clone()?;

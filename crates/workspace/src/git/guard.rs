@@ -66,6 +66,9 @@ pub struct TrustedConfig {
     /// Links in the git directories: the user's own.
     #[serde(default)]
     links: Vec<PathBuf>,
+    /// Where hooks are looked for, if that was said anywhere.
+    #[serde(default)]
+    hooks_path: Option<String>,
 }
 
 impl TrustedConfig {
@@ -77,7 +80,14 @@ impl TrustedConfig {
         let includes = own().any(|entry| entry.key.starts_with("include.") || entry.key.starts_with("includeif."));
         let drivers =
             own().filter(|entry| is_driver(&entry.key)).map(|entry| (entry.key.clone(), entry.value.clone())).collect();
-        Ok(Self { files, drivers, includes, links: links_of(git.git_dir(), git.common_dir()) })
+        let hooks_path = entries.iter().rev().find(|entry| entry.key == "core.hookspath");
+        let hooks_path = hooks_path.map(|entry| entry.value.clone());
+        Ok(Self { files, drivers, includes, links: links_of(git.git_dir(), git.common_dir()), hooks_path })
+    }
+
+    /// Where hooks are looked for, if that was said: a path that may be relative to the top of a checkout.
+    pub(crate) fn hooks_path(&self) -> Option<&Path> {
+        self.hooks_path.as_deref().filter(|path| !path.is_empty() && !path.starts_with('~')).map(Path::new)
     }
 
     /// A link or pipe in the git directories that was not there then.

@@ -127,7 +127,10 @@ impl Within {
         linked: bool,
         aside: &Path,
     ) -> io::Result<Vec<(String, Change)>> {
-        let files = Beneath::open(path)?;
+        let files = Beneath::unlocked(path)?;
+        if files.look(Path::new("hooks"))? == Found::Dir {
+            Beneath::unlocked(&path.join("hooks"))?;
+        }
         let mut changed = Vec::new();
         let now = files.read(Path::new("config"), LARGEST);
         let wanted = match (users, &now) {
@@ -216,7 +219,8 @@ impl Repositories {
         let Ok(top) = Beneath::open(tree) else { return };
         let mut pending = vec![(PathBuf::new(), 0)];
         while let Some((dir, depth)) = pending.pop() {
-            for (name, kind) in top.typed(&dir).unwrap_or_default() {
+            let names = top.typed(&dir).or_else(|_| Beneath::unlocked(&tree.join(&dir))?.typed(Path::new("")));
+            for (name, kind) in names.unwrap_or_default() {
                 self.seen += 1;
                 if self.seen >= MOST_NAMES {
                     return;
@@ -245,7 +249,7 @@ impl Repositories {
     fn walk_modules(&mut self, modules: &Path) {
         let mut pending = vec![(modules.to_owned(), 0)];
         while let Some((dir, depth)) = pending.pop() {
-            let Ok(names) = Beneath::open(&dir).and_then(|dir| dir.typed(Path::new(""))) else { continue };
+            let Ok(names) = Beneath::unlocked(&dir).and_then(|dir| dir.typed(Path::new(""))) else { continue };
             self.seen += names.len();
             let is_git_dir = depth > 0 && names.iter().any(|(name, _)| name == "HEAD" || name == "config");
             if is_git_dir {
@@ -261,7 +265,7 @@ impl Repositories {
     }
 
     fn add_worktrees(&mut self, worktrees: &Path, own: &BTreeSet<PathBuf>) {
-        let names = Beneath::open(worktrees).and_then(|dir| dir.typed(Path::new(""))).unwrap_or_default();
+        let names = Beneath::unlocked(worktrees).and_then(|dir| dir.typed(Path::new(""))).unwrap_or_default();
         let dirs = names.into_iter().filter(|(_, kind)| *kind == Found::Dir).map(|(name, _)| worktrees.join(name));
         self.worktrees.extend(dirs.filter(|dir| !own.contains(dir)));
     }

@@ -1,0 +1,111 @@
+//! What an agent leaves for the git of a person who goes to the workspace, or works on in his checkout.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::*;
+use windlass_testkit::{World, sandbox_works};
+
+/// Makes every kind of repository that git would find inside the current one, with all that git runs in each.
+const PLANT: &str = r#"
+evil() { # a git directory
+  for key in core.fsmonitor core.sshCommand core.pager core.editor diff.external alias.st sequence.editor gpg.program; do
+    git config -f "$1/config" $key "touch '%MARK%'"; done
+  git config -f "$1/config" alias.status "!touch '%MARK%'"; git config -f "$1/config" include.path "$PWD/evil.cfg"
+  git config -f "$1/config" core.hooksPath "$PWD/evil-hooks"; git config -f "$1/config" core.fsmonitor "touch '%MARK%'; false"
+  mkdir -p "$1/hooks"
+  for hook in pre-commit post-checkout post-index-change reference-transaction; do
+    printf '#!/bin/sh\ntouch "%MARK%"\n' > "$1/hooks/$hook"; chmod +x "$1/hooks/$hook"; done; }
+g() { git -c user.name=a -c user.email=a@b -c core.hooksPath=/dev/null -c core.fsmonitor=false -c protocol.file.allow=always "$@"; }
+git config -f evil.cfg core.fsmonitor "touch '%MARK%'; false"
+mkdir evil-hooks; printf '#!/bin/sh\ntouch "%MARK%"\n' > evil-hooks/post-index-change; chmod +x evil-hooks/*
+# A submodule that is declared, with its git directory in the tree, and one with it among the modules.
+for sub in sub mod; do g init -q $sub; echo x > $sub/file; g -C $sub add file; g -C $sub commit -qm x; done
+mkdir -p .git/modules/a; mv mod/.git .git/modules/a/mod; echo "gitdir: ../.git/modules/a/mod" > mod/.git
+printf '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n[submodule "mod"]\n\tpath = mod\n\turl = ./mod\n' > .gitmodules
+g add .gitmodules sub mod 2> /dev/null
+evil sub/.git; evil .git/modules/a/mod; g config -f .git/modules/a/mod/config core.worktree ../../../../mod
+# A repository that nobody declared, in an ignored directory; one whose settings are elsewhere; one that leads out.
+echo ignored > .gitignore; mkdir ignored; g init -q ignored/nested; evil ignored/nested/.git
+g init -q led; g init -q elsewhere; evil elsewhere/.git; echo "$PWD/elsewhere/.git" > led/.git/commondir
+mkdir out; echo "gitdir: $HOME/evil.git" > out/.git; g init -q --bare "$HOME/evil.git" 2> /dev/null && evil "$HOME/evil.git"
+# A worktree with settings of its own.
+g worktree add -q wt HEAD 2> /dev/null; evil .git/worktrees/wt; mv .git/worktrees/wt/config .git/worktrees/wt/config.worktree
+# And the repository itself.
+evil .git; echo "$PWD/elsewhere/.git" > .git/commondir; cp evil.cfg .git/config.worktree; git config core.fsmonitor "touch '%MARK%'"
+echo '* filter=x diff=x' > .git/info/attributes; mkdir -p .husky; printf '#!/bin/sh\ntouch "%MARK%"\n' > .husky/pre-commit
+mkdir -p tools/hooks; cp .husky/pre-commit tools/hooks/; mv tools t2 && mkdir tools && mv t2/hooks tools/hooks
+chmod +x .husky/pre-commit tools/hooks/pre-commit; chmod 500 sub/.git ignored/nested/.git; rm -f '%MARK%'; echo work > made
+"#;
+
+/// A person looks around; whatever fails there does not matter, if only nothing runs.
+fn look_around(world: &World, top: &Path) {
+    let places = ["", "sub", "mod", "ignored/nested", "led", "elsewhere", "out", "wt", "evil-hooks"];
+    for dir in places.map(|place| top.join(place)).iter().filter(|dir| dir.is_dir()) {
+        for args in
+            [&["status"][..], &["diff"], &["log", "-1"], &["st"], &["add", "-A"], &["commit", "-qm", "x"], &["fetch"]]
+        {
+            let mut git = world.command("git");
+            git.args(args).current_dir(dir).env("GIT_ALLOW_PROTOCOL", "file");
+            let _ = git.output();
+        }
+    }
+    let mut submodules = world.command("git");
+    let _ = submodules.args(["submodule", "status", "--recursive"]).current_dir(top).output();
+}
+
+fn plant(world: &World, mark: &Path, more: &[&str]) -> PathBuf {
+    let script = PLANT.replace("%MARK%", &mark.to_string_lossy());
+    let agent = world.install_script("agent", &format!("{script}\necho '{PROMISE}'"));
+    let agent = agent.to_string_lossy().into_owned();
+    let args = ["run", "do it", "--name", "work", "--agent-command", &agent, "--max-iterations", "1"];
+    call(world, &[&args[..], more].concat()).assert_code(0);
+    PathBuf::from(status(world, "work")["worktree"].as_str().unwrap())
+}
+
+#[test]
+fn git_in_the_printed_workspace_runs_nothing_of_the_agents() {
+    for sandbox in ["workspace", "off"] {
+        if sandbox == "workspace" && !sandbox_works() {
+            continue;
+        }
+        let world = crate::world();
+        // Hooks of the tree, as some teams have them for all of their repositories.
+        let global = std::fs::read_to_string(world.home().join(".gitconfig")).unwrap();
+        std::fs::write(world.home().join(".gitconfig"), format!("{global}[core]\n\thooksPath = .husky\n")).unwrap();
+        let mark = world.root().join("ran");
+        let dir = plant(&world, &mark, &["--sandbox", sandbox]);
+        assert!(
+            dir.join("sub/file").exists() && dir.join("mod/file").exists() && dir.join("ignored/nested/.git").is_dir(),
+            "it was planted"
+        );
+        look_around(&world, &dir);
+        assert!(!mark.exists(), "something of the agent's ran ({sandbox})");
+    }
+}
+
+#[test]
+fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind() {
+    for hooks_path in [None, Some(".husky"), Some("tools/hooks")] {
+        if !sandbox_works() {
+            return;
+        }
+        let world = crate::world();
+        let repo = world.repo();
+        let git_dir = repo.path().join(".git");
+        if let Some(path) = hooks_path {
+            repo.git(["config", "core.hooksPath", path]);
+        }
+        let _ = std::fs::remove_dir_all(git_dir.join("hooks"));
+        let _ = std::fs::remove_dir_all(git_dir.join("info"));
+        let config = std::fs::read_to_string(git_dir.join("config")).unwrap();
+        let mark = world.root().join("ran");
+        plant(&world, &mark, &["--in-place"]);
+        let left = |name: &str| git_dir.join(name).exists();
+        assert_eq!(std::fs::read_to_string(git_dir.join("config")).unwrap(), config);
+        assert!(!left("hooks") && !left("config.worktree") && !left("commondir") && !left("info/attributes"));
+        assert!(hooks_path != Some("tools/hooks") || !repo.path().join("tools").exists());
+        assert!(repo.path().join("sub/file").exists() && repo.path().join("mod/.git").is_file(), "it was planted");
+        look_around(&world, repo.path());
+        assert!(!mark.exists(), "something of the agent's ran ({hooks_path:?})");
+    }
+}
