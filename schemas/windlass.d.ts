@@ -47,6 +47,8 @@ export interface WindlassSettings {
   gates?: Array<string | { command: string; timeout?: string; when?: "turn" | "claim" }>;
   /** Whether the summariser is asked for summaries; if not, only for the commits' messages. Default: true. */
   generate_summary?: boolean;
+  /** Commands that judge a claim after every other gate passed; the agent and the reviewers learn only that one failed. Not in a project's file, which the agent can read. Default: none. */
+  hidden_gates?: Array<string>;
   /** Whether a person has to agree (windlass approve) before a reviewed loop is completed. Default: false. */
   human_review?: boolean;
   /** Work in the checkout itself instead of a workspace of the loop's own. Default: false. */

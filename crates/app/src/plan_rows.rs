@@ -47,7 +47,8 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         rows.push(("gates", why.to_owned()));
     }
     for gate in &spec.gates {
-        rows.push(("gate", format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
+        let label = if gate.hidden { "hidden" } else { "gate" };
+        rows.push((label, format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
     }
     if !spec.gates.is_empty() {
         rows.push(("verify", verify(spec)));

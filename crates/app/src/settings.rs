@@ -34,11 +34,14 @@ impl Request for ChangeSettings {
             ("project", None) => return Err(crate::milestones::no_project()),
             _ => return Err(Problem::new(Kind::NotFound, "settings are those of `user` or of `project`")),
         };
-        let file = match &project {
-            Some(root) => root.join(config::PROJECT_FILE),
-            None => here.context.paths.user_config.clone(),
-        };
-        config::edit(&file, &self.change)?;
+        match &project {
+            Some(root) => config::edit(&root.join(config::PROJECT_FILE), &self.change, |path, line| {
+                config::Origin::ProjectFile { path, line }
+            }),
+            None => config::edit(&here.context.paths.user_config, &self.change, |path, line| {
+                config::Origin::UserFile { path, line }
+            }),
+        }?;
         read(here, project)
     }
 }

@@ -152,6 +152,9 @@ fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: Run
     )?;
     let mut notes = resolved.notes;
     notes.extend(plan.notes);
+    if resolved.spec.gates.iter().any(|gate| gate.hidden) && resolved.spec.sandbox.is_off() {
+        notes.push("the sandbox is off: the agent can read the hidden gates in Windlass's own files".to_owned());
+    }
     if resolved.spec.gates.is_empty()
         && let Some(gate) = suggest::gate(&project)
     {

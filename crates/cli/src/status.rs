@@ -143,6 +143,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     if state.claims.made > 0 {
         row("claims", format!("{} made, {} refused", state.claims.made, state.claims.refused));
     }
+    if let Some(gap) = hidden_gap(state) {
+        row("hidden", style.warn(&gap));
+    }
     let commits: Vec<_> = state.iterations.iter().filter(|record| record.checkpoint.created).collect();
     for record in &commits[commits.len().saturating_sub(10)..] {
         if let Some(commit) = &record.checkpoint.commit {
@@ -185,6 +188,15 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         }
     }
     text
+}
+
+/// Claims that only looked done: green for the agent, red for a gate that it does not know.
+fn hidden_gap(state: &LoopState) -> Option<String> {
+    match state.claims.failed_hidden {
+        0 => None,
+        1 => Some("1 claim passed the visible gates and failed a hidden one".to_owned()),
+        claims => Some(format!("{claims} claims passed the visible gates and failed a hidden one")),
+    }
 }
 
 fn completed(state: &LoopState, style: Style) -> String {

@@ -223,6 +223,9 @@ pub struct GateSpec {
     pub timeout_ms: u64,
     #[serde(default)]
     pub when: GateWhen,
+    /// It judges claims after every other gate passed; agents and reviewers learn only that one failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 /// What gates start from.

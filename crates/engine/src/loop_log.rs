@@ -74,7 +74,8 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::GateEnded { gate, report, .. } => {
             let verdict = if report.verdict.passed() { "passed" } else { "failed" };
             let on = if gate.iteration == 0 { " on the base" } else { "" };
-            vec![format!("Gate {verdict}{on}: {}", one_line(&report.command))]
+            let gate = if report.hidden { "Hidden gate" } else { "Gate" };
+            vec![format!("{gate} {verdict}{on}: {}", one_line(&report.command))]
         }
         Event::WaitStarted { until, why } => {
             vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(&why.to_string()))]

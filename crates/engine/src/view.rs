@@ -84,6 +84,9 @@ pub struct LoopView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateView {
     pub command: String,
+    /// Agents and reviewers are not told about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
     /// None: has not run on this iteration's commit yet.
     pub verdict: Option<Verdict>,
     pub exit_code: Option<i32>,
@@ -340,6 +343,7 @@ fn gates(state: &LoopState) -> Vec<GateView> {
             let result = state.gates.get(&index);
             GateView {
                 command: gate.command.clone(),
+                hidden: gate.hidden,
                 verdict: result.map(|result| result.verdict),
                 exit_code: result.and_then(|result| result.exit_code),
                 commit: result.and_then(|result| result.commit.clone()),

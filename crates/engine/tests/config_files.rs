@@ -70,6 +70,7 @@ budget_usd = 3
 max_tokens = 1_000
 completion_promise = \"DONE\"
 gates = [\"cargo test\", 'make \"x\"']
+hidden_gates = [\"./hidden.sh\"]
 verify = \"warm\"
 gate_timeout = \"1m\"
 baseline = false
@@ -128,7 +129,8 @@ max_running = 2
         assert!(text.lines().nth(index).unwrap().starts_with(&shown.key));
     }
     let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
-    assert_eq!(shown[19..25], ["\"2h\"", "3.0", "1000", "\"DONE\"", "[\"cargo test\",\"make \\\"x\\\"\"]", "\"warm\""]);
+    let gates = "[\"cargo test\",\"make \\\"x\\\"\"]";
+    assert_eq!(shown[19..26], ["\"2h\"", "3.0", "1000", "\"DONE\"", gates, "[\"./hidden.sh\"]", "\"warm\""]);
 }
 
 #[test]
@@ -388,6 +390,19 @@ fn a_mistake_in_the_projects_file_is_found_as_in_the_users() {
     let error = load(&paths, Some(&root), &Environment::default(), Options::default()).unwrap_err();
     assert!(error.to_string().ends_with(".windlass/config.toml:2:1: unknown key 'agents.a.max_iteration'"), "{error}");
     assert_eq!(error.hint().unwrap(), "did you mean 'max_iterations'?");
+}
+
+#[test]
+fn hidden_gates_in_the_projects_file_are_an_error_that_says_why() {
+    let home = Home::new("hidden_gates = [\"./hidden.sh\"]\n");
+    assert!(home.load().is_ok(), "the user's own file may have them");
+    let root = home.dir.path().join("project");
+    fs::create_dir_all(root.join(".windlass")).unwrap();
+    fs::write(root.join(".windlass/config.toml"), "hidden_gates = [\"./hidden.sh\"]\n").unwrap();
+    let paths = Paths { data: home.dir.path().join("data"), user_config: home.file(), user_config_named: true };
+    let error = load(&paths, Some(&root), &Environment::default(), Options::default()).unwrap_err();
+    assert!(error.to_string().contains("config.toml:1:1: 'hidden_gates' cannot be set in a project's file"), "{error}");
+    assert!(error.hint().unwrap().starts_with("set it in your own settings"));
 }
 
 #[test]

@@ -212,7 +212,8 @@ fn everything_that_is_said_is_in_the_specification() {
         Limits { max_iterations: Some(9), duration_ms: Some(7_200_000), budget_usd: Some(1.5), max_tokens: Some(50) }
     );
     assert_eq!(spec.done.promise(), Some("DONE"));
-    let gate = |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000, when: GateWhen::Turn };
+    let gate =
+        |command: &str| GateSpec { command: command.into(), timeout_ms: 60_000, when: GateWhen::Turn, hidden: false };
     assert_eq!(spec.gates, [gate("a"), gate("b")]);
     assert_eq!((spec.time.turn_timeout_ms, spec.time.stall_timeout_ms), (120_000, 180_000));
     assert_eq!((spec.session, spec.commit), (SessionPolicy::Fresh, CommitPolicy::Off));

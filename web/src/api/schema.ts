@@ -1074,6 +1074,11 @@ export interface components {
             tree: string;
         };
         Claims: {
+            /**
+             * Format: uint32
+             * @description Claims that passed every gate the agent knows and failed a hidden one.
+             */
+            failed_hidden?: number;
             /** Format: uint32 */
             made: number;
             /** Format: uint32 */
@@ -1937,6 +1942,8 @@ export interface components {
             duration_ms: number;
             /** Format: int32 */
             exit_code: number | null;
+            /** @description Agents and reviewers are not told about it. */
+            hidden?: boolean;
             /** @description The end of what the gate printed, bounded. */
             output_tail: string;
             tree: string;
@@ -1944,6 +1951,8 @@ export interface components {
         };
         GateSpec: {
             command: string;
+            /** @description It judges claims after every other gate passed; agents and reviewers learn only that one failed. */
+            hidden?: boolean;
             /** Format: uint64 */
             timeout_ms: number;
             /** @default turn */
@@ -1956,6 +1965,8 @@ export interface components {
             duration_ms: number | null;
             /** Format: int32 */
             exit_code: number | null;
+            /** @description Agents and reviewers are not told about it. */
+            hidden?: boolean;
             tree: string | null;
             /** @description None: has not run on this iteration's commit yet. */
             verdict: components["schemas"]["Verdict"] | null;

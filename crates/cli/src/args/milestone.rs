@@ -1,7 +1,7 @@
 //! Commands about milestones.
 
 use clap::{Args, Subcommand};
-use windlass_engine::config::{Gates, Iterations, Options};
+use windlass_engine::config::{Commands, Gates, Iterations, Options};
 
 use super::values::{gate, not_blank, setting};
 use crate::run::Watching;
@@ -103,6 +103,9 @@ pub struct StartArgs {
     /// A command that judges the work. Can be given many times
     #[arg(long = "gate", value_name = "CMD", value_parser = gate)]
     gates: Vec<String>,
+    /// A command that judges a claim after every gate passed; the agents learn only that a hidden gate failed. Repeatable
+    #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate)]
+    hidden_gates: Vec<String>,
     /// How often the developer runs at most [default: 20]
     #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
     max_iterations: Option<Iterations>,
@@ -133,6 +136,9 @@ impl StartArgs {
             model: self.model.clone(),
             reviewer: self.reviewer.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
+            hidden_gates: (!self.hidden_gates.is_empty())
+                .then(|| self.hidden_gates.clone())
+                .and_then(|commands| Commands::new(commands).ok()),
             max_iterations: self.max_iterations,
             human_review: self.human_review.then_some(true),
             ..Options::default()

@@ -141,6 +141,10 @@ pub struct RunArgs {
     /// Command that judges the work, run by your shell on a clean checkout of each commit; exit 0 passes. Repeatable
     #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
     gates: Vec<String>,
+    /// Command that judges a claim after every gate passed; the agent learns only that a hidden gate failed. Files that it
+    /// names by their absolute paths are shown to it alone. Repeatable
+    #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
+    hidden_gates: Vec<String>,
     /// What gates start from: the commit and what the set-up made (clean), also earlier build output (warm), or nothing
     /// but the commit, for a claim (cold) [default: clean]
     #[arg(long, value_parser = word::<Verify>(&["clean", "warm", "cold"]), help_heading = "When it is done")]
@@ -282,6 +286,9 @@ impl RunArgs {
             max_tokens: self.max_tokens,
             completion_promise: self.completion_promise.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
+            hidden_gates: (!self.hidden_gates.is_empty())
+                .then(|| self.hidden_gates.clone())
+                .and_then(|commands| Commands::new(commands).ok()),
             gate_timeout: self.gate_timeout,
             baseline: self.no_baseline.then_some(false),
             verify: self.verify,

@@ -336,7 +336,7 @@ impl Renderer {
     /// A verdict on the base: what fails already is news, what passes is expected.
     fn baseline(&self, attempt: u32, report: &GateReport) -> String {
         let style = self.style;
-        let command = one_line(&report.command, 120);
+        let command = format!("{}{}", if report.hidden { "hidden: " } else { "" }, one_line(&report.command, 120));
         match (report.verdict.passed(), attempt) {
             (true, 1) => style.dim(&format!("  ✓ {command} passes on the base")),
             (false, 1) => style.dim(&format!("  ✗ {command} fails on the base; running it once more")),
@@ -366,14 +366,15 @@ impl Renderer {
         let style = self.style;
         let took = human(report.duration_ms);
         let command = one_line(&report.command, 120);
+        let gate = if report.hidden { "hidden gate" } else { "gate" };
         let mut lines = match report.verdict {
-            Verdict::Pass => style.good(&format!("  ✓ gate {command} ({took})")),
+            Verdict::Pass => style.good(&format!("  ✓ {gate} {command} ({took})")),
             Verdict::Fail => {
                 let how = report.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
-                style.bad(&format!("  ✗ gate {command}: {how} ({took})"))
+                style.bad(&format!("  ✗ {gate} {command}: {how} ({took})"))
             }
-            Verdict::TimedOut => style.bad(&format!("  ✗ gate {command}: timed out after {took}")),
-            Verdict::NotStarted => style.bad(&format!("  ✗ gate {command}: could not be started")),
+            Verdict::TimedOut => style.bad(&format!("  ✗ {gate} {command}: timed out after {took}")),
+            Verdict::NotStarted => style.bad(&format!("  ✗ {gate} {command}: could not be started")),
         };
         if !report.verdict.passed() {
             lines.push_str(&self.last_lines(report));

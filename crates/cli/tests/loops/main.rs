@@ -9,6 +9,7 @@ mod control;
 mod crash_sweep;
 mod documented_commands;
 mod held_back;
+mod hidden_gates;
 mod hostile_agents;
 mod judged_gates;
 mod limits;

@@ -4,6 +4,7 @@
 
 mod agents;
 mod gallery;
+mod hidden_gates;
 mod judged;
 mod network;
 mod planted;

@@ -69,7 +69,8 @@ pub fn effects(state: &LoopState) -> Vec<Effect> {
         Status::Queued | Status::Paused { .. } | Status::Ended { .. } => Vec::new(),
         Status::Waiting { until, .. } => {
             let wait = Timer { kind: TimerKind::Wait, at: *until };
-            [Some(wait), duration_timer(state)].into_iter().flatten().map(|timer| Effect::SetTimer { timer }).collect()
+            let duration = duration_timer(state).filter(|_| !state.phase.closes_work());
+            [Some(wait), duration].into_iter().flatten().map(|timer| Effect::SetTimer { timer }).collect()
         }
         Status::Running => running(state),
     }

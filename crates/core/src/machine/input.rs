@@ -285,6 +285,9 @@ pub struct GateKey {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateReport {
     pub command: String,
+    /// Agents and reviewers are not told about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
     pub verdict: Verdict,
     pub exit_code: Option<i32>,
     pub commit: Option<String>,

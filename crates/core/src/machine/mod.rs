@@ -9,6 +9,7 @@ mod decide;
 mod effect;
 mod event;
 mod evolve;
+mod gates;
 mod held_back;
 mod input;
 mod outcome;

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::continuing::{Base, Continued};
 use super::event::{Interrupt, Restore, SessionUse};
-use super::input::{CheckpointReport, GateKey, GateReport, SummaryReport};
+use super::input::{CheckpointReport, GateReport, SummaryReport};
 use super::outcome::Merge;
 use super::review::Review;
 use super::shared::Shared;
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Certificate;
-use crate::spec::{AgentChoice, CommitPolicy, Done, GateSpec, GateWhen, LoopSpec, SessionPolicy, WorkspaceKind};
+use crate::spec::{AgentChoice, CommitPolicy, Done, LoopSpec, SessionPolicy, WorkspaceKind};
 use crate::stop::{Outcome, Status, StopReason};
 use crate::trouble::Step;
 use crate::usage::{Usage, UsageByModel, UsageLedger};
@@ -97,6 +97,22 @@ impl Phase {
             | Phase::Decide
             | Phase::Seal
             | Phase::Undo => false,
+        }
+    }
+
+    /// Whether work that is done is recorded or undone in it, which no limit cuts short.
+    pub fn closes_work(self) -> bool {
+        match self {
+            Phase::Summarise | Phase::Checkpoint | Phase::Seal | Phase::Undo => true,
+            Phase::Prepare
+            | Phase::Setup
+            | Phase::Baseline
+            | Phase::Work
+            | Phase::Gates
+            | Phase::Decide
+            | Phase::Plan
+            | Phase::Review
+            | Phase::PostAction => false,
         }
     }
 
@@ -298,6 +314,14 @@ impl GateMark {
 pub struct Claims {
     pub made: u32,
     pub refused: u32,
+    /// Claims that passed every gate the agent knows and failed a hidden one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_hidden: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -400,10 +424,6 @@ impl LoopState {
         self.spec.workspace.kind == WorkspaceKind::External
     }
 
-    pub fn failing_gates(&self) -> Vec<String> {
-        self.gates.values().filter(|gate| !gate.verdict.passed()).map(|gate| gate.command.clone()).collect()
-    }
-
     pub fn undelivered_steering(&self) -> impl Iterator<Item = &Steering> {
         self.steering.iter().filter(|message| message.delivered.is_none())
     }
@@ -428,19 +448,6 @@ impl LoopState {
             .filter(|last| last.key.iteration == self.iteration && last.is_due_again() && closed != Some(last.key))
     }
 
-    /// Whether every gate has judged the last checkpoint.
-    pub(super) fn is_judged(&self) -> bool {
-        self.spec.gates.is_empty()
-            || self.iterations.last().is_some_and(|record| {
-                record.iteration == self.iteration
-                    && !record.undone
-                    // Going back takes verdicts away that the record still tells.
-                    && self.gates.len() == self.spec.gates.len()
-                    && record.gates.len() == self.spec.gates.len()
-                    && record.gates.iter().all(|mark| *mark != GateMark::Skipped)
-            })
-    }
-
     /// Whether the last turn is a claim to be done. Gates come on top.
     pub fn claims_done(&self) -> bool {
         match self.spec.done {
@@ -452,70 +459,6 @@ impl LoopState {
             Done::Count { iterations } => self.iteration >= iterations,
             Done::Duration { ms } => self.elapsed_ms >= ms,
         }
-    }
-
-    /// The gate that runs next, in this phase.
-    pub(super) fn next_gate(&self) -> Option<GateKey> {
-        match self.phase {
-            Phase::Baseline => self.next_baseline_gate(),
-            Phase::Gates => {
-                let claim = self.claims_done();
-                let due = |spec: &GateSpec| match spec.when {
-                    GateWhen::Turn => true,
-                    GateWhen::Claim => claim,
-                };
-                let gates = self.spec.gates.iter().enumerate();
-                let index = gates
-                    .filter(|(index, spec)| due(spec) && !self.gates.contains_key(index))
-                    .map(|(index, _)| index)
-                    .next()?;
-                let runs = self.gate_runs.get(&index).copied().unwrap_or(0);
-                Some(GateKey { iteration: self.iteration, index, attempt: runs + 1 })
-            }
-            Phase::Prepare
-            | Phase::Setup
-            | Phase::Work
-            | Phase::Summarise
-            | Phase::Checkpoint
-            | Phase::Decide
-            | Phase::Plan
-            | Phase::Review
-            | Phase::Seal
-            | Phase::PostAction
-            | Phase::Undo => None,
-        }
-    }
-
-    /// Each gate once; one that fails, once more, to see whether it flips.
-    fn next_baseline_gate(&self) -> Option<GateKey> {
-        (0..self.spec.gates.len()).find_map(|index| {
-            let runs = self.baseline.get(&index).map_or(&[][..], Vec::as_slice);
-            match runs {
-                [] => Some(GateKey { iteration: 0, index, attempt: 1 }),
-                [first] if !first.verdict.passed() => Some(GateKey { iteration: 0, index, attempt: 2 }),
-                _ => None,
-            }
-        })
-    }
-
-    /// Whether a gate gave two verdicts on the very same base.
-    pub fn is_flaky(&self, index: usize) -> bool {
-        self.baseline.get(&index).is_some_and(|runs| {
-            runs.iter().any(|run| run.verdict.passed()) && runs.iter().any(|run| !run.verdict.passed())
-        })
-    }
-
-    /// Whether a gate failed on the base already, and failed again.
-    pub fn failed_before(&self, index: usize) -> bool {
-        self.baseline.get(&index).is_some_and(|runs| runs.len() > 1 && runs.iter().all(|run| !run.verdict.passed()))
-    }
-
-    /// Whether the base has to be judged before the first turn.
-    pub(super) fn wants_baseline(&self) -> bool {
-        self.iteration == 0
-            && self.spec.workspace.baseline
-            && !self.is_external()
-            && self.next_baseline_gate().is_some()
     }
 
     pub(super) fn wants_setup(&self) -> bool {

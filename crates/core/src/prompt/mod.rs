@@ -23,6 +23,7 @@ const STEERING: &str = include_str!("texts/steering.md");
 const STEERING_PENDING: &str = include_str!("texts/steering_pending.md");
 const OVERFLOW: &str = include_str!("texts/overflow.md");
 const NUDGE: &str = include_str!("texts/nudge.md");
+const HIDDEN_FAILED: &str = include_str!("texts/hidden_failed.md");
 const BASELINE: &str = include_str!("texts/baseline.md");
 const HELD_BACK: &str = include_str!("texts/held_back.md");
 const MERGED_TARGET: &str = include_str!("texts/merged_target.md");
@@ -115,7 +116,7 @@ fn baseline(state: &LoopState) -> Option<String> {
     let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
     let named = |is: &dyn Fn(usize) -> bool| -> Vec<String> {
         let gates = state.spec.gates.iter().enumerate();
-        gates.filter(|(index, _)| is(*index)).map(|(_, gate)| gate.command.clone()).collect()
+        gates.filter(|(index, gate)| !gate.hidden && is(*index)).map(|(_, gate)| gate.command.clone()).collect()
     };
     let failing = named(&|index| state.failed_before(index));
     let flaky = named(&|index| state.is_flaky(index));
@@ -184,8 +185,7 @@ pub(super) fn overflow(state: &LoopState) -> Option<String> {
 fn refusal(state: &LoopState) -> Option<String> {
     let judged = state.iterations.last().filter(|last| !last.undone)?;
     let failing: Vec<Value> = state
-        .gates
-        .values()
+        .visible_gates()
         .filter(|gate| !gate.verdict.passed())
         .map(|gate| {
             let how = match gate.verdict {
@@ -200,7 +200,7 @@ fn refusal(state: &LoopState) -> Option<String> {
         })
         .collect();
     if !failing.is_empty() {
-        let gates = state.gates.len();
+        let gates = state.visible_gates().count();
         // A turn that failed is not judged: what is known is older than its commit.
         let when = if judged.success {
             "after your last turn"
@@ -208,6 +208,10 @@ fn refusal(state: &LoopState) -> Option<String> {
             "when last run; your last turn ended with an error, so that nothing was run after it"
         };
         return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, gates, when, failing }));
+    }
+    let hidden = state.hidden_failures();
+    if hidden > 0 {
+        return Some(fill(HIDDEN_FAILED, context! { hidden }));
     }
     let refused = judged.claim && judged.success && state.spec.done.promise().is_some();
     let unseen_message = refused && state.held_back().is_empty();

@@ -257,7 +257,7 @@ impl Told<'_> {
     }
 
     fn gates(&self) -> Vec<Value> {
-        let gates = self.state.gates.values();
+        let gates = self.state.visible_gates();
         gates
             .map(|gate| {
                 let verdict = match gate.verdict {

@@ -8,7 +8,7 @@ use windlass_core::machine::{
 };
 use windlass_core::prompt;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
-use windlass_core::spec::{Limits, LoopSpec, OnFailure};
+use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure};
 use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::trouble::{Step, Trouble, TroubleKind};
 use windlass_core::usage::Usage;
@@ -311,6 +311,21 @@ fn in_trouble(driven: &mut Driven) -> u32 {
 fn assert_paused_for(driven: &Driven, step: Step) {
     let why = PauseReason::Infrastructure { step, trouble: trouble() };
     assert_eq!(driven.state.status, Status::Paused { why });
+}
+
+#[test]
+fn time_that_is_up_while_a_commit_is_retried_does_not_complete_the_loop_without_it() {
+    let mut driven = Driven::working(LoopSpec { done: Done::Duration { ms: MINUTE }, ..promise_loop() });
+    driven.end_turn(finished());
+    let turn = driven.state.last_turn.as_ref().unwrap().key;
+    driven.ok(Input::NotTried { effect: Effect::Checkpoint { turn }, trouble: trouble() });
+    driven.pass(2 * MINUTE);
+    assert_eq!(driven.refused(Input::TimerFired { timer: TimerKind::Duration }), Refusal::Stale);
+    let timers = driven.effects();
+    assert!(matches!(&timers[..], [Effect::SetTimer { timer }] if timer.kind == TimerKind::Wait), "{timers:?}");
+    driven.ok(Input::TimerFired { timer: TimerKind::Wait });
+    driven.checkpoint();
+    assert_eq!(driven.stop_reason(), "completed");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod driven;
 mod event_json;
 mod failures;
 mod fallbacks;
+mod hidden_gates;
 mod limits;
 mod milestone;
 mod milestone_people;

@@ -26,6 +26,8 @@ pub enum ConfigError {
     Type { place: Place, key: String, expected: &'static str, example: &'static str, found: &'static str },
     #[error("{place}: '{key}': {error}")]
     Value { place: Place, key: String, error: ValueError },
+    #[error("{place}: '{key}' cannot be set in a project's file, because the agent can read that file")]
+    NotInProject { place: Place, key: &'static str },
     #[error("cannot tell where the {what} are: neither HOME nor {variable} is set")]
     NoHome { what: &'static str, variable: &'static str },
 }
@@ -50,6 +52,9 @@ impl ConfigError {
                 Some(format!("for example: {key} = {example}"))
             }
             ConfigError::Value { error, .. } => error.hint.as_deref().map(Into::into),
+            ConfigError::NotInProject { .. } => {
+                Some("set it in your own settings ('windlass config path' names the file), or use the flag".into())
+            }
             ConfigError::NoHome { variable, .. } => Some(format!("set HOME, or {variable}")),
         }
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, Key as TomlKey, TableLike};
 
 use super::error::ConfigError;
-use super::keys::{KEYS, Misread};
+use super::keys::{KEYS, Misread, NOT_IN_PROJECT};
 use super::origin::{Layer, Origin, Place};
 use super::profiles;
 use windlass_core::nearest::nearest;
@@ -61,6 +61,10 @@ pub(super) fn read_layer(
         let Some(known) = KEYS.iter().find(|known| known.name == key.get()) else {
             return Err(unknown(at, "", key.get(), known.clone().collect()));
         };
+        let origin = origin(path.to_owned(), source.line_of(key.span()));
+        if NOT_IN_PROJECT.contains(&known.name) && matches!(origin, Origin::ProjectFile { .. }) {
+            return Err(ConfigError::NotInProject { place: at, key: known.name });
+        }
         // A list of tables may be written as a list or with [[headers]].
         let (value, at) = match item {
             Item::Value(value) => (value.clone(), source.place_of(span_of(key, item))),
@@ -73,7 +77,7 @@ pub(super) fn read_layer(
             Misread::Type => wrong_type(at, known.name, known.expected, known.example, item),
             Misread::Value(error) => ConfigError::Value { place: at, key: known.name.to_owned(), error },
         })?;
-        layer.origins.insert(known.name, origin(path.to_owned(), source.line_of(key.span())));
+        layer.origins.insert(known.name, origin);
     }
     Ok(layer)
 }

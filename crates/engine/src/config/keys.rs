@@ -37,6 +37,9 @@ pub struct Key {
     pub schema: fn() -> serde_json::Value,
 }
 
+/// Settings that a project's file may not have, because agents can read that file.
+pub(super) const NOT_IN_PROJECT: [&str; 1] = ["hidden_gates"];
+
 /// Why a value in a file cannot be taken.
 #[derive(Debug)]
 pub(super) enum Misread {
@@ -248,6 +251,11 @@ settings! {
         env: "WINDLASS_GATES", flag: Some("--gate"), default: "none",
         doc: "Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a \
               table: { command, timeout, when = \"turn\" or \"claim\" }",
+    }
+    hidden_gates: Commands {
+        env: "WINDLASS_HIDDEN_GATES", flag: Some("--hidden-gate"), default: "none",
+        doc: "Commands that judge a claim after every other gate passed; the agent and the reviewers learn only that one \
+              failed. Not in a project's file, which the agent can read",
     }
     verify: Verify {
         env: "WINDLASS_VERIFY", flag: Some("--verify"), default: "clean",

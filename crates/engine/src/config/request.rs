@@ -50,6 +50,7 @@ impl RequestError {
                 | ConfigError::TooLarge { .. }
                 | ConfigError::NotText { .. }
                 | ConfigError::Syntax { .. }
+                | ConfigError::NotInProject { .. }
                 | ConfigError::NoHome { .. },
             )
             | RequestError::Write { .. } => None,
@@ -94,12 +95,16 @@ impl Options {
     }
 }
 
-/// Changes a settings file: a key gets a value, or goes with `null`. Tables such as `agents` are changed field by field.
-pub fn edit(path: &Path, change: &BTreeMap<String, Json>) -> Result<(), RequestError> {
+/// Changes a settings file, which `origin` says is the user's or a project's: a key gets a value, or goes with `null`. Tables such as `agents` are changed field by field.
+pub fn edit(
+    path: &Path,
+    change: &BTreeMap<String, Json>,
+    origin: fn(PathBuf, usize) -> Origin,
+) -> Result<(), RequestError> {
     let before = file::read_text(path)?.unwrap_or_default();
     let mut document: DocumentMut = before.parse().map_err(|error: toml_edit::TomlError| {
         // Told with its place by the reader.
-        read_layer(path, &before, |path, line| Origin::UserFile { path, line }).err().unwrap_or(ConfigError::Syntax {
+        read_layer(path, &before, origin).err().unwrap_or(ConfigError::Syntax {
             place: super::Place::File { path: path.to_owned(), line: 1, column: 1 },
             message: error.message().to_owned(),
         })
@@ -109,7 +114,7 @@ pub fn edit(path: &Path, change: &BTreeMap<String, Json>) -> Result<(), RequestE
     }
     let after = document.to_string();
     // What would not be understood is not written.
-    read_layer(path, &after, |path, line| Origin::UserFile { path, line })?;
+    read_layer(path, &after, origin)?;
     write(path, &after).map_err(|source| RequestError::Write { path: path.to_owned(), source })
 }
 
@@ -202,6 +207,21 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
+    fn of_user(path: PathBuf, line: usize) -> Origin {
+        Origin::UserFile { path, line }
+    }
+
+    #[test]
+    fn hidden_gate_is_not_written_to_a_project_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        let wanted = change(json!({ "hidden_gates": ["./hidden.sh"] }));
+        let error = edit(&path, &wanted, |path, line| Origin::ProjectFile { path, line }).unwrap_err();
+        assert!(error.to_string().contains("the agent can read that file"), "{error}");
+        assert!(!path.exists());
+        edit(&path, &wanted, of_user).unwrap();
+    }
+
     #[test]
     fn settings_of_a_request_are_read_as_a_file_is() {
         let options = Options::from_json(&change(json!({ "max_iterations": 3, "gates": ["make"], "model": null })));
@@ -226,7 +246,7 @@ mod tests {
             "agent": "codex", "max_iterations": null, "commit": "off",
             "agents": { "x": { "model": "m" }, "y": { "command": ["y"] } },
         });
-        edit(&path, &change(wanted)).unwrap();
+        edit(&path, &change(wanted), of_user).unwrap();
         let now = std::fs::read_to_string(&path).unwrap();
         let expected = "# mine\nagent = \"codex\" # the best\ncommit = \"off\"\n\n[agents.x]\n# why\n\
                         command = [\"x\"]\nmodel = \"m\"\n\n[agents.y]\ncommand = [\"y\"]\n";
@@ -241,7 +261,7 @@ mod tests {
         for wrong in
             [json!({ "agnet": "x" }), json!({ "max_iterations": "x" }), json!({ "agents": { "x": { "colour": 1 } } })]
         {
-            let error = edit(&path, &change(wrong)).unwrap_err();
+            let error = edit(&path, &change(wrong), of_user).unwrap_err();
             assert!(error.key().is_some(), "{error}");
         }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "agent = \"claude\"\n");
@@ -251,7 +271,7 @@ mod tests {
     fn a_file_that_is_not_there_is_made() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/config.toml");
-        edit(&path, &change(json!({ "max_iterations": 7 }))).unwrap();
+        edit(&path, &change(json!({ "max_iterations": 7 })), of_user).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "max_iterations = 7\n");
     }
 }

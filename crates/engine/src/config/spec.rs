@@ -12,8 +12,8 @@ use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Document, Done, GateSpec, Limits, LoopSpec, ReviewKind, SessionPolicy, TimeLimits,
-    WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Document, Done, GateSpec, GateWhen, Limits, LoopSpec, ReviewKind,
+    SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 
 use super::amounts::Millis;
@@ -107,7 +107,15 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         command: gate.command.clone(),
         timeout_ms: gate.timeout.map_or(gate_timeout_ms, Millis::get),
         when: gate.when,
+        hidden: false,
     };
+    let hidden = hidden_gates(settings)?;
+    let hidden = hidden.iter().map(|command| GateSpec {
+        command: command.clone(),
+        timeout_ms: gate_timeout_ms,
+        when: GateWhen::Claim,
+        hidden: true,
+    });
     let language = settings.language.value.clone().unwrap_or_default();
     let spec = LoopSpec {
         goal: run.goal.clone(),
@@ -117,7 +125,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         review,
         commit: settings.commit.value.unwrap_or(recipe.commit),
         done,
-        gates: gates.get().iter().map(gate).collect(),
+        gates: gates.get().iter().map(gate).chain(hidden).collect(),
         limits,
         on_limit: recipe.on_limit,
         on_failure: recipe.on_failure,
@@ -139,6 +147,26 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         recipe: recipe.name,
     };
     Ok(Resolved { spec, notes })
+}
+
+/// Hidden gates need a checkout that no agent sees, and that later gates do not find as they left it.
+fn hidden_gates(settings: &Settings) -> Result<&[String], UsageError> {
+    let hidden = settings.hidden_gates.value.as_ref().map_or(&[][..], |commands| commands.get());
+    let because = if hidden.is_empty() {
+        None
+    } else if settings.in_place.value == Some(true) {
+        Some(("--in-place", "the agent would see what they leave in the checkout"))
+    } else if settings.commit.value == Some(CommitPolicy::Off) {
+        Some(("--commit off", "without commits there is no checkout that only gates use"))
+    } else if settings.verify.value == Some(Verify::Warm) {
+        Some(("--verify warm", "later gates would find what they built and could show it to the agent"))
+    } else {
+        None
+    };
+    match because {
+        Some((with, why)) => Err(UsageError::HiddenGates { with, why }),
+        None => Ok(hidden),
+    }
 }
 
 /// The sections of a reviewed loop's plan; what is wrong with it is said before anything is made.

@@ -75,6 +75,8 @@ pub enum UsageError {
     NetworkOpen { origin: Origin, reason: String },
     #[error("'{wish}' names no agent")]
     Wish { wish: String },
+    #[error("hidden gates cannot be used with {with}: {why}")]
+    HiddenGates { with: &'static str, why: &'static str },
     #[error("the recipe '{recipe}' has no reviewer")]
     ReviewerUnused { recipe: String },
     #[error("the summariser 'endpoint' needs the setting '{key}'")]
@@ -122,6 +124,7 @@ impl UsageError {
             }
             UsageError::Wish { .. } => "give an agent, or an agent and a model: codex, codex:gpt-5".into(),
             UsageError::ReviewerUnused { .. } => "use --recipe audited, or leave the reviewer out".into(),
+            UsageError::HiddenGates { with, .. } => format!("leave out {with}, or leave out the hidden gates"),
             UsageError::UnclosedQuote => "close the quote, or escape it with a backslash".into(),
             UsageError::EmptyCommand => "name a program: --agent-command \"./my-agent.sh\"".into(),
             UsageError::Pattern { agent, key, .. } => {

@@ -29,9 +29,10 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
     };
     let files = context.engine.data.new_run(&state.id, &format!("{}.gate-{}", gate.iteration, gate.index + 1));
     let files = files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-    let ran = shell::run(&mut context, state, &spec.command, spec.timeout_ms, &place, &files).await?;
+    let ran = shell::run(&mut context, state, shell::Line::of(spec), &place, &files).await?;
     let changed = place.put_back(&context, state).await?;
-    if gate.iteration == 0 {
+    // The agent gets a copy of what is kept.
+    if gate.iteration == 0 && !spec.hidden {
         place.keep_build().await?;
     }
     Ok(Input::GateEnded { report: report(state, spec, ran, changed), gate })
@@ -40,6 +41,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
 fn report(state: &LoopState, spec: &GateSpec, ran: ShellRun, changed: Vec<ChangedFile>) -> GateReport {
     GateReport {
         command: spec.command.clone(),
+        hidden: spec.hidden,
         verdict: ran.verdict,
         exit_code: ran.exit_code,
         // Without commits a verdict belongs to the tree alone.

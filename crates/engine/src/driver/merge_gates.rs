@@ -59,7 +59,7 @@ async fn judge(
     for (index, gate) in state.spec.gates.iter().enumerate() {
         let files = engine.data.new_run(&state.id, &format!("merge.gate-{}", index + 1));
         let files = files.map_err(|source| super::transcript_error(&engine.data.transcripts(&state.id), source))?;
-        let ran = shell::run(&mut context, state, &gate.command, gate.timeout_ms, &place, &files).await?;
+        let ran = shell::run(&mut context, state, shell::Line::of(gate), &place, &files).await?;
         if !ran.verdict.passed() {
             return Ok(Some(RedGate { command: gate.command.clone(), output_tail: ran.output_tail }));
         }

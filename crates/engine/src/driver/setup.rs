@@ -73,7 +73,9 @@ pub(super) async fn prepare(
         let files = context.engine.data.new_run(&state.id, &format!("setup-{}", index + 1));
         let files =
             files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-        let ran = shell::run(context, state, command, TIMEOUT_MS, place, &files).await?;
+        let ran =
+            shell::run(context, state, shell::Line { command, timeout_ms: TIMEOUT_MS, hidden: false }, place, &files)
+                .await?;
         if !ran.verdict.passed() {
             let how = ran.exit_code.map_or("did not end well".to_owned(), |code| format!("exit code {code}"));
             let last = ran.output_tail.lines().last().unwrap_or_default().to_owned();

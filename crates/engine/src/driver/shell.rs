@@ -1,9 +1,11 @@
 //! A command line of the user's, run by the user's shell under the supervisor: gates and set-up commands.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_core::machine::{LoopState, Verdict};
+use windlass_core::spec::GateSpec;
 use windlass_process::{CommandSpec, Stdin};
 use windlass_supervise::{ContainmentRequest, Ended, EndedBy, ExitRecord, ProcessEvent, ShimSpec};
 
@@ -30,12 +32,37 @@ pub(super) struct ShellRun {
     pub(super) output_tail: String,
 }
 
+/// What is to be run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) command: &'a str,
+    pub(super) timeout_ms: u64,
+    /// It leaves nothing that the agent or another gate finds.
+    pub(super) hidden: bool,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn of(gate: &'a GateSpec) -> Self {
+        Self { command: &gate.command, timeout_ms: gate.timeout_ms, hidden: gate.hidden }
+    }
+}
+
+/// The absolute paths in a command line. A hidden gate reads its tests from outside the repository, where no sandbox shows
+/// them otherwise.
+fn named_files(command: &str, home: Option<&String>) -> Vec<PathBuf> {
+    let words = shlex::split(command).unwrap_or_default();
+    let paths = words.iter().filter_map(|word| match (word.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => Some(Path::new(home).join(below)),
+        _ => Some(PathBuf::from(word)).filter(|path| path.is_absolute()),
+    });
+    paths.filter(|path| path.parent().is_some() && path.exists()).collect()
+}
+
 /// Runs a command in a checkout until it ends, its time is up, or the task has to come to an end.
 pub(super) async fn run(
     context: &mut Context,
     state: &LoopState,
-    command: &str,
-    timeout_ms: u64,
+    line: Line<'_>,
     place: &Place,
     files: &TurnFiles,
 ) -> Result<ShellRun, DriveError> {
@@ -43,18 +70,22 @@ pub(super) async fn run(
     let mut command = CommandSpec {
         // In a container the user's own need not be there.
         program: if state.spec.sandbox.docker.is_some() { "/bin/sh".to_owned() } else { engine.shell() },
-        args: vec!["-c".to_owned(), command.to_owned()],
+        args: vec!["-c".to_owned(), line.command.to_owned()],
         env: engine.command_environment(state),
         cwd: engine.start_dir(state, &place.dir),
         stdin: Stdin::Null,
     };
     let confined = Confined {
-        who: if place.judge.is_some() { "judge" } else { "commands" },
+        who: match &place.judge {
+            _ if line.hidden => "hidden gates",
+            Some(_) => "judge",
+            None => "commands",
+        },
         writes: state.spec.sandbox.writes(),
         dir: &place.dir,
         judge: place.judge.as_ref(),
         files: &files.dir,
-        shown: Vec::new(),
+        shown: if line.hidden { named_files(line.command, command.env.get("HOME")) } else { Vec::new() },
         result: None,
         own_places: Vec::new(),
     };
@@ -75,7 +106,7 @@ pub(super) async fn run(
     };
     faults::point("gate.before_start");
     let started_at = engine.clock.now();
-    let timeout = SignedDuration::from_millis(i64::try_from(timeout_ms).unwrap_or(i64::MAX));
+    let timeout = SignedDuration::from_millis(i64::try_from(line.timeout_ms).unwrap_or(i64::MAX));
     let deadline = started_at.checked_add(timeout).unwrap_or(Timestamp::MAX);
     let mut running = engine.launcher.start(&shim).await?;
     let mut disk = DiskWatch::start(&engine, state);

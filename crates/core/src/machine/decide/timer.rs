@@ -41,6 +41,8 @@ impl Batch {
         };
         let limit = StopReason::Duration { limit_ms };
         match self.state.status {
+            // What the turn did is recorded first, however often that could not be tried.
+            Status::Waiting { .. } if self.state.phase.closes_work() => Err(Refusal::Stale),
             Status::Waiting { .. } => {
                 self.push(Event::WaitEnded);
                 self.target_or_limit(limit);

@@ -369,6 +369,10 @@ fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport, counts
     }
     state.gate_runs.insert(gate.index, gate.attempt);
     if counts {
+        // Once for each judgement, however many hidden gates it has.
+        if report.hidden && !report.verdict.passed() && state.hidden_failures() == 0 {
+            state.claims.failed_hidden += 1;
+        }
         state.gates.insert(gate.index, report.clone());
     }
 }

@@ -72,7 +72,11 @@ pub fn promise_loop() -> LoopSpec {
 }
 
 pub fn gate(command: &str) -> GateSpec {
-    GateSpec { command: command.into(), timeout_ms: 10 * MINUTE, when: GateWhen::Turn }
+    GateSpec { command: command.into(), timeout_ms: 10 * MINUTE, when: GateWhen::Turn, hidden: false }
+}
+
+pub fn hidden_gate(command: &str) -> GateSpec {
+    GateSpec { when: GateWhen::Claim, hidden: true, ..gate(command) }
 }
 
 pub fn key(iteration: u32, attempt: u32) -> TurnKey {
@@ -172,8 +176,13 @@ impl Driven {
     }
 
     pub fn gate_report(&self, verdict: Verdict) -> GateReport {
-        let gate = &self.state.spec.gates[self.state.gates.len()];
-        gate_report(&gate.command, verdict, self.state.head_commit().map(str::to_owned))
+        self.report_of(self.state.gates.len(), verdict)
+    }
+
+    pub fn report_of(&self, index: usize, verdict: Verdict) -> GateReport {
+        let gate = &self.state.spec.gates[index];
+        let report = gate_report(&gate.command, verdict, self.state.head_commit().map(str::to_owned));
+        GateReport { hidden: gate.hidden, ..report }
     }
 
     pub fn effects(&self) -> Vec<Effect> {
@@ -225,6 +234,7 @@ pub fn checkpoint_of(turn: TurnKey) -> CheckpointReport {
 pub fn gate_report(command: &str, verdict: Verdict, commit: Option<String>) -> GateReport {
     GateReport {
         command: command.into(),
+        hidden: false,
         verdict,
         exit_code: Some(i32::from(!verdict.passed())),
         commit,

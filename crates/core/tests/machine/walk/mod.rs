@@ -28,7 +28,7 @@ use windlass_core::trouble::{Trouble, TroubleKind};
 use windlass_core::usage::{Usage, UsageByModel};
 
 use crate::driven::{
-    Driven, MINUTE, PROMISE, checkpoint_of, gate, gate_report, key, opening, promise_loop, start_of_time,
+    Driven, MINUTE, PROMISE, checkpoint_of, gate, gate_report, hidden_gate, key, opening, promise_loop, start_of_time,
 };
 
 /// One input and what came of it.
@@ -210,7 +210,7 @@ impl Dice {
                 let tree = driven.state.review.as_ref().and_then(|review| review.agreed_tree.clone());
                 Input::Undone { commit, tree: tree.unwrap_or_default(), saved: None }
             }
-            Effect::RunGate { gate } => Input::GateEnded { gate, report: driven.gate_report(self.verdict()) },
+            Effect::RunGate { gate } => Input::GateEnded { report: driven.report_of(gate.index, self.verdict()), gate },
             Effect::SetTimer { timer } => {
                 driven.now = driven.now.max(timer.at);
                 Input::TimerFired { timer: timer.kind }
@@ -447,7 +447,10 @@ fn spec() -> impl Strategy<Value = LoopSpec> {
     let session = prop_oneof![Just(SessionPolicy::Resume), Just(SessionPolicy::Fresh), Just(SessionPolicy::KeepAlive)];
     let on_limit = prop_oneof![3 => Just(OnLimit::Stop), 1 => Just(OnLimit::Pause)];
     let on_claim = GateSpec { when: GateWhen::Claim, ..gate("cargo bench") };
-    let gates = prop::sample::subsequence(vec![gate("cargo test"), on_claim, gate("cargo fmt --check")], 0..=3);
+    let gates = prop::sample::subsequence(
+        vec![gate("cargo test"), on_claim, gate("cargo fmt --check"), hidden_gate("./hidden.sh")],
+        0..=4,
+    );
     let summariser = prop_oneof![3 => Just(SummariserKind::Deterministic), 1 => Just(SummariserKind::Agent)];
     let ready = (any::<bool>(), any::<bool>(), summariser);
     (done, limits, kind, commit, on_failure, session, on_limit, gates, ready).prop_map(

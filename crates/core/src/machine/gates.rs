@@ -1,0 +1,109 @@
+//! Which gate runs next, and what the verdicts say.
+//!
+//! Hidden gates are the last ones of the spec, so each of them runs after every gate that the agent knows.
+
+use super::input::{GateKey, GateReport};
+use super::state::{GateMark, LoopState, Phase};
+use crate::spec::{GateSpec, GateWhen};
+
+impl LoopState {
+    pub fn failing_gates(&self) -> Vec<String> {
+        self.gates.values().filter(|gate| !gate.verdict.passed()).map(|gate| gate.command.clone()).collect()
+    }
+
+    /// The verdicts on the last checkpoint that agents and reviewers may know.
+    pub fn visible_gates(&self) -> impl Iterator<Item = &GateReport> {
+        self.gates.values().filter(|gate| !gate.hidden)
+    }
+
+    /// How many hidden gates failed on the last checkpoint.
+    pub fn hidden_failures(&self) -> usize {
+        self.gates.values().filter(|gate| gate.hidden && !gate.verdict.passed()).count()
+    }
+
+    fn visible_gate_failed(&self) -> bool {
+        self.visible_gates().any(|gate| !gate.verdict.passed())
+    }
+
+    /// Whether every gate has judged the last checkpoint.
+    pub(super) fn is_judged(&self) -> bool {
+        self.spec.gates.is_empty()
+            || self.iterations.last().is_some_and(|record| {
+                record.iteration == self.iteration && !record.undone && {
+                    let mut gates = self.spec.gates.iter().enumerate();
+                    gates.all(|(index, gate)| {
+                        // Rolling back removes verdicts that the record still has.
+                        let ran = self.gates.contains_key(&index)
+                            && record.gates.get(index).is_some_and(|mark| *mark != GateMark::Skipped);
+                        ran || (gate.hidden && self.visible_gate_failed())
+                    })
+                }
+            })
+    }
+
+    /// The gate that runs next, in this phase.
+    pub(super) fn next_gate(&self) -> Option<GateKey> {
+        match self.phase {
+            Phase::Baseline => self.next_baseline_gate(),
+            Phase::Gates => {
+                let claim = self.claims_done();
+                let visible_failed = self.visible_gate_failed();
+                let due = |spec: &GateSpec| match spec.when {
+                    _ if spec.hidden => claim && !visible_failed,
+                    GateWhen::Turn => true,
+                    GateWhen::Claim => claim,
+                };
+                let gates = self.spec.gates.iter().enumerate();
+                let index = gates
+                    .filter(|(index, spec)| due(spec) && !self.gates.contains_key(index))
+                    .map(|(index, _)| index)
+                    .next()?;
+                let runs = self.gate_runs.get(&index).copied().unwrap_or(0);
+                Some(GateKey { iteration: self.iteration, index, attempt: runs + 1 })
+            }
+            Phase::Prepare
+            | Phase::Setup
+            | Phase::Work
+            | Phase::Summarise
+            | Phase::Checkpoint
+            | Phase::Decide
+            | Phase::Plan
+            | Phase::Review
+            | Phase::Seal
+            | Phase::PostAction
+            | Phase::Undo => None,
+        }
+    }
+
+    /// Each gate once; one that fails, once more, to see whether it flips.
+    fn next_baseline_gate(&self) -> Option<GateKey> {
+        (0..self.spec.gates.len()).find_map(|index| {
+            let runs = self.baseline.get(&index).map_or(&[][..], Vec::as_slice);
+            match runs {
+                [] => Some(GateKey { iteration: 0, index, attempt: 1 }),
+                [first] if !first.verdict.passed() => Some(GateKey { iteration: 0, index, attempt: 2 }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether a gate gave two verdicts on the very same base.
+    pub fn is_flaky(&self, index: usize) -> bool {
+        self.baseline.get(&index).is_some_and(|runs| {
+            runs.iter().any(|run| run.verdict.passed()) && runs.iter().any(|run| !run.verdict.passed())
+        })
+    }
+
+    /// Whether a gate failed on the base already, and failed again.
+    pub fn failed_before(&self, index: usize) -> bool {
+        self.baseline.get(&index).is_some_and(|runs| runs.len() > 1 && runs.iter().all(|run| !run.verdict.passed()))
+    }
+
+    /// Whether the base has to be judged before the first turn.
+    pub(super) fn wants_baseline(&self) -> bool {
+        self.iteration == 0
+            && self.spec.workspace.baseline
+            && !self.is_external()
+            && self.next_baseline_gate().is_some()
+    }
+}
