@@ -1,6 +1,8 @@
 //! The rules of ARCHITECTURE.md that a compiler does not hold: who may depend on whom, how long a file may be, what
 //! nothing may be called, that no test is forgotten, and that every promise has a test. Each broken rule names the file and the way out.
 
+#[path = "architecture/documents.rs"]
+mod documents;
 #[path = "architecture/imports.rs"]
 mod imports;
 #[path = "architecture/promises.rs"]

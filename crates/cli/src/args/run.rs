@@ -135,6 +135,9 @@ pub struct RunArgs {
     /// Audited: what the agent does once after the last review was clean
     #[arg(long, value_name = "TEXT", value_parser = not_blank, help_heading = "When it is done")]
     post_action: Option<String>,
+    /// Audited: a skill of the agent to use for the post-action
+    #[arg(long, value_name = "NAME", value_parser = not_blank, help_heading = "When it is done")]
+    post_action_skill: Option<String>,
     /// Refine and audited: the file with the plan [default: the newest *.md in .windlass/plans and .claude/plans]
     #[arg(long, value_name = "FILE", value_parser = not_blank, help_heading = "When it is done")]
     plan: Option<String>,
@@ -280,6 +283,7 @@ impl RunArgs {
             plan_first: self.plan_first.then_some(true),
             human_review: self.human_review.then_some(true),
             post_action: self.post_action.clone(),
+            post_action_skill: self.post_action_skill.clone(),
             max_iterations: self.max_iterations,
             duration: self.duration,
             budget_usd: self.budget_usd,

@@ -368,6 +368,7 @@ fn clean_of_an_auditor_whose_every_command_failed_does_not_count() {
 
 /// What an agent left beside its commits could make a reviewer agree to work that nobody else will see.
 #[test]
+// promise: review-9
 fn reviewer_reads_the_recorded_commit_with_what_the_set_up_made_and_nothing_of_the_workspace() {
     let world = crate::world();
     world.repo().write(".gitignore", "deps/\n*.log\n").commit("Ignore");

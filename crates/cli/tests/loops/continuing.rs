@@ -25,6 +25,7 @@ fn in_conflict(world: &World, script: &str) -> ScriptedAgent {
 }
 
 #[test]
+// promise: done-13
 fn conflict_names_continue_and_the_agent_resolves_it() {
     let world = crate::world();
     let agent = in_conflict(&world, RESOLVES);
@@ -54,6 +55,7 @@ fn conflict_names_continue_and_the_agent_resolves_it() {
 }
 
 #[test]
+// promise: done-13
 fn claim_is_refused_while_conflict_markers_are_left() {
     let world = crate::world();
     let script = r#"
@@ -219,6 +221,7 @@ fn killed_at(case: Option<&Case>) -> Option<EndState> {
 }
 
 #[test]
+// promise: done-13
 fn wherever_continue_is_killed_the_end_is_the_same() {
     let points = ["append.before", "append.after", "merge_in.before", "merge_in.after", "workspace.before_open"];
     let undisturbed = killed_at(None).unwrap();

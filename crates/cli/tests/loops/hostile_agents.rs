@@ -142,6 +142,7 @@ async fn a_limit_of_claude_that_ends_in_90_seconds_is_waited_for() {
 }
 
 #[test]
+// promise: work-11
 fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gone_too() {
     let world = World::new();
     let run = |name: &str, script: &str, iterations: &str| {

@@ -162,6 +162,20 @@ fn an_agent_that_cannot_be_started_is_logged_as_an_error() {
 }
 
 #[test]
+// promise: log-4
+fn a_workspace_that_is_gone_is_logged_as_an_error() {
+    let world = World::new();
+    let gone = "#!/bin/sh\nobjects=$(cat .git/objects/info/alternates)\n\
+                git --git-dir=\"${objects%/objects}\" branch -qD windlass/work\nrm -rf \"$PWD\"\n";
+    let program = world.install_script("vandal", gone);
+    world.config(&format!("[agents.copilot]\nadapter = \"command\"\ncommand = [{program:?}]\n"));
+    let out = run_copilot(&world, &[]);
+    out.assert_code(7);
+    let logged = logged(&out).join("\n");
+    assert!(logged.contains("ERROR Failed to get repos for Copilot loop follow-up: "), "{logged}");
+}
+
+#[test]
 // promise: log-6
 fn a_missing_session_is_an_error_only_for_an_agent_that_has_sessions() {
     let resumes = "resume_args = [\"--resume\", \"{session}\"]\nsession_pattern = \"session: (.*)\"";

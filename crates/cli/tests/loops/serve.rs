@@ -98,6 +98,37 @@ fn a_start_of_the_server_changes_no_loop() {
 }
 
 #[test]
+// promise: recovery-11
+fn a_wait_whose_driver_was_killed_goes_on_by_itself() {
+    let limited = "{ type = \"error\", kind = \"rate_limit\", message = \"slow down\", retry_after_ms = 1 }";
+    let script = format!(
+        "[[turn]]\nsteps = [{{ event = {limited} }}, {{ exit = 1 }}]\n\
+         [[turn]]\nsteps = [{{ event = {{ type = \"text\", text = \"<promise>COMPLETE</promise>\" }} }}]\n"
+    );
+    // Killed after each append in turn, until it is the one that began the wait.
+    for append in 1..20 {
+        let world = World::new();
+        let agent = world.script(&script);
+        let words: Vec<String> = agent.command_line().split(' ').map(|word| format!("{word:?}")).collect();
+        world.config(&format!("[agents.limited]\noutput = \"jsonl\"\ncommand = [{}]\n", words.join(", ")));
+        let mut command = windlass(&world, &["run", "x", "--name", "work", "--agent", "limited"]);
+        command.env("WINDLASS_TEST_FAULT", format!("append.after:{append}"));
+        assert_eq!(world.run(command).signal, Some(9), "no append began a wait");
+        world.wait_no_processes();
+        let seen = feed(&world, "work");
+        if of_type(&seen, "wait_started").is_empty() {
+            continue;
+        }
+        assert!(of_type(&seen, "wait_ended").is_empty(), "{seen:?}");
+        call(&world, &["serve", "--once"]).assert_code(0);
+        assert_eq!(status(&world, "work")["status"], "completed");
+        assert_eq!(agent.turns().len(), 2);
+        return;
+    }
+    panic!("no append began a wait");
+}
+
+#[test]
 // promise: recovery-7
 fn a_milestone_that_was_cut_off_goes_on_and_a_paused_one_does_not() {
     let world = World::new();

@@ -120,6 +120,11 @@ fn every_flag_reaches_the_settings() {
     assert_eq!(options.budget_usd.unwrap().get(), 2.5);
     assert_eq!(options.max_tokens.unwrap().get(), 1_000);
     assert_eq!(options.in_place, None);
+    let finishing = run(&["x", "--post-action", "tidy up", "--post-action-skill", "notes"]).unwrap().options();
+    assert_eq!(
+        (finishing.post_action.as_deref(), finishing.post_action_skill.as_deref()),
+        (Some("tidy up"), Some("notes"))
+    );
     assert_eq!(run(&["x", "--in-place"]).unwrap().options().in_place, Some(true));
     assert_eq!(run(&["x"]).unwrap().options(), Options::default(), "what is not said is not said");
 }

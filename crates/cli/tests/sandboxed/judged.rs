@@ -46,6 +46,7 @@ fn editable_install_of_the_checkout_does_not_decide_the_verdict() {
 const CACHES: [&str; 4] = [".cargo/registry", ".cache/go-build", ".npm/_cacache", ".cache/other-tool"];
 
 #[test]
+// promise: gates-11
 fn what_a_judgement_leaves_in_a_cache_does_not_reach_the_next_one() {
     if !windlass_testkit::sandbox_works() {
         return;

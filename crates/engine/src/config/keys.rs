@@ -223,7 +223,7 @@ settings! {
         doc: "What the agent does once after the last review was clean, in the words of a prompt",
     }
     post_action_skill: String {
-        env: "WINDLASS_POST_ACTION_SKILL", flag: None, default: "none",
+        env: "WINDLASS_POST_ACTION_SKILL", flag: Some("--post-action-skill"), default: "none",
         doc: "A skill of the agent that it uses then",
     }
     max_iterations: Iterations {
