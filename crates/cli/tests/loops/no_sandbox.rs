@@ -21,6 +21,7 @@ fn words(args: &[String]) -> Vec<&str> {
 }
 
 #[test]
+// promise: safety-2
 fn a_loop_without_a_sandbox_needs_a_word_and_without_a_terminal_nothing_is_made() {
     let world = bare();
     let args = run_args(&world);
@@ -44,6 +45,7 @@ fn a_loop_without_a_sandbox_needs_a_word_and_without_a_terminal_nothing_is_made(
 }
 
 #[test]
+// promise: safety-2
 fn a_person_is_asked_once_for_each_repository_until_consent_is_taken_back() {
     let world = bare();
     let args = run_args(&world);
