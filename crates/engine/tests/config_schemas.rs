@@ -42,7 +42,8 @@ Generated from the declarations of the settings; `UPDATE=1 cargo test -p windlas
 
 Settings are TOML, in two files: yours (`$WINDLASS_CONFIG`, or `windlass/config.toml` in the platform's directory for settings) and the
 project's (`.windlass/config.toml`). Both take every key. A value comes from, the later over the earlier: the recipe and the
-built-in defaults, your file, the project's file, the environment, the flag. `windlass config show` prints every setting with its
+built-in defaults, your file, the project's file, the environment, the flag. A later value replaces an earlier one, lists included. An
+empty variable counts as not set, and a list in a variable has one item a line. `windlass config show` prints every setting with its
 value and where that came from; `windlass config schema` prints the JSON Schema. An unknown key is an error that names the one that
 was meant.
 
@@ -54,7 +55,7 @@ count only after `windlass trust` ([trust.md](trust.md)); settings marked *insid
 
 /// The page about the settings, from the tables that the program reads them with.
 fn configuration_page() -> String {
-    let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
+    let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;").replace('>', "&gt;");
     let mut page = format!(
         "{PAGE_HEAD}\n| setting | flag | variable | default | project's file | meaning |\n|---|---|---|---|---|---|\n"
     );
