@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_engine::config::{
-    FieldKind, KEYS, PROFILE_FIELDS, ProfileField, environment, loop_schema, profile_schema, schema, typescript,
+    FieldKind, KEYS, NOT_IN_PROJECT, PROFILE_FIELDS, ProfileField, environment, loop_schema, profile_schema, schema,
+    typescript,
 };
 use windlass_engine::trust;
 
@@ -41,7 +42,7 @@ const PAGE_HEAD: &str = "\
 Generated from the declarations of the settings; `UPDATE=1 cargo test -p windlass-engine --test config_schemas` writes it.
 
 Settings are TOML, in two files: yours (`$WINDLASS_CONFIG`, or `windlass/config.toml` in the platform's directory for settings) and the
-project's (`.windlass/config.toml`). Both take every key. A value comes from, the later over the earlier: the recipe and the
+project's (`.windlass/config.toml`). Both take every key, but those marked *never* are for your file only. A value comes from, the later over the earlier: the recipe and the
 built-in defaults, your file, the project's file, the environment, the flag. A later value replaces an earlier one, lists included. An
 empty variable counts as not set, and a list in a variable has one item a line. `windlass config show` prints every setting with its
 value and where that came from; `windlass config schema` prints the JSON Schema. An unknown key is an error that names the one that
@@ -62,6 +63,7 @@ fn configuration_page() -> String {
     for key in KEYS {
         let flag = key.flag.map(|flag| format!("`{flag}`")).unwrap_or_default();
         let consent = match trust::consent(key.name) {
+            _ if NOT_IN_PROJECT.contains(&key.name) => "never",
             trust::NeedsConsent::Never => "",
             trust::NeedsConsent::OutsideTheRepository => "inside",
             trust::NeedsConsent::Always => "trust",

@@ -10,6 +10,7 @@ const CLAIMS: &str = "[[turn]]\nsteps = [{ append = { path = \"w\", content = \"
                       \"<promise>COMPLETE</promise>\" }]\n";
 
 #[test]
+// promise: gates-12
 fn person_sees_the_hidden_gate_and_the_agent_only_that_it_failed() {
     let world = crate::world();
     let agent = world.script(CLAIMS);
@@ -32,6 +33,7 @@ fn person_sees_the_hidden_gate_and_the_agent_only_that_it_failed() {
 }
 
 #[test]
+// promise: gates-12
 fn reviewed_loop_tells_neither_agent_of_the_hidden_gate() {
     let world = crate::world();
     plan(&world, 1);

@@ -69,6 +69,7 @@ fn a_diff_on_a_terminal_obeys_nothing_that_an_agent_wrote() {
 }
 
 #[test]
+// promise: api-7
 fn nothing_that_a_command_prints_on_a_terminal_is_obeyed_by_it() {
     let world = World::new();
     // A control above ASCII, and one that turns the text around: in the words of the agent, in the name of a file.

@@ -28,6 +28,7 @@ case $(wc -l < w) in 2) touch red ;; *) rm -f red ;; esac
 "#;
 
 #[test]
+// promise: gates-12
 fn agent_finds_no_trace_of_a_hidden_gate() {
     if !sandbox_works() {
         return;

@@ -137,6 +137,7 @@ fn gates_of_a_merge_reach_the_hosts_of_the_list_and_no_others() {
 }
 
 #[test]
+// promise: safety-10
 fn a_host_that_is_refused_is_named_to_the_agent_and_in_the_failure() {
     if !sandbox_works() {
         return;

@@ -63,6 +63,7 @@ fn plant(world: &World, mark: &Path, more: &[&str]) -> PathBuf {
 }
 
 #[test]
+// promise: safety-9
 fn git_in_the_printed_workspace_runs_nothing_of_the_agents() {
     for sandbox in ["workspace", "off"] {
         if sandbox == "workspace" && !sandbox_works() {
@@ -84,6 +85,7 @@ fn git_in_the_printed_workspace_runs_nothing_of_the_agents() {
 }
 
 #[test]
+// promise: safety-9
 fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind() {
     for hooks_path in [None, Some(".husky"), Some("tools/hooks")] {
         if !sandbox_works() {

@@ -299,6 +299,7 @@ fn an_agent_cannot_change_the_prompt_that_was_recorded() {
 }
 
 #[test]
+// promise: bounds-15
 fn the_disk_limit_counts_what_a_loop_writes_to_caches_and_to_its_home() {
     for place in [".npm/_cacache/big", ".cache/big", "big", "../../tmp/big"] {
         let Some(world) = sandboxed() else { return };

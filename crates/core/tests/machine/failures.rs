@@ -433,6 +433,7 @@ fn refuse(driven: &mut Driven, host: &str) {
 }
 
 #[test]
+// promise: safety-10
 fn a_host_that_the_network_rule_refused_is_named_where_the_provider_does_not_answer() {
     let mut driven = Driven::working(networked(NetworkAccess::List));
     refuse(&mut driven, "api.example.com:443");

@@ -23,6 +23,7 @@ fn hidden_run() -> Effect {
 }
 
 #[test]
+// promise: gates-12
 fn hidden_gate_does_not_run_without_a_claim() {
     let mut driven = Driven::working(with_hidden());
     driven.end_turn_and_checkpoint(finished());
@@ -41,6 +42,7 @@ fn hidden_gate_does_not_run_when_a_visible_gate_failed() {
 }
 
 #[test]
+// promise: gates-12
 fn failed_hidden_gate_refuses_the_claim_and_the_prompt_has_only_the_count() {
     let mut driven = Driven::working(with_hidden());
     driven.end_turn_and_checkpoint(claimed());

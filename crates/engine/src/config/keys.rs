@@ -38,7 +38,7 @@ pub struct Key {
 }
 
 /// Settings that a project's file may not have, because agents can read that file.
-pub(super) const NOT_IN_PROJECT: [&str; 1] = ["hidden_gates"];
+pub const NOT_IN_PROJECT: [&str; 1] = ["hidden_gates"];
 
 /// Why a value in a file cannot be taken.
 #[derive(Debug)]

@@ -44,7 +44,7 @@ pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
 pub use gates::{Gate, Gates};
-pub use keys::{KEYS, Key, Options, Settings};
+pub use keys::{KEYS, Key, NOT_IN_PROJECT, Options, Settings};
 pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;

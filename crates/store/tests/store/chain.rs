@@ -23,6 +23,7 @@ async fn broken_at(change: &str) -> Option<u64> {
 }
 
 #[tokio::test]
+// promise: recovery-12
 async fn changed_event_is_named_by_its_number() {
     let set = |what: &str| format!("UPDATE events SET {what} WHERE seq = 3");
     let cases = [
@@ -42,6 +43,7 @@ async fn changed_event_is_named_by_its_number() {
 }
 
 #[tokio::test]
+// promise: recovery-12
 async fn lost_end_of_a_journal_is_found() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("windlass.db");
