@@ -57,7 +57,7 @@ export interface WindlassSettings {
   language?: string;
   /** How many times the agent runs at most, the first run included; 0 for as often as another limit allows. Default: by recipe. */
   max_iterations?: number;
-  /** How many background loops run at once; the rest wait in line. Default: 8. */
+  /** How many loops run at once, however they are started; the rest are queued. Default: 8. */
   max_running?: number;
   /** How many tokens a loop may use in all. Default: no limit. */
   max_tokens?: number;
@@ -81,6 +81,10 @@ export interface WindlassSettings {
   notify_webhook?: string;
   /** The environment variable that holds the secret which signs the message; the secret itself is never stored. Default: none: the message is not signed. */
   notify_webhook_secret_env?: string;
+  /** What a limit of the loop does: end it (stop), or pause it until a person raises the limit (pause). Default: by recipe. */
+  on_limit?: "stop" | "pause";
+  /** What a rate or usage limit of the provider does: wait until it is over (wait), hand over to the next fallback, the last of which waits (fallback), or pause until a person resumes the loop (pause). Default: wait. */
+  on_rate_limit?: "wait" | "fallback" | "pause";
   /** The file with the plan, for the recipe refine; it is read once, when the loop begins. Default: the newest one in plan_dirs. */
   plan?: string;
   /** Folders whose newest *.md file is the plan when none is named. Default: .windlass/plans and .claude/plans. */

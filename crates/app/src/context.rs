@@ -152,6 +152,10 @@ impl Context {
             self.agent_env(),
             own_program,
         );
+        // Settings that cannot be read are reported by whoever needs them.
+        if let Some(max) = self.settings(None, Options::default()).ok().and_then(|user| user.max_running.value) {
+            engine.places.limit(max.get());
+        }
         if let Some(tools) = &self.tools {
             engine.offer_tools(Arc::clone(tools));
         }

@@ -94,10 +94,21 @@ impl TurnView {
         }
     }
 
+    /// What became of it so far.
+    fn see(&mut self, event: Event, at: Timestamp) {
+        if let Event::TurnEnded { report, .. } = event {
+            self.ended(report, at);
+        } else if let Event::UsageReported { usage, .. } = event {
+            self.usage = Some(windlass_core::usage::total(&usage));
+        }
+    }
+
     fn ended(&mut self, report: windlass_core::agent::TurnReport, at: Timestamp) {
         self.ended_at = Some(at);
         self.claim = report.claim;
-        self.usage = Some(windlass_core::usage::total(&report.usage));
+        if !report.usage.is_empty() || self.usage.is_none() {
+            self.usage = Some(windlass_core::usage::total(&report.usage));
+        }
         self.last_words = Some(report.last_words);
         self.duration_ms = Some(report.duration_ms);
         self.outcome = Some(report.outcome);
@@ -167,11 +178,10 @@ impl Request for LoopTurns {
                 spec = Some(made);
             } else if let Event::TurnStarted { turn, agent, recovery, .. } = event {
                 turns.push(TurnView::started(turn, agent, recovery, at, spec.as_deref()));
-            } else if let Event::TurnEnded { turn, report } = event {
-                let key = turn.to_string();
-                if let Some(view) = turns.iter_mut().rev().find(|view| view.turn == key) {
-                    view.ended(report, at);
-                }
+            } else if let Some(turn) = event_of_turn(&event)
+                && let Some(view) = turns.iter_mut().rev().find(|view| view.turn == turn)
+            {
+                view.see(event, at);
             }
         })
         .await?;
@@ -185,6 +195,15 @@ impl Request for LoopTurns {
     }
 }
 
+/// The turn that an event belongs to and is shown with.
+fn event_of_turn(event: &Event) -> Option<String> {
+    if let Event::TurnEnded { turn, .. } | Event::UsageReported { turn, .. } = event {
+        Some(turn.to_string())
+    } else {
+        None
+    }
+}
+
 fn see(timeline: &mut Timeline, spec: &mut Option<Box<LoopSpec>>, seq: u64, at: Timestamp, event: Event) {
     if let Event::LoopCreated { spec: made, .. } = event {
         *spec = Some(made);
@@ -194,11 +213,10 @@ fn see(timeline: &mut Timeline, spec: &mut Option<Box<LoopSpec>>, seq: u64, at: 
         (&event, timeline.iterations.last_mut())
     {
         last.turns.push(TurnView::started(*turn, *agent, *recovery, at, spec.as_deref()));
-    } else if let Event::TurnEnded { turn, report } = event {
-        let key = turn.to_string();
+    } else if let Some(turn) = event_of_turn(&event) {
         let mut turns = timeline.iterations.iter_mut().rev().flat_map(|iteration| iteration.turns.iter_mut().rev());
-        if let Some(view) = turns.find(|view| view.turn == key) {
-            view.ended(report, at);
+        if let Some(view) = turns.find(|view| view.turn == turn) {
+            view.see(event, at);
         }
     } else if !matches!(event, Event::PhaseEntered { .. }) {
         let mark = Mark { seq, at, event };

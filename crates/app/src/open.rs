@@ -196,6 +196,10 @@ async fn amend(context: &Context, engine: &Arc<Engine>, held: &mut Held) -> Resu
 
 /// Opens a loop that nobody drives, from wherever it was left.
 async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Raise) -> Result<(), Problem> {
+    if held.state.awaits_place() {
+        // Whoever waited for a place is gone; its turn, if it had begun, says by itself what became of it.
+        engine.unqueue(held).await?;
+    }
     match held.state.status {
         Status::Running | Status::Waiting { .. } => {
             // Cut off. A plain resume goes on just there; anything else is a new opening after a pause.

@@ -173,6 +173,7 @@ impl From<DriveError> for Problem {
             | DriveError::Sandbox(_)
             | DriveError::DiskFull { .. }
             | DriveError::Transcript { .. }
+            | DriveError::Places(_)
             | DriveError::NotTried(_)
             | DriveError::Lost(_)) => {
                 let full = matches!(error, DriveError::DiskFull { .. });

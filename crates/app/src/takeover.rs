@@ -34,7 +34,7 @@ impl Request for TakeOver {
 /// Pauses a loop that is under way, and says where a person goes on.
 async fn enter(engine: &Arc<Engine>, id: &LoopId) -> Result<TakeoverReport, Problem> {
     let state = journal::load(engine.store.as_ref(), id).await?;
-    if let Status::Running | Status::Waiting { .. } = state.status {
+    if let Status::Queued | Status::Running | Status::Waiting { .. } = state.status {
         match engine.command(id, &Command::Pause { now: true }).await? {
             Answer::Accepted { .. } | Answer::Done { .. } => {}
             Answer::Refused { message } => {

@@ -154,6 +154,7 @@ impl Only {
                 | Event::TurnEnded { turn, .. }
                 | Event::TurnInterrupted { turn, .. }
                 | Event::SessionFound { turn, .. }
+                | Event::UsageReported { turn, .. }
                 | Event::SessionLost { turn, .. } => (Some(turn.iteration), Some(turn.role)),
                 Event::Checkpointed { turn, .. } | Event::Summarised { turn, .. } => (Some(turn.iteration), None),
                 Event::IterationStarted { iteration }
@@ -168,6 +169,8 @@ impl Only {
                 Event::LoopCreated { .. }
                 | Event::LoopOpened { .. }
                 | Event::DriverAttached { .. }
+                | Event::LoopQueued { .. }
+                | Event::QueueLeft { .. }
                 | Event::NotTried { .. }
                 | Event::Merged { .. }
                 | Event::WorkspaceOpened { .. }
@@ -221,7 +224,7 @@ impl StatusLine {
         let Some(state) = self.state.as_ref().filter(|state| self.on && state.is_open()) else { return };
         let of = state.spec.limits.max_iterations.map_or(String::new(), |max| format!("/{max}"));
         let elapsed = human(state.elapsed_at(jiff::Timestamp::now()));
-        let usage = state.usage.total();
+        let usage = state.used().total();
         let cost = match usage.cost_usd {
             Some(_) => format!(" · {}", crate::status::cost(&usage)),
             None if usage.tokens() > 0 => format!(" · {} tokens, cost unknown", usage.tokens()),

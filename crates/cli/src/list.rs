@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use windlass_app::{App, ListLoops, Local};
 use windlass_core::duration::human;
 use windlass_core::stop::Outcome;
+use windlass_core::usage::Usage;
 use windlass_engine::view::LoopView;
 
 use crate::args::ListArgs;
@@ -51,21 +52,35 @@ fn table(rows: &[LoopView]) -> String {
     let style = Style::for_stdout();
     let now = Timestamp::now();
     let width = rows.iter().take(SHOWN).map(|row| row.name.chars().count()).max().unwrap_or(0).max(4);
-    let mut text = style.dim(&format!("{:<width$}  {:<15} {:>9}  {:>7}  goal\n", "name", "status", "iteration", "age"));
+    let mut text = style
+        .dim(&format!("{:<width$}  {:<15} {:>9}  {:>8}  {:>7}  goal\n", "name", "status", "iteration", "cost", "age"));
     for row in rows.iter().take(SHOWN) {
         let (name, word) = (&row.name, row.status.as_str());
         let padding = " ".repeat(15_usize.saturating_sub(word.len()));
         let of = row.limits.max_iterations.map_or(String::new(), |max| format!("/{max}"));
         let age = u64::try_from(now.as_millisecond() - row.created_at.as_millisecond()).unwrap_or(0);
         let iteration = format!("{}{of}", row.iterations);
+        let cost = cost(&row.usage.total);
         let age = human(age).split(' ').next().unwrap_or_default().to_owned();
         let goal = format!("{}{}", style.warn(&note(row, now)), one_line(&row.goal, 60));
-        let _ = writeln!(text, "{name:<width$}  {}{padding} {iteration:>9}  {age:>7}  {goal}", style.status(word));
+        let _ = writeln!(
+            text,
+            "{name:<width$}  {}{padding} {iteration:>9}  {cost:>8}  {age:>7}  {goal}",
+            style.status(word)
+        );
     }
     if rows.len() > SHOWN {
         text.push_str(&style.dim("… older ones: `windlass list --json` has all\n"));
     }
     text
+}
+
+fn cost(usage: &Usage) -> String {
+    match usage.cost_usd {
+        Some(usd) => format!("${usd:.2}"),
+        None if usage.is_empty() => String::new(),
+        None => "unknown".to_owned(),
+    }
 }
 
 /// Until when a loop waits, or what kept a completed one from being verified.

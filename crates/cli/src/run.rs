@@ -175,7 +175,7 @@ async fn go(local: &Local, opened: Opened, watching: Watching) -> Result<Exit, P
     let Opened { engine, held, seen, .. } = opened;
     let (signals, shutdown) = watch_signals()?;
     let mut follower = Follower::open(&engine, &id, seen, watching.json, true).await?;
-    let driving = engine.drive(held, shutdown)?;
+    let driving = engine.drive_watched(held, shutdown)?;
     let mut news = News::Own(driving.news.clone());
     let (left, followed) = {
         let follow = follower.follow(&mut news);

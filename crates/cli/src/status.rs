@@ -21,7 +21,7 @@ use crate::style::{Style, one_line, short};
 /// What the loop is doing, in words.
 pub fn doing(state: &LoopState) -> String {
     match &state.status {
-        Status::Queued => "queued".to_owned(),
+        Status::Queued => "waiting for a free place".to_owned(),
         Status::Running => match state.phase {
             Phase::Prepare => "opening the workspace".to_owned(),
             Phase::Setup => "setting the workspace up".to_owned(),
@@ -137,7 +137,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     }
     let took = human(state.elapsed_ms);
     row("loop", format!("{}, {} in {took}", state.name, count(state.iteration, "iteration")));
-    if let Some(used) = usage(&state.usage.total()) {
+    if let Some(used) = usage(&state.used().total()) {
         row("usage", used);
     }
     if state.claims.made > 0 {

@@ -1,13 +1,39 @@
 //! The message of a checkpoint commit, from what is known without asking anybody.
 
+/// The message of a commit whose work has a name, such as a milestone's feature.
+pub fn titled(iteration: u32, name: &str) -> String {
+    let subject = first_line(iteration, name.lines().next().unwrap_or_default());
+    if subject.ends_with('…') { format!("{subject}\n\n{}\n", name.trim()) } else { format!("{subject}\n") }
+}
+
+/// What was said without the blocks that are meant for Windlass (`<!-- name:start -->` to `<!-- name:end -->`). Of a text
+/// whose beginning is missing, a block may be there only in part.
+fn without_blocks(text: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let mark = line.trim();
+        let is_mark = |end: &str| mark.starts_with("<!--") && mark.ends_with(end);
+        if is_mark(":end -->") {
+            if !inside {
+                kept.clear();
+            }
+            inside = false;
+        } else if is_mark(":start -->") {
+            inside = true;
+        } else if !inside {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
+}
+
 /// First line `[iter-N] …` of at most 50 characters, a blank line, then what the agent said last.
 pub fn compose(iteration: u32, last_words: &str, promise: Option<&str>) -> String {
     const BODY: usize = 1_000;
-    let said: Vec<&str> = last_words
-        .lines()
-        .map(str::trim)
-        .filter(|line| promise.is_none_or(|promise| !line.contains(promise)))
-        .collect();
+    let words = without_blocks(last_words);
+    let said: Vec<&str> =
+        words.lines().map(str::trim).filter(|line| promise.is_none_or(|promise| !line.contains(promise))).collect();
     let body = said.join("\n").trim().chars().take(BODY).collect::<String>();
     let first = body.lines().find(|line| !line.is_empty()).unwrap_or_default();
     let subject = first_line(iteration, first);
@@ -44,6 +70,14 @@ mod tests {
             assert!(first.starts_with("[iter-12] "), "{first}");
             assert!(first.chars().count() <= 50, "{first}");
         }
+    }
+
+    #[test]
+    fn blocks_for_windlass_are_not_part_of_the_message() {
+        let block = "<!-- coder-decisions:start -->\n### Decisions\n- one\n<!-- coder-decisions:end -->";
+        assert_eq!(compose(1, &format!("Fixed it.\n{block}\nBye."), None), "[iter-1] Fixed it.\n\nFixed it.\nBye.\n");
+        assert_eq!(compose(1, "- one\n<!-- coder-decisions:end -->\nBye.", None), "[iter-1] Bye.\n\nBye.\n");
+        assert_eq!(compose(1, "Fixed it.\n<!-- x:start -->\n- one", None), "[iter-1] Fixed it.\n\nFixed it.\n");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct LoopSpec {
     pub gates: Vec<GateSpec>,
     pub limits: Limits,
     pub on_limit: OnLimit,
+    #[serde(default)]
+    pub on_rate_limit: OnRateLimit,
     pub on_failure: OnFailure,
     pub time: TimeLimits,
     pub workspace: WorkspaceSpec,
@@ -301,6 +303,18 @@ impl Limits {
 #[serde(rename_all = "snake_case")]
 pub enum OnLimit {
     Stop,
+    Pause,
+}
+
+/// What a rate or usage limit of the provider does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnRateLimit {
+    /// The loop waits, however often.
+    #[default]
+    Wait,
+    /// The next agent takes over; the last one waits.
+    Fallback,
     Pause,
 }
 

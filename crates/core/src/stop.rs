@@ -111,6 +111,8 @@ pub enum PauseReason {
     Limit { limit: StopReason },
     /// The agent is not logged in.
     Auth { message: String },
+    /// The provider allows no more for now, and the loop's policy is to ask.
+    ProviderLimit { message: String },
     /// The loop takes more disk than it may, or too little is free.
     Disk { message: String },
     /// Something could not be tried, however often.
@@ -134,6 +136,7 @@ impl PauseReason {
             PauseReason::Person => "person",
             PauseReason::Limit { .. } => "limit",
             PauseReason::Auth { .. } => "auth",
+            PauseReason::ProviderLimit { .. } => "provider_limit",
             PauseReason::Disk { .. } => "disk",
             PauseReason::Infrastructure { .. } => "infrastructure",
             PauseReason::Reviewer { .. } => "reviewer",
@@ -185,19 +188,9 @@ pub enum StopReason {
     ProviderLimit {
         message: String,
     },
-    Auth {
-        message: String,
-    },
     ErrorMaxRetries {
         message: String,
     },
-    AuditRetryExhausted {
-        message: String,
-    },
-    FinalAuditRetryExhausted {
-        message: String,
-    },
-    Rejections,
     WorkspaceMissing {
         message: String,
     },
@@ -225,11 +218,7 @@ impl StopReason {
             StopReason::AgentFailed { .. }
             | StopReason::AgentMissing { .. }
             | StopReason::ProviderLimit { .. }
-            | StopReason::Auth { .. }
             | StopReason::ErrorMaxRetries { .. }
-            | StopReason::AuditRetryExhausted { .. }
-            | StopReason::FinalAuditRetryExhausted { .. }
-            | StopReason::Rejections
             | StopReason::WorkspaceMissing { .. }
             | StopReason::CutOff { .. }
             | StopReason::SetupFailed { .. } => End::Errored,
@@ -252,11 +241,7 @@ impl StopReason {
             StopReason::AgentFailed { .. } => "agent_failed",
             StopReason::AgentMissing { .. } => "agent_missing",
             StopReason::ProviderLimit { .. } => "provider_limit",
-            StopReason::Auth { .. } => "auth",
             StopReason::ErrorMaxRetries { .. } => "error_max_retries",
-            StopReason::AuditRetryExhausted { .. } => "audit_retry_exhausted",
-            StopReason::FinalAuditRetryExhausted { .. } => "final_audit_retry_exhausted",
-            StopReason::Rejections => "rejections",
             StopReason::WorkspaceMissing { .. } => "workspace_missing",
             StopReason::CutOff { .. } => "cut_off",
             StopReason::SetupFailed { .. } => "setup_failed",
@@ -315,11 +300,7 @@ mod tests {
             StopReason::AgentFailed { message: message() },
             StopReason::AgentMissing { message: message() },
             StopReason::ProviderLimit { message: message() },
-            StopReason::Auth { message: message() },
             StopReason::ErrorMaxRetries { message: message() },
-            StopReason::AuditRetryExhausted { message: message() },
-            StopReason::FinalAuditRetryExhausted { message: message() },
-            StopReason::Rejections,
             StopReason::WorkspaceMissing { message: message() },
             StopReason::CutOff { times: 3 },
             StopReason::SetupFailed { message: message() },

@@ -18,13 +18,32 @@ pub fn watch(data_root: &Path) -> io::Result<watch::Receiver<u64>> {
     Ok(told)
 }
 
+/// The same after a process closed a file of the directory that it could write to, or removed one.
+pub fn watch_closed(dir: &Path) -> io::Result<watch::Receiver<u64>> {
+    let (tell, told) = watch::channel(0);
+    start_closed(dir, tell)?;
+    Ok(told)
+}
+
 #[cfg(target_os = "linux")]
 fn start(data_root: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
+    use rustix::fs::inotify::WatchFlags;
+    // Every commit is a write to the log beside the database, which is in this directory.
+    tell_of(data_root, WatchFlags::MODIFY | WatchFlags::CREATE, tell)
+}
+
+#[cfg(target_os = "linux")]
+fn start_closed(dir: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
+    use rustix::fs::inotify::WatchFlags;
+    tell_of(dir, WatchFlags::CLOSE_WRITE | WatchFlags::DELETE, tell)
+}
+
+#[cfg(target_os = "linux")]
+fn tell_of(dir: &Path, what: rustix::fs::inotify::WatchFlags, tell: watch::Sender<u64>) -> io::Result<()> {
     use rustix::fs::inotify;
     let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
     let watcher = inotify::init(flags)?;
-    // Every commit is a write to the log beside the database, which is in this directory.
-    inotify::add_watch(&watcher, data_root, inotify::WatchFlags::MODIFY | inotify::WatchFlags::CREATE)?;
+    inotify::add_watch(&watcher, dir, what)?;
     // It is read as a pipe is; what it says in detail does not matter.
     let mut watcher = tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(watcher)?;
     tokio::spawn(async move {
@@ -58,6 +77,22 @@ fn start(data_root: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
                         seen = now;
                         tell.send_modify(|count| *count = count.wrapping_add(1));
                     }
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Where the system does not report it, whoever waits looks again now and then.
+#[cfg(not(target_os = "linux"))]
+fn start_closed(_: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = tell.closed() => return,
+                () = tokio::time::sleep(std::time::Duration::from_millis(500)) => {
+                    tell.send_modify(|count| *count = count.wrapping_add(1));
                 }
             }
         }

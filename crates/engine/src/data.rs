@@ -55,6 +55,11 @@ impl DataDir {
         self.root.join("trust")
     }
 
+    /// Locks of loops that run, and of those that wait for it.
+    pub fn places(&self) -> PathBuf {
+        self.root.join("places")
+    }
+
     /// Marks of loops that are being created.
     pub fn creating(&self) -> PathBuf {
         self.root.join("creating")

@@ -18,10 +18,11 @@ use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
 use crate::data::DataDir;
-use crate::driver::{DriveError, Driver, Left};
+use crate::driver::{DriveError, Driver, Left, Queueing};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
 use crate::notify;
+use crate::places::Places;
 use crate::ports::Ports;
 use crate::secrets::LastSecrets;
 use crate::socket::{Hub, Listening};
@@ -77,6 +78,8 @@ pub struct Engine {
     hub: OnceLock<Hub>,
     tool_server: OnceLock<Arc<dyn ToolServer>>,
     pub(crate) ports: Ports,
+    /// Who may run now.
+    pub places: Places,
     pub(crate) last_secrets: LastSecrets,
 }
 
@@ -130,6 +133,7 @@ impl Engine {
         own_program: PathBuf,
     ) -> Self {
         Self {
+            places: Places::in_dir(data.places()),
             store,
             data,
             clock,
@@ -347,6 +351,17 @@ impl Engine {
         self.apply(held, &Input::Attach { alive_until }).await
     }
 
+    /// Takes a loop that nobody drives out of the queue, to be opened from there.
+    pub async fn unqueue(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
+        let input = self.leaving_queue(&held.state);
+        self.apply(held, &input).await
+    }
+
+    pub(crate) fn leaving_queue(&self, state: &LoopState) -> Input {
+        let began = |turn| self.data.turn(&state.id, turn).dir.exists();
+        Input::LeaveQueue { turn_began: state.turn.as_ref().is_some_and(|running| began(running.key)) }
+    }
+
     /// Brings a loop that was cut off to a pause: what became of its turn is journalled, nothing new is started.
     pub async fn settle(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
         // A commit that was under way comes first, so a second look may be needed.
@@ -367,13 +382,31 @@ impl Engine {
 
     /// Starts to drive a loop, until it rests or the process is told to leave. The lease is given up at the end.
     pub fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Driving, EngineError> {
+        self.drive_as(held, shutdown, Queueing::Background)
+    }
+
+    /// The same while somebody watches: a loop that is queued when the process is told to leave is interrupted.
+    pub fn drive_watched(
+        self: &Arc<Self>,
+        held: Held,
+        shutdown: watch::Receiver<bool>,
+    ) -> Result<Driving, EngineError> {
+        self.drive_as(held, shutdown, Queueing::Watched)
+    }
+
+    fn drive_as(
+        self: &Arc<Self>,
+        held: Held,
+        shutdown: watch::Receiver<bool>,
+        queueing: Queueing,
+    ) -> Result<Driving, EngineError> {
         let line = self.hub()?.open_line(&held.state.id.0);
         let news = line.news.subscribe();
         let engine = Arc::clone(self);
         let ended = tokio::spawn(async move {
             let Held { state, token } = held;
             let id = state.id.0.clone();
-            let driver = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown);
+            let driver = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown).queueing(queueing);
             let notifier = driver.notifier();
             let left = driver.run().await;
             // Taken out first, so that who takes the loop next opens a line of its own.
@@ -512,7 +545,7 @@ pub fn status_word(listed: &Listed) -> &str {
     let stored = listed.entry.status.as_str();
     let driven = listed.holder.as_ref().is_some_and(is_alive);
     match stored {
-        "running" | "waiting" if !driven => "interrupted",
+        "running" | "waiting" | "queued" if !driven => "interrupted",
         _ => stored,
     }
 }

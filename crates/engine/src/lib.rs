@@ -25,6 +25,7 @@ pub mod loop_log;
 pub mod milestones;
 mod notify;
 mod own_socket;
+pub mod places;
 pub mod ports;
 pub mod proxy;
 pub mod residue;

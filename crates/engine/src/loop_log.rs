@@ -98,12 +98,15 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::Review(event) => review_lines(event),
         Event::LoopCreated { .. }
         | Event::DriverAttached { .. }
+        | Event::LoopQueued { .. }
+        | Event::QueueLeft { .. }
         | Event::NotTried { .. }
         | Event::NetworkDenied { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }
         | Event::TurnStarted { .. }
         | Event::SessionFound { .. }
+        | Event::UsageReported { .. }
         | Event::TurnInterrupted { .. }
         | Event::SessionLost { .. }
         | Event::WorkspaceSetUp

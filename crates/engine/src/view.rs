@@ -322,6 +322,7 @@ fn waiting_for(status: &Status) -> Option<String> {
             PauseReason::Person => "a person asked for a pause".to_owned(),
             PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),
             PauseReason::Disk { message } => message.clone(),
+            PauseReason::ProviderLimit { message } => format!("the provider allows no more for now: {message}"),
             PauseReason::Auth { message } => format!("the agent is not logged in: {message}"),
             PauseReason::Infrastructure { step, trouble } => format!("{step} could not be tried ({trouble})"),
             PauseReason::Reviewer { role, agent, message } => {
@@ -332,7 +333,8 @@ fn waiting_for(status: &Status) -> Option<String> {
                 format!("a person has to say how to go on after {} rejections in a row", reasons.len())
             }
         }),
-        Status::Queued | Status::Running | Status::Ended { .. } => None,
+        Status::Queued => Some("a free place".to_owned()),
+        Status::Running | Status::Ended { .. } => None,
     }
 }
 
@@ -357,7 +359,8 @@ fn gates(state: &LoopState) -> Vec<GateView> {
 fn usage(state: &LoopState) -> UsageView {
     let mut by_model: Vec<ModelUsage> = Vec::new();
     let mut by_role = Vec::new();
-    for (role, models) in &state.usage.by_role {
+    let used = state.used();
+    for (role, models) in &used.by_role {
         by_role.push(RoleUsage { role: *role, usage: windlass_core::usage::total(models) });
         for (model, used) in models {
             match by_model.iter_mut().find(|known| known.model == *model) {
@@ -366,7 +369,7 @@ fn usage(state: &LoopState) -> UsageView {
             }
         }
     }
-    UsageView { total: state.usage.total(), by_model, by_role }
+    UsageView { total: used.total(), by_model, by_role }
 }
 
 /// The catalogue's row for a state, with the whole view as its summary.

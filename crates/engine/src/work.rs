@@ -92,6 +92,9 @@ impl Engine {
 
     /// Takes a held loop back. A loop that was cut off comes to a pause first, so that nothing of its turn is lost.
     pub async fn rollback(self: &Arc<Self>, held: &mut Held, to: &Point) -> Result<Restored, EngineError> {
+        if held.state.awaits_place() {
+            self.unqueue(held).await?;
+        }
         match held.state.status {
             Status::Running | Status::Waiting { .. } => {
                 self.attach(held).await?;

@@ -68,6 +68,8 @@ max_iterations = 7
 duration = \"2h\"
 budget_usd = 3
 max_tokens = 1_000
+on_limit = \"pause\"
+on_rate_limit = \"pause\"
 completion_promise = \"DONE\"
 gates = [\"cargo test\", 'make \"x\"']
 hidden_gates = [\"./hidden.sh\"]
@@ -130,7 +132,10 @@ max_running = 2
     }
     let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
     let gates = "[\"cargo test\",\"make \\\"x\\\"\"]";
-    assert_eq!(shown[19..26], ["\"2h\"", "3.0", "1000", "\"DONE\"", gates, "[\"./hidden.sh\"]", "\"warm\""]);
+    assert_eq!(
+        shown[19..28],
+        ["\"2h\"", "3.0", "1000", "\"pause\"", "\"pause\"", "\"DONE\"", gates, "[\"./hidden.sh\"]", "\"warm\""]
+    );
 }
 
 #[test]

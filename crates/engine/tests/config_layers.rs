@@ -127,6 +127,8 @@ fn defaults_are_those_of_the_contract() {
         ("duration", "(no limit)"),
         ("budget_usd", "(no limit)"),
         ("max_tokens", "(no limit)"),
+        ("on_limit", "\"stop\""),
+        ("on_rate_limit", "\"wait\""),
         ("completion_promise", "\"<promise>COMPLETE</promise>\""),
         ("gates", "[]"),
         ("hidden_gates", "[]"),

@@ -70,6 +70,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             gates: vec![],
             limits: Limits { max_iterations: Some(5), ..Limits::default() },
             on_limit: OnLimit::Stop,
+            on_rate_limit: windlass_core::spec::OnRateLimit::Wait,
             on_failure: OnFailure::Stop,
             time: TimeLimits { turn_timeout_ms: 3_600_000, stall_timeout_ms: 300_000, max_stalls: 3 },
             workspace: WorkspaceSpec {

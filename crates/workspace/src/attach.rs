@@ -22,7 +22,8 @@ impl Workspaces {
         let real = std::fs::symlink_metadata(&workspace.dir).is_ok_and(|data| data.is_dir());
         let missing =
             || WorkspaceError::WorkspaceMissing { path: workspace.dir.clone(), branch: workspace.branch.clone() };
-        if !real || !workspace.home.common_dir.join("objects").is_dir() {
+        workspace.home_exists()?;
+        if !real {
             return Err(missing());
         }
         self.settle(workspace).await?;

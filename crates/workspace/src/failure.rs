@@ -42,6 +42,8 @@ pub enum WorkspaceError {
     CheckoutTaken { path: PathBuf, owner: String },
     #[error("the workspace {path} is gone, and so is its branch {branch}")]
     WorkspaceMissing { path: PathBuf, branch: String },
+    #[error("the repository {path} is gone")]
+    RepositoryMissing { path: PathBuf },
     #[error("the branch {branch} does not exist")]
     NoSuchBranch { branch: String },
     #[error("there is no branch to merge {branch} into: HEAD was detached when the loop began")]
@@ -100,6 +102,9 @@ impl WorkspaceError {
             Self::WorkspaceMissing { .. } => {
                 "nothing of this loop is left to resume; git for-each-ref refs/windlass lists what was saved".to_owned()
             }
+            Self::RepositoryMissing { .. } => {
+                "put it back where it was; windlass clean removes the rest of the loop".to_owned()
+            }
             Self::NoSuchBranch { .. } => "git branch lists what exists".to_owned(),
             Self::NoMergeTarget { branch } => {
                 format!("switch to the branch that shall have it, then: git merge {branch}")
@@ -132,8 +137,10 @@ impl WorkspaceError {
             | Self::CheckoutTaken { .. }
             | Self::NoSuchBranch { .. }
             | Self::NoMergeTarget { .. }
-            | Self::CheckoutInTheWay { .. } => true,
-            Self::DirectoryInTheWay { .. } | Self::WorkspaceMissing { .. } | Self::File { .. } => false,
+            | Self::CheckoutInTheWay { .. }
+            | Self::WorkspaceMissing { .. }
+            | Self::RepositoryMissing { .. } => true,
+            Self::DirectoryInTheWay { .. } | Self::File { .. } => false,
         }
     }
 

@@ -30,7 +30,7 @@ const SUBJECT: &str = "windlass: merged into ";
 impl Workspaces {
     pub async fn landed(&self, workspace: &Workspace) -> Result<Landed, WorkspaceError> {
         let git = self.home_git(workspace);
-        if !workspace.home.common_dir.join("objects").is_dir() {
+        if workspace.home_exists().is_err() {
             return Ok(Landed::BranchGone);
         }
         let Some(tip) = git.read_ref(&workspace.branch_ref()).await? else { return Ok(Landed::BranchGone) };

@@ -120,6 +120,14 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// The user's repository, which has the loop's commits, can be gone.
+    pub(crate) fn home_exists(&self) -> Result<(), WorkspaceError> {
+        match self.home.common_dir.join("objects").is_dir() {
+            true => Ok(()),
+            false => Err(WorkspaceError::RepositoryMissing { path: self.home.common_dir.clone() }),
+        }
+    }
+
     pub(crate) fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }

@@ -64,9 +64,7 @@ impl Workspaces {
     pub async fn can_open(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
         let missing =
             || WorkspaceError::WorkspaceMissing { path: workspace.dir.clone(), branch: workspace.branch.clone() };
-        if !workspace.home.common_dir.join("objects").is_dir() {
-            return Err(missing());
-        }
+        workspace.home_exists()?;
         if workspace.kind == Kind::InPlace {
             let taken = owner(&workspace.git_dir.join(MARK));
             return match taken.filter(|(id, _, index)| *id != workspace.loop_id && index.exists()) {

@@ -31,7 +31,15 @@ impl Workspaces {
     pub async fn remove(&self, workspace: &Workspace, merged_into: Option<&str>) -> Result<Removed, WorkspaceError> {
         let mut removed = Removed::default();
         let real = std::fs::symlink_metadata(&workspace.dir).is_ok_and(|data| data.is_dir());
-        if real && workspace.kind != Kind::InPlace {
+        let home_exists = workspace.home_exists().is_ok();
+        if real && workspace.kind != Kind::InPlace && !home_exists {
+            // Nothing can be saved in a repository that is gone, so the files stay, out of the way.
+            let mut kept = workspace.dir.as_os_str().to_owned();
+            kept.push(".kept");
+            let kept = super::attach::free_name(Path::new(&kept));
+            std::fs::rename(&workspace.dir, &kept).map_err(WorkspaceError::file("move aside", &workspace.dir))?;
+            removed.notes.push(format!("the repository is gone: the loop's files are at {}", kept.display()));
+        } else if real && workspace.kind != Kind::InPlace {
             self.attach(workspace, "removed", &mut removed.notes).await?;
             let git = self.git(workspace).await?;
             self.save_all(workspace, &git, &mut removed).await?;
@@ -47,7 +55,7 @@ impl Workspaces {
         }
         self.release(workspace);
         remove_beside(workspace);
-        if let Some(into) = merged_into.filter(|_| workspace.kind != Kind::InPlace) {
+        if let Some(into) = merged_into.filter(|_| workspace.kind != Kind::InPlace && home_exists) {
             removed.branch_deleted = self.drop_merged_branch(workspace, into).await?;
         }
         Ok(removed)

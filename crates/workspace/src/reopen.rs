@@ -75,7 +75,8 @@ impl Workspaces {
     async fn recreate(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
         let missing =
             || WorkspaceError::WorkspaceMissing { path: workspace.dir.clone(), branch: workspace.branch.clone() };
-        if !workspace.home.common_dir.join("objects").is_dir() || !self.has_branch(workspace).await? {
+        workspace.home_exists()?;
+        if !self.has_branch(workspace).await? {
             return Err(missing());
         }
         if workspace.index.exists() {

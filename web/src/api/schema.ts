@@ -1355,6 +1355,16 @@ export interface components {
             /** @constant */
             type: "loop_opened";
         } | {
+            /** Format: uint32 */
+            max_running: number;
+            /** @constant */
+            type: "loop_queued";
+        } | {
+            /** @description The turn under way had begun before. */
+            turn_began: boolean;
+            /** @constant */
+            type: "queue_left";
+        } | {
             /** Format: date-time */
             alive_until?: string | null;
             /** @constant */
@@ -1400,6 +1410,13 @@ export interface components {
             turn: components["schemas"]["TurnKey"];
             /** @constant */
             type: "session_found";
+        } | {
+            turn: components["schemas"]["TurnKey"];
+            /** @constant */
+            type: "usage_reported";
+            usage: {
+                [key: string]: components["schemas"]["Usage"];
+            };
         } | {
             turn: components["schemas"]["TurnKey"];
             /** @constant */
@@ -2199,6 +2216,8 @@ export interface components {
             limits: components["schemas"]["Limits"];
             on_failure: components["schemas"]["OnFailure"];
             on_limit: components["schemas"]["OnLimit"];
+            /** @default wait */
+            on_rate_limit: components["schemas"]["OnRateLimit"];
             /**
              * @description Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
              * @default []
@@ -2706,6 +2725,8 @@ export interface components {
         };
         /** @enum {string} */
         OnLimit: "stop" | "pause";
+        /** @description What a rate or usage limit of the provider does. */
+        OnRateLimit: "pause" | "wait" | "fallback";
         Opener: ("start" | "resume" | "restart") | "continue";
         /** @description What a completed loop amounts to. Only `Verified` looks verified anywhere. */
         Outcome: "verified" | "claimed" | "unchanged" | "checked_in_place" | "rolled_back";
@@ -2779,6 +2800,10 @@ export interface components {
             message: string;
             /** @constant */
             type: "auth";
+        } | {
+            message: string;
+            /** @constant */
+            type: "provider_limit";
         } | {
             message: string;
             /** @constant */
@@ -3656,22 +3681,7 @@ export interface components {
         } | {
             message: string;
             /** @constant */
-            type: "auth";
-        } | {
-            message: string;
-            /** @constant */
             type: "error_max_retries";
-        } | {
-            message: string;
-            /** @constant */
-            type: "audit_retry_exhausted";
-        } | {
-            message: string;
-            /** @constant */
-            type: "final_audit_retry_exhausted";
-        } | {
-            /** @constant */
-            type: "rejections";
         } | {
             message: string;
             /** @constant */

@@ -37,6 +37,7 @@ export function pauseWords(why: PauseReason, t: TFunction): string {
       return withMessage(words, t(`reason.${why.limit.type}`));
     case "auth":
     case "disk":
+    case "provider_limit":
     case "infrastructure":
     case "reviewer":
       return withMessage(words, why.message);

@@ -32,13 +32,13 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
     let state = &held.state;
     let name = &state.name;
     match &state.status {
-        Status::Running | Status::Waiting { .. } => {
+        Status::Queued | Status::Running | Status::Waiting { .. } => {
             return Err(Problem::refused(
                 format!("{name}: the loop is not at rest"),
                 format!("`windlass resume {name}` goes on with it, `windlass stop {name}` ends it"),
             ));
         }
-        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        Status::Paused { .. } | Status::Ended { .. } => {}
     }
     if !has_own_workspace(state) {
         return Err(Problem::refused(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
+use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
     BranchTemplate, Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise,
@@ -208,6 +208,13 @@ pub struct RunArgs {
         help_heading = "Limits"
     )]
     max_tokens: Option<Tokens>,
+    /// What a limit of the loop does: end it, or pause it until you raise the limit [default: by recipe]
+    #[arg(long, value_parser = word::<OnLimit>(&["stop", "pause"]), help_heading = "Limits")]
+    on_limit: Option<OnLimit>,
+    /// What a rate or usage limit of the provider does: wait until it is over, hand over to the next --fallback, or pause
+    /// [default: wait]
+    #[arg(long, value_parser = word::<OnRateLimit>(&["wait", "fallback", "pause"]), help_heading = "Limits")]
+    on_rate_limit: Option<OnRateLimit>,
     /// How long one gate may take [default: 10m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     gate_timeout: Option<Millis>,
@@ -288,6 +295,8 @@ impl RunArgs {
             duration: self.duration,
             budget_usd: self.budget_usd,
             max_tokens: self.max_tokens,
+            on_limit: self.on_limit,
+            on_rate_limit: self.on_rate_limit,
             completion_promise: self.completion_promise.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
             hidden_gates: (!self.hidden_gates.is_empty())

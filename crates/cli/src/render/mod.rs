@@ -222,6 +222,9 @@ impl Renderer {
                     one_line(&why.to_string(), 200)
                 ))
             }
+            Event::LoopQueued { max_running } => {
+                style.warn(&format!("waiting for a free place: {max_running} of {max_running} loops are running"))
+            }
             Event::PauseRequested { .. } => style.warn("  pause asked for"),
             Event::LoopPaused { why } => style.warn(&format!("paused: {}", pause(why))),
             Event::StopRequested => style.warn("  stop asked for"),
@@ -247,10 +250,12 @@ impl Renderer {
             }
             Event::NetworkDenied { .. }
             | Event::SessionFound { .. }
+            | Event::UsageReported { .. }
             | Event::WorkspaceSetUp
             | Event::PhaseEntered { .. }
             | Event::IterationJudged { .. }
             | Event::WaitEnded
+            | Event::QueueLeft { .. }
             | Event::NotTried { .. }
             | Event::ResidueChecked { .. }
             | Event::LoopStopped { .. } => return String::new(),
@@ -415,6 +420,9 @@ pub fn pause(why: &PauseReason) -> String {
         PauseReason::Person => "a person asked for it".to_owned(),
         PauseReason::Limit { limit } => reason(limit),
         PauseReason::Disk { message } => one_line(message, 400),
+        PauseReason::ProviderLimit { message } => {
+            format!("the provider allows no more for now: {}", one_line(message, 400))
+        }
         PauseReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 200)),
         PauseReason::Infrastructure { step, trouble } => {
             format!("{step} could not be tried ({})", one_line(&trouble.to_string(), 400))
@@ -453,15 +461,7 @@ pub fn reason(reason: &StopReason) -> String {
         StopReason::AgentFailed { message } => format!("the agent failed: {}", one_line(message, 400)),
         StopReason::AgentMissing { message } => format!("the agent cannot be started: {}", one_line(message, 400)),
         StopReason::ProviderLimit { message } => format!("the provider refuses: {}", one_line(message, 400)),
-        StopReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 400)),
         StopReason::ErrorMaxRetries { message } => format!("too many failures in a row: {}", one_line(message, 400)),
-        StopReason::AuditRetryExhausted { message } => {
-            format!("the audit failed too often: {}", one_line(message, 400))
-        }
-        StopReason::FinalAuditRetryExhausted { message } => {
-            format!("the final audit failed too often: {}", one_line(message, 400))
-        }
-        StopReason::Rejections => "the work was rejected too often".to_owned(),
         StopReason::WorkspaceMissing { message } => format!("the workspace is gone: {}", one_line(message, 400)),
         StopReason::CutOff { times } => format!("the turn was cut off {times} times in a row"),
         StopReason::SetupFailed { message } => format!("the setup failed: {}", one_line(message, 400)),

@@ -1,6 +1,6 @@
 //! `windlass serve`: loops that nobody watches, and the API by which they are watched after all.
 //!
-//! It drives what waits for a time, what was cut off in a project that wants to go on by itself, and milestones that
+//! It drives what waits for a time or a place, what was cut off in a project that wants to go on by itself, and milestones that
 //! start by themselves. Each loop has one driver (its lease), so loops in the foreground are left alone. A loop that
 //! waits for a person is never touched.
 
@@ -22,6 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
 use windlass_core::ids::LoopId;
+use windlass_core::stop::Status;
 use windlass_engine::changes;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
@@ -57,8 +58,6 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
     }
     let engine = context.engine().await?;
     let here = context.project_if_any().await;
-    let user = context.settings(None, Options::default())?;
-    let slots = user.max_running.value.map_or(8, |slots| slots.get());
     let (told, shutdown) = watch_signals()?;
     let changes = changes::watch(engine.data.root())?;
     let (hand, handed) = mpsc::unbounded_channel();
@@ -77,7 +76,6 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
         handed,
         changes,
         driving_count,
-        slots: usize::try_from(slots).unwrap_or(usize::MAX),
         driving: JoinSet::new(),
         driven: BTreeSet::new(),
         given_up: BTreeSet::new(),
@@ -96,8 +94,6 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
 struct Serving {
     local: Local,
     engine: Arc<Engine>,
-    /// How many loops run at once.
-    slots: usize,
     driving: JoinSet<(String, Result<(), EngineError>)>,
     driving_count: Arc<AtomicUsize>,
     /// Loops that somebody opened over the API.
@@ -163,16 +159,15 @@ impl Serving {
     async fn take_up(&mut self) -> Result<(), Failure> {
         let filter = ListFilter { open_only: true, ..ListFilter::default() };
         for listed in self.engine.store.list(filter).await? {
-            if self.driving.len() >= self.slots {
-                return Ok(());
-            }
             let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
             if mine || listed.holder.as_ref().is_some_and(is_alive) || !self.goes_on_by_itself(&listed) {
                 continue;
             }
             match self.engine.take(&LoopId(listed.entry.id.clone())).await {
                 Ok(mut held) => {
-                    self.engine.attach(&mut held).await?;
+                    if held.state.status != Status::Queued {
+                        self.engine.attach(&mut held).await?;
+                    }
                     self.drive(held)?;
                 }
                 Err(EngineError::Driven { .. }) => {}
@@ -182,10 +177,10 @@ impl Serving {
         Ok(())
     }
 
-    /// A wait is over by itself; what was cut off inside a turn goes on only where the project says so.
+    /// A wait is over by itself, and a queued loop starts when a place is free; what was cut off inside a turn goes on only where the project says so.
     fn goes_on_by_itself(&self, listed: &Listed) -> bool {
         match listed.entry.status.as_str() {
-            "waiting" => true,
+            "waiting" | "queued" => true,
             "running" => {
                 let settings = self.local.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
                 let said = settings.ok().and_then(|settings| settings.recover.value);
@@ -203,7 +198,7 @@ impl Serving {
         projects.extend(here.map(Path::to_owned));
         for project in projects {
             let due = self.due.get(&project).is_none_or(|at| *at <= now);
-            if !due || self.driving.len() >= self.slots || !project.is_dir() {
+            if !due || !project.is_dir() {
                 continue;
             }
             let settings = match self.local.context.settings(Some(&project), Options::default()) {

@@ -88,6 +88,38 @@ fn tokens_and_budget_end_a_turn_in_the_middle() {
 }
 
 #[test]
+// promise: bounds-6
+fn usage_streamed_in_a_turn_shows_while_it_runs_and_survives_kill_9() {
+    let world = World::new();
+    let agent = world.script(
+        r#"
+        [[turn]]
+        steps = [{ event = { type = "usage", model = "m", input_tokens = 600, cost_usd = 0.25 } }, "hang"]
+        [[turn]]
+        steps = [
+            { event = { type = "usage", model = "m", input_tokens = 10, cost_usd = 0.5 } },
+            { event = { type = "text", text = "<promise>COMPLETE</promise>" } },
+        ]
+    "#,
+    );
+    jsonl(&world, &agent);
+    let words = ["run", "x", "--name", "work", "--agent", "scripted", "--json"];
+    let mut running = world.start(windlass(&world, &words));
+    running.wait_line(windlass_testkit::Stream::Stdout, "usage_reported");
+    let shown = status(&world, "work");
+    assert_eq!((&shown["status"], &shown["usage"]["cost_usd"]), (&"running".into(), &0.25.into()));
+    call(&world, &["list"]).assert_code(0).assert_stdout_has("$0.25");
+    running.kill();
+    running.wait_ended();
+    let shown = status(&world, "work");
+    assert_eq!((&shown["status"], &shown["usage"]["cost_usd"]), (&"interrupted".into(), &0.25.into()));
+    call(&world, &["resume", "work"]).assert_code(0);
+    let shown = status(&world, "work");
+    assert_eq!(shown["usage"]["cost_usd"], 0.75, "each turn counts once");
+    assert_eq!(shown["usage"]["input_tokens"], 610);
+}
+
+#[test]
 // promise: bounds-7
 fn a_budget_for_an_agent_that_tells_no_cost_is_wrong_use() {
     let world = World::new();
@@ -119,6 +151,56 @@ fn a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
     let order: Vec<&str> = types(&feed).into_iter().filter(|kind| kind.starts_with("wait_")).collect();
     assert_eq!(order, ["wait_started", "wait_ended"]);
     assert_eq!(status(&world, "work")["iterations"], 1, "not another iteration");
+}
+
+#[test]
+fn rate_limit_pauses_or_hands_over_where_the_loop_wants_that() {
+    let limited = r#"
+        [[turn]]
+        steps = [
+            { event = { type = "error", kind = "rate_limit", message = "slow down", retry_after_ms = 3_600_000 } },
+            { exit = 1 },
+        ]
+    "#;
+    let world = World::new();
+    let agent = world.script(limited);
+    let other = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");
+    jsonl(&world, &agent);
+    let words = |agent: &ScriptedAgent| {
+        agent.command_line().split(' ').map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+    };
+    world.config(&format!(
+        "[agents.scripted]\ncommand = [{}]\noutput = \"jsonl\"\n[agents.other]\ncommand = [{}]\n",
+        words(&agent),
+        words(&other)
+    ));
+    let run = |name: &str, more: &[&str]| {
+        call(&world, &[&["run", "x", "--name", name, "--agent", "scripted"], more].concat())
+    };
+    run("asks", &["--on-rate-limit", "pause"]).assert_code(6).assert_stdout_has("slow down");
+    assert_eq!(status(&world, "asks")["pause"]["type"], "provider_limit");
+    run("other", &["--on-rate-limit", "fallback", "--fallback", "other"])
+        .assert_code(0)
+        .assert_stdout_has("takes over");
+    run("none", &["--on-rate-limit", "fallback"]).assert_code(2).assert_stderr_has("--fallback");
+    run("typo", &["--on-rate-limit", "wiat"]).assert_code(2).assert_stderr_has("wait");
+    run("typo", &["--on-limit", "stopp"]).assert_code(2).assert_stderr_has("stop");
+    assert_eq!(call(&world, &["list", "--json"]).json().as_array().unwrap().len(), 2);
+}
+
+#[test]
+// promise: bounds-10
+fn limit_of_a_loop_pauses_it_where_it_wants_that() {
+    let world = World::new();
+    let agent = world.script(
+        "[[turn]]\nsteps = [{ say = \"more\" }]\n[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]",
+    );
+    run(&world, &agent, &["--max-iterations", "1", "--on-limit", "pause"]).assert_code(6);
+    let paused = status(&world, "work");
+    assert_eq!((&paused["status"], &paused["pause"]["type"]), (&"paused".into(), &"limit".into()));
+    assert_eq!(paused["pause"]["limit"]["type"], "max_iterations");
+    call(&world, &["resume", "work"]).assert_code(2);
+    call(&world, &["resume", "work", "--max-iterations", "+1"]).assert_code(0);
 }
 
 #[test]

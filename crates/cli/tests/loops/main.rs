@@ -2,6 +2,7 @@
 
 mod acp;
 mod agent_calls;
+mod any_state;
 mod api_coverage;
 mod audited_loop;
 mod continuing;
@@ -24,6 +25,7 @@ mod no_sandbox;
 mod notify;
 mod places;
 mod promise_loop;
+mod queue;
 mod redaction;
 mod refine_gates;
 mod refine_target;

@@ -281,3 +281,33 @@ fn what_the_other_commands_tell_is_told_over_the_api() {
     assert_eq!(one, call(&world, &["milestone", "show", "one", "--json"]).json());
     assert_eq!(server.get(&format!("/api/milestones/two?project={}", repo.display())).status, 409);
 }
+
+#[test]
+fn loops_beyond_max_running_are_queued_and_start_when_the_server_is_back() {
+    let world = World::new();
+    world.config("max_running = 1\n");
+    let first = world.script("[[turn]]\nsteps = [{ touch = \"here\" }, \"hang\"]");
+    let second = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");
+    let server = Server::start(&world);
+    let start = |goal: &str, agent: &windlass_testkit::ScriptedAgent| {
+        let body = json!({ "project": world.repo().path(), "goal": goal, "agent_command": agent.command_line() });
+        assert_eq!(server.post("/api/loops", &body).status, 201);
+    };
+    start("first", &first);
+    first.wait_touched("here");
+    start("second", &second);
+    let mut logs = world.start(crate::support::windlass(&world, &["logs", "second", "-f", "--json"]));
+    logs.wait_line(windlass_testkit::Stream::Stdout, "loop_queued");
+    let rows = server.get("/api/loops?status=queued").ok();
+    assert_eq!(rows["loops"][0]["name"], "second", "{rows}");
+    assert_eq!(rows["loops"][0]["waiting_for"], "a free place");
+    server.running.kill();
+    server.running.wait_ended();
+    logs.wait();
+    assert!(second.turns().is_empty());
+    let _server = Server::start(&world);
+    second.wait_turns(1);
+    call(&world, &["logs", "second", "-f"]);
+    assert_eq!(status(&world, "second")["status"], "completed");
+    assert_eq!(status(&world, "first")["status"], "interrupted");
+}

@@ -13,7 +13,7 @@ use crate::residue::Leftover;
 use crate::spec::LoopSpec;
 use crate::stop::{End, Outcome, PauseReason, StopReason, WaitReason};
 use crate::trouble::{Step, Trouble};
-use crate::usage::Usage;
+use crate::usage::{Usage, UsageByModel};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -34,6 +34,15 @@ pub enum Event {
         /// The branch that is merged in then, if that is not the one the loop started from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
+    },
+    /// So many loops run already: nothing of this one runs until a place is free.
+    LoopQueued {
+        max_running: u32,
+    },
+    /// A place is free, or whoever waited for one gave up.
+    QueueLeft {
+        /// The turn under way had begun before.
+        turn_began: bool,
     },
     /// A driver took over. Of the time since the last event, only what something of the loop ran counts as the loop's.
     DriverAttached {
@@ -70,6 +79,11 @@ pub enum Event {
     SessionFound {
         turn: TurnKey,
         session: String,
+    },
+    /// What a turn under way has used so far; its end names the final figures.
+    UsageReported {
+        turn: TurnKey,
+        usage: UsageByModel,
     },
     TurnInterrupted {
         turn: TurnKey,
@@ -276,6 +290,8 @@ impl Event {
         match self {
             Event::LoopCreated { .. } => "loop_created",
             Event::LoopOpened { .. } => "loop_opened",
+            Event::LoopQueued { .. } => "loop_queued",
+            Event::QueueLeft { .. } => "queue_left",
             Event::DriverAttached { .. } => "driver_attached",
             Event::NotTried { .. } => "not_tried",
             Event::PhaseEntered { .. } => "phase_entered",
@@ -283,6 +299,7 @@ impl Event {
             Event::IterationStarted { .. } => "iteration_started",
             Event::TurnStarted { .. } => "turn_started",
             Event::SessionFound { .. } => "session_found",
+            Event::UsageReported { .. } => "usage_reported",
             Event::TurnInterrupted { .. } => "turn_interrupted",
             Event::TurnEnded { .. } => "turn_ended",
             Event::SessionLost { .. } => "session_lost",

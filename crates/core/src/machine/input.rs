@@ -30,6 +30,15 @@ pub enum Input {
         target: Option<String>,
         raise: Raise,
     },
+    /// So many loops run already.
+    Queue {
+        max_running: u32,
+    },
+    /// The loop no longer waits for a place.
+    LeaveQueue {
+        /// The turn under way had begun before.
+        turn_began: bool,
+    },
     /// A driver took the lease of a loop that is under way.
     Attach {
         /// The last sign of life of what the earlier driver ran.

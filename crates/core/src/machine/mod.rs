@@ -16,6 +16,7 @@ mod outcome;
 mod review;
 mod review_event;
 mod shared;
+mod spending;
 mod state;
 
 pub use continuing::{Base, Continued, MergeIn, MergedTarget};
@@ -34,6 +35,7 @@ pub use review::{
 };
 pub use review_event::ReviewEvent;
 pub use shared::Shared;
+pub use spending::USAGE_EVERY_MS;
 pub use state::{
     Claims, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
 };

@@ -59,6 +59,7 @@ impl Batch {
     pub(super) fn merged(&mut self, merge: &Merge) -> Result<(), Refusal> {
         match self.state.status {
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
         }
         if self.state.merged.as_ref() != Some(merge) {

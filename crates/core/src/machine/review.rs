@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::Shared;
 use super::state::LoopState;
+use crate::commit_message;
 use crate::findings::{Findings, Scope};
 use crate::ids::{Role, TurnKey};
 use crate::plan::{Adjustment, Plan, Section};
@@ -277,6 +278,24 @@ impl LoopState {
     }
 
     /// Whether features of a milestone are accepted one by one.
+    /// The message of the commit that closes the last turn: a milestone's names the feature or the goal, since a
+    /// developer's answer is a report in a fixed form; any other has the agent's own words.
+    pub fn commit_message(&self) -> String {
+        let report = self.last_turn.as_ref().map(|last| &last.report);
+        if !self.accepts_features() {
+            let last_words = report.map(|report| report.last_words.as_str()).unwrap_or_default();
+            return commit_message::compose(self.iteration, last_words, self.spec.done.promise());
+        }
+        let name = match report.and_then(|report| report.developer.as_deref()) {
+            Some(Report::Feature(report)) => match &report.feature_id {
+                Some(id) if !report.feature.starts_with(id.as_str()) => format!("{id}: {}", report.feature),
+                Some(_) | None => report.feature.clone(),
+            },
+            Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => self.spec.goal.clone(),
+        };
+        commit_message::titled(self.iteration, &name)
+    }
+
     pub fn accepts_features(&self) -> bool {
         self.spec.review.as_ref().is_some_and(|review| match review.kind {
             ReviewKind::Acceptance => true,

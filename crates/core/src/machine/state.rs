@@ -173,7 +173,8 @@ pub struct LoopState {
     /// What the summariser said of the turn that is being closed.
     pub summary: Option<SummaryReport>,
     pub iterations: Shared<Vec<Shared<IterationRecord>>>,
-    pub usage: UsageLedger,
+    /// Of turns that ended; `used` has the turn under way too.
+    pub(super) usage: UsageLedger,
     pub claims: Claims,
     pub steering: Shared<Vec<Steering>>,
     /// Hosts that were asked for and are not on the loop's list, and how often at least.
@@ -216,6 +217,9 @@ pub struct RunningTurn {
     /// The turn goes on with what an earlier attempt left.
     pub recovery: bool,
     pub interrupt: Option<Interrupt>,
+    /// What the agent reported so far, and when that was journalled.
+    pub usage: UsageByModel,
+    pub usage_at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq)]

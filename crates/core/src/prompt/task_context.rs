@@ -1,12 +1,11 @@
 //! The block that a fresh agent session gets: the task, the plan, what was done so far.
 //!
-//! Its size does not grow with the number of iterations: the last ones are told in full, the older ones as a digest,
-//! and the whole is cut to a number of tokens.
+//! Its size is bounded by a number of tokens: the newest iterations are told in full as far as there is room, and each
+//! older one in a line.
 
 use std::collections::BTreeMap;
 
 use minijinja::context;
-use minijinja::value::Value;
 
 use super::{fill, last_chars, who_commits};
 use crate::machine::{IterationRecord, LoopState};
@@ -15,29 +14,40 @@ use crate::spec::Done;
 const TASK_CONTEXT: &str = include_str!("texts/task_context.md");
 const PLAN: &str = include_str!("texts/plan.md");
 
-/// Iterations told in full; the older ones are folded.
-const RECENT: usize = 3;
 const LONGEST_SUMMARY: usize = 600;
+/// Of an older iteration, which has one line; the first that makes all lines fit is taken.
+const LONGEST_LINES: [usize; 3] = [120, 40, 0];
 /// The plan's share of the block.
 const PLAN_SHARE: f64 = 0.5;
 
 pub(super) fn build(state: &LoopState, count: &dyn Fn(&str) -> usize) -> String {
     let most = state.spec.context.max_tokens;
     let plan = plan(state, count);
-    // The goal is never cut, so the rest gives way: first old words, then whole iterations, then the plan.
-    let mut tried = String::new();
-    for (recent, summary, plan) in [
-        (RECENT, LONGEST_SUMMARY, plan.as_deref()),
-        (RECENT, LONGEST_SUMMARY / 4, plan.as_deref()),
-        (1, LONGEST_SUMMARY / 4, plan.as_deref()),
-        (1, LONGEST_SUMMARY / 4, None),
-    ] {
-        tried = block(state, recent, summary, plan);
-        if count(&tried) <= most {
-            break;
+    let earlier = earlier(state);
+    // The goal is never cut, so the rest gives way: first old words, then the plan, then whole iterations.
+    let with_plan = LONGEST_LINES.map(|longest| (longest, plan.as_deref()));
+    for (longest, plan) in with_plan.into_iter().chain([(0, None)]) {
+        let lines: Vec<String> = earlier.iter().map(|record| line(record, longest)).collect();
+        let all_lines = block(state, &lines.join("\n"), &[], LONGEST_SUMMARY, plan);
+        let mut left = most.checked_sub(count(&all_lines));
+        let mut in_full = 0;
+        // The newest first, as long as there is room for more than their line.
+        for (record, line) in earlier.iter().zip(&lines).rev() {
+            let more = (count(&full(record, LONGEST_SUMMARY)) + 1).saturating_sub(count(line));
+            left = left.and_then(|left| left.checked_sub(more));
+            if left.is_none() {
+                break;
+            }
+            in_full += 1;
+        }
+        let (older, newest) = earlier.split_at(earlier.len() - in_full);
+        let text = block(state, &lines[..older.len()].join("\n"), newest, LONGEST_SUMMARY, plan);
+        if count(&text) <= most {
+            return text;
         }
     }
-    tried
+    let (older, newest) = earlier.split_at(earlier.len().saturating_sub(1));
+    block(state, &digest(older).unwrap_or_default(), newest, LONGEST_SUMMARY / 4, None)
 }
 
 /// The plan for a first turn, which has no block.
@@ -67,26 +77,20 @@ fn plan(state: &LoopState, count: &dyn Fn(&str) -> usize) -> Option<String> {
     Some(kept)
 }
 
-fn block(state: &LoopState, recent: usize, longest_summary: usize, plan: Option<&str>) -> String {
+fn earlier(state: &LoopState) -> Vec<&IterationRecord> {
     let current = state.turn.as_ref().map_or(state.iteration, |turn| turn.key.iteration);
-    let earlier: Vec<&IterationRecord> = state
-        .iterations
-        .iter()
-        .filter(|record| record.iteration < current && !record.undone)
-        .map(|record| &**record)
-        .collect();
-    let (older, recent) = earlier.split_at(earlier.len().saturating_sub(recent));
-    let records: Vec<Value> = recent
-        .iter()
-        .map(|record| {
-            context! {
-                iteration => record.iteration,
-                commit_status => commit_status(record),
-                files => files_display(record),
-                summary => summary(record, longest_summary),
-            }
-        })
-        .collect();
+    let told = state.iterations.iter().filter(|record| record.iteration < current && !record.undone);
+    told.map(|record| &**record).collect()
+}
+
+fn block(
+    state: &LoopState,
+    older: &str,
+    newest: &[&IterationRecord],
+    longest_summary: usize,
+    plan: Option<&str>,
+) -> String {
+    let records: Vec<String> = newest.iter().map(|record| full(record, longest_summary)).collect();
     fill(
         TASK_CONTEXT,
         context! {
@@ -95,11 +99,33 @@ fn block(state: &LoopState, recent: usize, longest_summary: usize, plan: Option<
             iteration => state.iteration,
             total => total(state),
             base_commit => state.workspace.as_ref().and_then(|workspace| workspace.base_commit.clone()),
-            digest => digest(older),
+            older => Some(older).filter(|older| !older.is_empty()),
             records,
             commits => who_commits(state).unwrap_or("Your changes stay uncommitted: do not run git commit."),
         },
     )
+}
+
+/// What is told of an iteration where there is room.
+fn full(record: &IterationRecord, longest_summary: usize) -> String {
+    format!(
+        "### Iteration {} → {}\nFiles: {}\nSummary: {}",
+        record.iteration,
+        commit_status(record),
+        files_display(record),
+        summary(record, longest_summary)
+    )
+}
+
+/// The least that is told of an iteration.
+fn line(record: &IterationRecord, longest: usize) -> String {
+    let failed = if record.success { "" } else { " (failed)" };
+    let head = format!("- Iteration {} → {}{failed}", record.iteration, commit_status(record));
+    match record.summary.split_whitespace().collect::<Vec<_>>().join(" ") {
+        words if words.is_empty() || longest == 0 => head,
+        words if words.chars().count() <= longest => format!("{head}: {words}"),
+        words => format!("{head}: {} …", words.chars().take(longest).collect::<String>().trim_end()),
+    }
 }
 
 fn total(state: &LoopState) -> String {

@@ -145,6 +145,9 @@ fn every_event() -> Vec<Event> {
         },
         Event::Merged { merge: Merge { commit: "c9".into(), target: "main".into() } },
         Event::Review(ReviewEvent::DecisionsTold { turn, decisions: CoderDecisions::default() }),
+        Event::UsageReported { turn, usage: usage(0.1, 3) },
+        Event::LoopQueued { max_running: 2 },
+        Event::QueueLeft { turn_began: false },
     ]
 }
 
@@ -223,8 +226,11 @@ fn the_list_above_has_every_event() {
         Event::Review(ReviewEvent::PersonRuled { .. }) => 43,
         Event::Review(ReviewEvent::MilestoneAmended { .. }) => 44,
         Event::Review(ReviewEvent::DecisionsTold { .. }) => 49,
+        Event::UsageReported { .. } => 50,
+        Event::LoopQueued { .. } => 51,
+        Event::QueueLeft { .. } => 52,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..50).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..53).collect::<Vec<_>>());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::driven::{
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{CheckpointReport, Event, Input, Opener, Restore, SessionUse, TimerKind, Verdict};
-use windlass_core::spec::{AgentChoice, LoopSpec, OnFailure, ReviewSpec};
+use windlass_core::spec::{AgentChoice, LoopSpec, OnFailure, OnRateLimit, ReviewSpec};
 use windlass_core::stop::{PauseReason, Status, StopReason};
 
 fn stand_ins(names: &[&str]) -> Vec<AgentChoice> {
@@ -329,4 +329,31 @@ fn a_model_is_named_with_its_agent() {
     let mut driven = Driven::working(spec);
     let events = driven.end_turn(failed(ErrorKind::ModelNotFound));
     assert_eq!(changes(&events), change(Role::Coder, "scripted:large", "b:small"));
+}
+
+#[test]
+fn rate_limit_hands_over_to_the_next_where_the_loop_wants_that_and_the_last_waits() {
+    let mut driven = Driven::working(LoopSpec { on_rate_limit: OnRateLimit::Fallback, ..with(&["b"]) });
+    let limited = || TurnReport::bare(TurnOutcome::RateLimited { until: None, message: "later".into() });
+    assert_eq!(changes(&driven.end_turn(limited())), change(Role::Coder, "scripted", "b"));
+    driven.ok(workspace_opened());
+    assert_eq!(told(&driven), (key(1, 2), 1));
+    driven.end_turn(limited());
+    assert_eq!(driven.state.status.name(), "waiting");
+}
+
+#[test]
+fn rate_limit_and_missing_credit_pause_a_loop_that_wants_that() {
+    for report in [
+        TurnReport::bare(TurnOutcome::RateLimited { until: None, message: "oops".into() }),
+        failed(ErrorKind::RateLimit),
+        failed(ErrorKind::Billing),
+    ] {
+        let mut driven = Driven::working(LoopSpec { on_rate_limit: OnRateLimit::Pause, ..promise_loop() });
+        let why = PauseReason::ProviderLimit { message: "oops".into() };
+        assert_eq!(driven.end_turn(report)[1..], [Event::LoopPaused { why }]);
+        driven.ok(open(Opener::Resume));
+        driven.ok(workspace_opened());
+        assert_eq!(driven.turn(), key(1, 2), "the same iteration");
+    }
 }

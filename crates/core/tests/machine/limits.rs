@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
     CheckpointReport, Effect, Event, GateKey, GateMark, Input, Interrupt, Opener, Phase, Raise, Timer, TimerKind,
-    Verdict,
+    USAGE_EVERY_MS, Verdict, WorkspaceFailure,
 };
 use windlass_core::resources::ResourceSpec;
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure};
@@ -97,12 +97,55 @@ fn the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
     let limit = StopReason::Budget { limit_usd: 1.0, spent_usd: 1.25 };
     assert_eq!(
         driven.ok(Input::UsageSeen { turn, usage: usage(0.75, 1) }),
-        [Event::TurnInterrupted { turn, why: Interrupt::Limit { limit: limit.clone() } }]
+        [
+            Event::UsageReported { turn, usage: usage(0.75, 1) },
+            Event::TurnInterrupted { turn, why: Interrupt::Limit { limit: limit.clone() } }
+        ]
     );
     assert_eq!(driven.ok(Input::UsageSeen { turn, usage: usage(0.8, 1) }), [], "it is interrupted already");
     driven.end_turn_and_checkpoint(costing(0.8, 1, interrupted()));
     assert_eq!(driven.state.stop_reason, Some(limit));
-    assert_eq!(driven.state.usage.total().cost_usd, Some(1.3));
+    assert_eq!(driven.state.used().total().cost_usd, Some(1.3));
+}
+
+#[test]
+fn usage_of_a_running_turn_is_journalled_at_a_bounded_rate_and_counted_once() {
+    let mut driven = Driven::working(promise_loop());
+    let turn = key(1, 1);
+    let seen = |usd, tokens| Input::UsageSeen { turn, usage: usage(usd, tokens) };
+    let spent = |driven: &Driven| driven.state.used().total().cost_usd;
+    driven.pass(USAGE_EVERY_MS - 1);
+    assert_eq!(driven.ok(seen(0.25, 1)), [], "the turn has only begun");
+    driven.pass(1);
+    assert_eq!(driven.ok(seen(0.5, 2)), [Event::UsageReported { turn, usage: usage(0.5, 2) }]);
+    assert_eq!(spent(&driven), Some(0.5));
+    driven.pass(USAGE_EVERY_MS - 1);
+    assert_eq!(driven.ok(seen(0.75, 3)), [], "too early");
+    driven.pass(1);
+    assert_eq!(driven.ok(seen(0.5, 2)), [], "it did not grow");
+    assert_eq!(names(&driven.ok(seen(0.75, 3))), ["usage_reported"]);
+    driven.end_turn_and_checkpoint(costing(1.0, 4, finished()));
+    assert_eq!(spent(&driven), Some(1.0), "the final figure replaces what was reported");
+    assert_eq!(driven.state.iterations[0].usage.cost_usd, Some(1.0));
+}
+
+#[test]
+fn usage_of_a_turn_that_was_cut_off_stays_counted_without_its_transcript() {
+    let spent = |driven: &Driven| driven.state.used().total().cost_usd;
+    let reported = || {
+        let mut driven = Driven::working(promise_loop());
+        driven.ok(Input::SessionSeen { turn: key(1, 1), session: "s".into() });
+        driven.pass(USAGE_EVERY_MS);
+        driven.ok(Input::UsageSeen { turn: key(1, 1), usage: usage(0.5, 2) });
+        driven
+    };
+    let mut cut_off = reported();
+    cut_off.end_turn(TurnReport::bare(TurnOutcome::CutOff));
+    assert_eq!(spent(&cut_off), Some(0.5));
+    let mut abandoned = reported();
+    abandoned.ok(Input::WorkspaceFailed { failure: WorkspaceFailure::Missing { message: "gone".into() } });
+    assert_eq!(spent(&abandoned), Some(0.5));
+    assert_eq!(abandoned.state.session_usage["s"], usage(0.5, 2), "the session's later sums include it");
 }
 
 #[test]
@@ -122,7 +165,7 @@ fn a_turn_without_a_cost_figure_does_not_switch_the_budget_off() {
     let mut unknown = costing(0.0, 10, finished());
     unknown.usage.get_mut("m").unwrap().cost_usd = None;
     driven.end_turn_and_checkpoint(unknown);
-    assert_eq!(driven.state.usage.total().cost_usd, None);
+    assert_eq!(driven.state.used().total().cost_usd, None);
     driven.end_turn_and_checkpoint(costing(0.5, 10, finished()));
     assert_eq!(driven.stop_reason(), "budget");
 }

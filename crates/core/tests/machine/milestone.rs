@@ -5,7 +5,7 @@ use crate::driven::reviewed::{
     reject_three_times, rejected, review, round, verdict,
 };
 use crate::driven::{
-    Driven, MINUTE, checkpoint_of, costing, cut_off, failed, gate, interrupted, open, workspace_opened,
+    Driven, MINUTE, checkpoint_of, costing, cut_off, failed, gate, interrupted, names, open, workspace_opened,
 };
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{Role, TurnKey};
@@ -348,7 +348,7 @@ fn an_acceptor_that_runs_into_the_budget_has_neither_failed_nor_rejected() {
     develop(&mut driven, feature("F1", None));
     let turn = driven.turn();
     let events = driven.ok(Input::UsageSeen { turn, usage: crate::driven::usage(1.5, 10) });
-    assert!(matches!(&events[..], [Event::TurnInterrupted { .. }]), "{events:?}");
+    assert_eq!(names(&events), ["usage_reported", "turn_interrupted"]);
     driven.end_turn(costing(1.5, 10, interrupted()));
     assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Limit { .. } }));
     assert_eq!(review(&driven).rejections, 0);
@@ -530,4 +530,14 @@ fn feature_accepted_twice_or_without_a_readable_report_is_counted_once() {
     }
     let ids: Vec<_> = review(&driven).accepted.iter().map(|feature| feature.id.clone()).collect();
     assert_eq!(ids, [None, Some("F1".into())]);
+}
+
+#[test]
+fn commit_of_a_milestone_is_titled_by_its_feature_or_its_goal() {
+    let mut driven = Driven::working(milestone());
+    driven.end_turn(feature("F1", None));
+    assert_eq!(driven.state.commit_message(), "[iter-1] F1: a feature\n");
+    let mut driven = Driven::working(LoopSpec { goal: "Build the search".into(), ..milestone() });
+    driven.end_turn(answer("# Implementation Report — Round 1"));
+    assert_eq!(driven.state.commit_message(), "[iter-1] Build the search\n");
 }

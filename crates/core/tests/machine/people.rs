@@ -453,3 +453,49 @@ fn a_message_that_came_before_a_pause_is_told_after_it_and_none_is_taken_after_t
     driven.end_turn_and_checkpoint(claimed());
     assert_eq!(driven.refused(steer("m2")), Refusal::Ended { end: End::Completed });
 }
+
+#[test]
+fn queued_loop_runs_nothing_spends_no_time_and_goes_on_with_its_turn() {
+    let limits = Limits { duration_ms: Some(HOUR), ..Limits::default() };
+    let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
+    assert_eq!(driven.ok(Input::Queue { max_running: 2 }), [Event::LoopQueued { max_running: 2 }]);
+    assert_eq!((driven.state.status.name(), driven.effects().len()), ("queued", 0));
+    assert_eq!(driven.refused(Input::Queue { max_running: 2 }), Refusal::AlreadyAsked);
+    assert_eq!(driven.refused(open(Opener::Resume)), Refusal::UnderWay);
+    driven.pass(10 * HOUR);
+    driven.ok(Input::LeaveQueue { turn_began: false });
+    assert_eq!(driven.state.elapsed_at(driven.now), 0);
+    let turn = driven.state.turn.as_ref().unwrap();
+    assert_eq!((turn.key, turn.started_at), (key(1, 1), driven.now), "the turn's own time begins now");
+    assert!(matches!(driven.effects()[0], Effect::RunTurn { turn, .. } if turn == key(1, 1)));
+    assert_eq!(driven.refused(Input::LeaveQueue { turn_began: false }), Refusal::Stale);
+}
+
+#[test]
+fn turn_that_began_before_its_loop_was_queued_keeps_its_time() {
+    let mut driven = Driven::working(promise_loop());
+    let began = driven.state.turn.as_ref().unwrap().started_at;
+    driven.pass(HOUR);
+    driven.ok(Input::Attach { alive_until: None });
+    driven.ok(Input::Queue { max_running: 2 });
+    driven.pass(HOUR);
+    driven.ok(Input::LeaveQueue { turn_began: true });
+    assert_eq!(driven.state.turn.as_ref().unwrap().started_at, began);
+}
+
+#[test]
+fn queued_loop_is_paused_and_stopped_at_once() {
+    for now in [false, true] {
+        let mut driven = Driven::working(promise_loop());
+        driven.ok(Input::Queue { max_running: 2 });
+        let paused = Event::LoopPaused { why: PauseReason::Person };
+        assert_eq!(driven.ok(Input::Pause { now }), [Event::PauseRequested { now }, paused]);
+        driven.ok(open(Opener::Resume));
+        driven.ok(workspace_opened());
+        assert_eq!(driven.turn(), key(1, 2), "the same iteration");
+    }
+    let mut driven = Driven::working(promise_loop());
+    driven.ok(Input::Queue { max_running: 2 });
+    driven.ok(Input::Stop);
+    assert!(cancelled(&driven));
+}

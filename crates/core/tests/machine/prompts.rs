@@ -154,12 +154,38 @@ fn after(iterations: u32, session: SessionPolicy) -> Driven {
 
 #[test]
 // promise: context-6
-fn the_prompt_does_not_grow_with_the_number_of_iterations() {
-    for session in [SessionPolicy::Fresh, SessionPolicy::Resume] {
-        let size = |iterations| prompt_of(&after(iterations, session)).len();
-        let (early, late) = (size(4), size(99));
-        assert!(late * 10 <= early * 11, "{session:?}: {early} bytes at iteration 5, {late} at iteration 100");
+fn prompt_of_a_resumed_session_does_not_grow_and_that_of_a_fresh_one_is_bounded() {
+    let size = |iterations, session| prompt_of(&after(iterations, session)).len();
+    let (early, late) = (size(4, SessionPolicy::Resume), size(99, SessionPolicy::Resume));
+    assert!(late * 10 <= early * 11, "{early} bytes at iteration 5, {late} at iteration 100");
+    let mut driven = after(99, SessionPolicy::Fresh);
+    for most in [300, 1_000, 2_000, 4_000] {
+        driven.state.spec.context.max_tokens = most;
+        let prompt = prompt_of(&driven);
+        let (_, block) = prompt.split_once("<task_context>").unwrap();
+        let (block, _) = block.split_once("</task_context>").unwrap();
+        assert!(block.len() / 4 <= most, "{} tokens of {most}", block.len() / 4);
     }
+}
+
+#[test]
+// promise: context-6
+fn fresh_session_after_33_iterations_hears_of_each_and_of_the_newest_in_full() {
+    let mut driven = after(33, SessionPolicy::Fresh);
+    for record in driven.state.iterations.iter_mut() {
+        record.summary = format!("Part {}. {}", record.iteration, "It took many words to say. ".repeat(40));
+    }
+    let most = 5_000;
+    driven.state.spec.context.max_tokens = most;
+    let prompt = prompt_of(&driven);
+    for iteration in 1..=33 {
+        let told = prompt.lines().filter(|line| line.contains(&format!("Iteration {iteration} → commit")));
+        assert_eq!(told.count(), 1, "iteration {iteration}: {prompt}");
+    }
+    let in_full: Vec<u32> = (1..=33).filter(|n| prompt.contains(&format!("### Iteration {n} →"))).collect();
+    assert!((10..33).contains(&in_full.len()) && in_full.last() == Some(&33), "{in_full:?}");
+    assert!(in_full.windows(2).all(|pair| pair[1] == pair[0] + 1), "the newest: {in_full:?}");
+    assert!((most * 9 / 10..=most + 500).contains(&(prompt.len() / 4)), "{} of {most} tokens", prompt.len() / 4);
 }
 
 #[test]

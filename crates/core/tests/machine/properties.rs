@@ -284,9 +284,9 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
         "completed max_iterations duration budget tokens gates_failed cancelled stall no_progress agent_failed",
         "agent_missing error_max_retries workspace_missing cut_off",
         "loop_created loop_opened driver_attached phase_entered workspace_opened iteration_started turn_started",
-        "session_found turn_interrupted turn_ended session_lost checkpointed gate_ended iteration_judged",
+        "session_found usage_reported turn_interrupted turn_ended session_lost checkpointed gate_ended iteration_judged",
         "claim_refused progress_stalled wait_started wait_ended pause_requested loop_paused stop_requested",
-        "steering_queued loop_stopped not_tried merged",
+        "steering_queued loop_stopped not_tried merged loop_queued queue_left",
     ]
     .iter()
     .flat_map(|names| names.split(' ').map(str::to_owned))

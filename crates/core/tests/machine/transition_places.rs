@@ -80,6 +80,14 @@ fn places() -> Vec<Place> {
     vec![
         Place { name: "queued", reach: || Driven::created(spec()) },
         Place {
+            name: "queued, until a place is free",
+            reach: || {
+                let mut driven = working();
+                driven.ok(Input::Queue { max_running: 8 });
+                driven
+            },
+        },
+        Place {
             name: "running · prepare",
             reach: || {
                 let mut driven = Driven::created(spec());

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
+use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
@@ -242,6 +242,15 @@ settings! {
         env: "WINDLASS_MAX_TOKENS", flag: Some("--max-tokens"), default: "no limit",
         doc: "How many tokens a loop may use in all",
     }
+    on_limit: OnLimit {
+        env: "WINDLASS_ON_LIMIT", flag: Some("--on-limit"), default: "by recipe",
+        doc: "What a limit of the loop does: end it (stop), or pause it until a person raises the limit (pause)",
+    }
+    on_rate_limit: OnRateLimit {
+        env: "WINDLASS_ON_RATE_LIMIT", flag: Some("--on-rate-limit"), default: "wait",
+        doc: "What a rate or usage limit of the provider does: wait until it is over (wait), hand over to the next \
+              fallback, the last of which waits (fallback), or pause until a person resumes the loop (pause)",
+    }
     completion_promise: Promise {
         env: "WINDLASS_COMPLETION_PROMISE", flag: Some("--completion-promise"),
         default: "<promise>COMPLETE</promise>",
@@ -461,6 +470,6 @@ settings! {
     }
     max_running: Slots {
         env: "WINDLASS_MAX_RUNNING", flag: None, default: "8",
-        doc: "How many background loops run at once; the rest wait in line",
+        doc: "How many loops run at once, however they are started; the rest are queued",
     }
 }

@@ -36,7 +36,7 @@ use std::path::Path;
 pub use windlass_core::nearest::nearest;
 use windlass_core::recipe;
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{ContextSpec, Verify};
+use windlass_core::spec::{ContextSpec, OnRateLimit, Verify};
 use windlass_core::summary::{Protocol, SummariserSettings};
 
 pub use amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
@@ -65,6 +65,7 @@ use environment::language;
 use origin::Layer;
 
 use crate::notify::Occasion;
+use crate::places::DEFAULT_MAX_RUNNING;
 
 /// The project's file, seen from the root of its checkout.
 pub const PROJECT_FILE: &str = ".windlass/config.toml";
@@ -112,7 +113,6 @@ const DEFAULT_RECIPE: &str = "promise";
 const DEFAULT_GATE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 /// What everything else on the machine has.
 const DEFAULT_CPU_WEIGHT: u32 = 100;
-const DEFAULT_MAX_RUNNING: u32 = 8;
 const DEFAULT_RETENTION_DAYS: u32 = 14;
 const PLAN_DIRS: [&str; 2] = [".windlass/plans", ".claude/plans"];
 
@@ -135,6 +135,7 @@ fn defaults(recipe: &str) -> Options {
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),
         verify: Some(Verify::default()),
+        on_rate_limit: Some(OnRateLimit::default()),
         protect: Some(Globs::default()),
         secrets_allow: Some(Globs::default()),
         env_pass: Some(Names::default()),
@@ -155,6 +156,7 @@ fn defaults(recipe: &str) -> Options {
     };
     if let Some(recipe) = recipe::built_in(recipe) {
         options.max_iterations = Some(Iterations::clamped(recipe.max_iterations));
+        options.on_limit = Some(recipe.on_limit);
         options.session = Some(recipe.session);
         options.commit = Some(recipe.commit);
         options.turn_timeout = Some(Millis::of_known(recipe.time.turn_timeout_ms));

@@ -12,8 +12,8 @@ use windlass_core::profile::{AdapterKind, AgentProfile};
 use windlass_core::prompt::follow_up_word;
 use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Document, Done, GateSpec, GateWhen, Limits, LoopSpec, ReviewKind,
-    SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Document, Done, GateSpec, GateWhen, Limits, LoopSpec, OnRateLimit,
+    ReviewKind, SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 
 use super::amounts::Millis;
@@ -127,7 +127,8 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         done,
         gates: gates.get().iter().map(gate).chain(hidden).collect(),
         limits,
-        on_limit: recipe.on_limit,
+        on_limit: settings.on_limit.value.unwrap_or(recipe.on_limit),
+        on_rate_limit: settings.on_rate_limit.value.unwrap_or_default(),
         on_failure: recipe.on_failure,
         time: TimeLimits {
             turn_timeout_ms: settings.turn_timeout.value.map_or(recipe.time.turn_timeout_ms, |ms| ms.get()),
@@ -146,6 +147,11 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
         recipe: recipe.name,
     };
+    let nobody_takes_over =
+        spec.fallbacks.is_empty() && spec.review.as_ref().is_none_or(|review| review.fallbacks.is_empty());
+    if spec.on_rate_limit == OnRateLimit::Fallback && nobody_takes_over {
+        return Err(UsageError::NoFallback);
+    }
     Ok(Resolved { spec, notes })
 }
 

@@ -51,6 +51,8 @@ pub enum UsageError {
     },
     #[error("the agent '{agent}' does not say how many tokens it uses, so nothing would bound the loop")]
     NoTokens { agent: String },
+    #[error("a rate limit is to hand over to a fallback, and there is none")]
+    NoFallback,
     #[error("Cannot specify both --iter and --time")]
     BothTargets,
     #[error("--iter and --time have no meaning in the recipe '{recipe}'")]
@@ -170,6 +172,7 @@ impl UsageError {
             UsageError::NoTokens { agent } => format!(
                 "use --max-iterations or --duration, or give [agents.{agent}] a usage_pattern with the groups input and output"
             ),
+            UsageError::NoFallback => "name one with --fallback, or use --on-rate-limit wait".into(),
             UsageError::BothTargets => "give the one that counts: a number of iterations or a time".into(),
             UsageError::NoTarget { known, .. } => {
                 format!("use --max-iterations or --duration for a limit; known recipes: {}", known.join(", "))

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
 use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, SessionPolicy, Verify};
+use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
 use super::value::{Value, ValueError};
@@ -61,6 +61,15 @@ words!(Verify, "clean, warm or cold", "\"clean\"", "verify level", [
     "cold" => Verify::Cold,
 ]);
 
+words!(OnLimit, "stop or pause", "\"pause\"", "answer to a limit", [
+    "stop" => OnLimit::Stop,
+    "pause" => OnLimit::Pause,
+]);
+words!(OnRateLimit, "wait, fallback or pause", "\"wait\"", "answer to a rate limit", [
+    "wait" => OnRateLimit::Wait,
+    "fallback" => OnRateLimit::Fallback,
+    "pause" => OnRateLimit::Pause,
+]);
 words!(CommitPolicy, "engine, agent or off", "\"engine\"", "commit policy", [
     "engine" => CommitPolicy::Engine,
     "agent" => CommitPolicy::Agent,

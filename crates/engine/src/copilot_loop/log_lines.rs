@@ -80,6 +80,8 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         Event::LoopCreated { .. }
         | Event::LoopOpened { .. }
         | Event::DriverAttached { .. }
+        | Event::LoopQueued { .. }
+        | Event::QueueLeft { .. }
         | Event::NotTried { .. }
         | Event::Merged { .. }
         | Event::PhaseEntered { .. }
@@ -87,6 +89,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         | Event::IterationStarted { .. }
         | Event::TurnStarted { .. }
         | Event::SessionFound { .. }
+        | Event::UsageReported { .. }
         | Event::TurnInterrupted { .. }
         | Event::TurnEnded { .. }
         | Event::SessionLost { .. }
@@ -138,11 +141,7 @@ fn stopped(state: &LoopState, reason: &StopReason) {
         | StopReason::NoProgress { .. }
         | StopReason::AgentMissing { .. }
         | StopReason::ProviderLimit { .. }
-        | StopReason::Auth { .. }
         | StopReason::ErrorMaxRetries { .. }
-        | StopReason::AuditRetryExhausted { .. }
-        | StopReason::FinalAuditRetryExhausted { .. }
-        | StopReason::Rejections
         | StopReason::CutOff { .. }
         | StopReason::SetupFailed { .. } => {
             tracing::info!("{agent} loop ended: {} for workspace {id}", reason.name());

@@ -224,6 +224,7 @@ fn spec(registration: Registration) -> LoopSpec {
             ..Limits::default()
         },
         on_limit: recipe.on_limit,
+        on_rate_limit: windlass_core::spec::OnRateLimit::default(),
         on_failure: recipe.on_failure,
         time: recipe.time,
         workspace: WorkspaceSpec {

@@ -13,6 +13,7 @@ use super::DriveError;
 use super::performing::Context;
 use super::reading::Reading;
 use super::turn::{Job, sweep};
+use crate::engine::Engine;
 use crate::limits::DiskWatch;
 
 /// How long an agent that was asked to end its turn gets before its process is ended. With the grace of a process
@@ -89,6 +90,7 @@ pub(super) async fn follow(
                 course.stop_at = None;
                 running.stop();
             }
+            () = clock_reaches(&engine, reading.usage_due()) => reading.tell_usage(context),
             () = engine.clock.sleep_until(stall_at), if !course.ending && !course.closing => {
                 stall_at = stall_after(engine.clock.now());
                 if reading.progress() == Progress::Lingering {
@@ -149,6 +151,13 @@ impl Course {
         } else {
             running.stop();
         }
+    }
+}
+
+async fn clock_reaches(engine: &Engine, at: Option<Timestamp>) {
+    match at {
+        Some(at) => engine.clock.sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -35,6 +35,7 @@ use crate::journal::{self, JournalError};
 use crate::limits;
 use crate::loop_log;
 use crate::notify::Notifier;
+use crate::places::Place;
 use crate::proxy::{Denied, Proxy, Upstream};
 use crate::socket::Line;
 use crate::view::catalogue_entry;
@@ -69,6 +70,8 @@ pub enum DriveError {
         #[source]
         source: std::io::Error,
     },
+    #[error("the places of running loops cannot be locked")]
+    Places(#[source] std::io::Error),
     #[error("{0}")]
     NotTried(windlass_core::trouble::Trouble),
     #[error("a part of the engine stopped unexpectedly: {0}")]
@@ -82,6 +85,15 @@ pub enum Left {
     Settled,
     /// The process was told to leave.
     ShutDown,
+}
+
+/// What becomes of a queued loop when its process is told to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Queueing {
+    /// It is interrupted, as any loop is that somebody watched.
+    Watched,
+    /// It stays queued, and starts when a server finds it.
+    Background,
 }
 
 /// What the machine decided, and when.
@@ -102,6 +114,9 @@ pub(crate) struct Driver {
     /// Commands whose answer waits until the loop has come to rest.
     answer_at_rest: Vec<String>,
     notifier: Arc<Notifier>,
+    /// What a running loop needs, of which there are so many.
+    place: Option<Place>,
+    queueing: Queueing,
 }
 
 impl Driver {
@@ -117,7 +132,20 @@ impl Driver {
         let performing = Performing::new(Arc::clone(&engine), sender, Arc::clone(&line));
         let notifier = Arc::new(Notifier::of(&engine, &state));
         let answer_at_rest = Vec::new();
-        Self { engine, state, token, line, performing, reports, leaving, shutdown, answer_at_rest, notifier }
+        Self {
+            engine,
+            state,
+            token,
+            line,
+            performing,
+            reports,
+            leaving,
+            shutdown,
+            answer_at_rest,
+            notifier,
+            place: None,
+            queueing: Queueing::Background,
+        }
     }
 
     /// Who tells of this loop; whoever drives waits for it when the loop is left.
@@ -189,9 +217,15 @@ impl Driver {
     async fn drive(&mut self) -> Result<Left, DriveError> {
         crate::sandbox::docker::clear(&self.state).await;
         self.take_commands().await?;
+        if !self.take_place().await? {
+            return Ok(Left::ShutDown);
+        }
         self.ensure_workspace().await?;
         loop {
             self.take_commands().await?;
+            if !self.take_place().await? {
+                return Ok(Left::ShutDown);
+            }
             if !self.under_way() {
                 return Ok(Left::Settled);
             }
@@ -392,6 +426,75 @@ fn way_out(
     let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
     let path = engine.data.proxy_socket(&state.id);
     Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map(Some).map_err(|error| lost(&error))
+}
+
+impl Driver {
+    #[must_use]
+    pub(crate) fn queueing(mut self, queueing: Queueing) -> Self {
+        self.queueing = queueing;
+        self
+    }
+
+    /// Gets the place that a running loop needs. Says `false` if the process was told to leave before one was free.
+    async fn take_place(&mut self) -> Result<bool, DriveError> {
+        let wants = match self.state.status {
+            Status::Running | Status::Queued => self.place.is_none() && !self.leaving,
+            // It keeps its place in a wait, and takes none for it.
+            Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,
+        };
+        if !wants {
+            return Ok(true);
+        }
+        self.place = self.engine.places.take().map_err(DriveError::Places)?;
+        if self.place.is_some() {
+            self.leave_queue().await?;
+            return Ok(true);
+        }
+        if self.state.status == Status::Running {
+            self.tell(&Input::Queue { max_running: self.engine.places.max() }).await?;
+        }
+        self.wait_for_place().await
+    }
+
+    async fn wait_for_place(&mut self) -> Result<bool, DriveError> {
+        let engine = Arc::clone(&self.engine);
+        let place = engine.places.wait();
+        tokio::pin!(place);
+        while self.state.status == Status::Queued {
+            tokio::select! {
+                place = &mut place => {
+                    self.place = Some(place.map_err(DriveError::Places)?);
+                    self.leave_queue().await?;
+                }
+                () = self.line.wake.notified() => self.take_commands().await?,
+                changed = self.shutdown.changed() => {
+                    // A sender that is gone cannot ask for anything any more.
+                    if changed.is_err() || *self.shutdown.borrow() {
+                        self.leaving = true;
+                        if self.queueing == Queueing::Watched {
+                            self.leave_queue().await?;
+                        }
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    async fn leave_queue(&mut self) -> Result<(), DriveError> {
+        if self.state.status != Status::Queued {
+            return Ok(());
+        }
+        self.tell(&self.engine.leaving_queue(&self.state)).await
+    }
+
+    async fn tell(&mut self, input: &Input) -> Result<(), DriveError> {
+        match self.decide(input) {
+            Ok(decided) => self.append(decided, Vec::new(), Vec::new()).await,
+            Err(refusal) => Err(DriveError::Lost(refusal.to_string())),
+        }
+    }
 }
 
 /// Removes the judge's checkout, and what the loop's processes left in their temporary directory.

@@ -1,10 +1,10 @@
 //! The transcript of a turn, read up to where it is, and what it says of the turn.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use windlass_agents::{Exit, Progress, Session};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
-use windlass_core::machine::{Input, LoopState};
+use windlass_core::machine::{Input, LoopState, USAGE_EVERY_MS};
 use windlass_core::resources::ResourceSpec;
 use windlass_supervise::{Ended, EndedBy, ExitRecord, SpawnFailureKind};
 
@@ -21,6 +21,8 @@ pub(super) struct Reading {
     transcript: TranscriptReader,
     watcher: TurnWatcher,
     session_told: bool,
+    /// When the machine hears of the turn's use once more, since it journals only so often.
+    usage_due: Option<Timestamp>,
     /// Why the turn was ended, if the agent would never have ended it.
     spun: Option<(ErrorKind, String)>,
     resources: ResourceSpec,
@@ -56,6 +58,7 @@ impl Reading {
             transcript: TranscriptReader::with(files, &state.agent(turn.role).profile, session),
             watcher,
             session_told: false,
+            usage_due: None,
             spun: None,
             resources: state.spec.resources.clone(),
         }
@@ -70,7 +73,9 @@ impl Reading {
                 used |= matches!(event, windlass_core::agent::AgentEvent::Usage { .. });
             }
             if used {
-                context.tell(Input::UsageSeen { turn: self.turn, usage: self.watcher.usage().clone() });
+                self.tell_usage(context);
+                let every = SignedDuration::from_millis(USAGE_EVERY_MS.cast_signed());
+                self.usage_due = context.engine.clock.now().checked_add(every).ok();
             }
             if !self.session_told
                 && let Some(session) = self.watcher.session()
@@ -82,6 +87,15 @@ impl Reading {
                 return Ok(());
             }
         }
+    }
+
+    pub(super) fn usage_due(&self) -> Option<Timestamp> {
+        self.usage_due
+    }
+
+    pub(super) fn tell_usage(&mut self, context: &Context) {
+        self.usage_due = None;
+        context.tell(Input::UsageSeen { turn: self.turn, usage: self.watcher.usage().clone() });
     }
 
     /// What is to be written to the agent.

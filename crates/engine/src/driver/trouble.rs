@@ -15,7 +15,7 @@ pub(super) fn of_error(error: &DriveError) -> Option<Trouble> {
         DriveError::Sandbox(_) => TroubleKind::Sandbox,
         DriveError::Supervise(_) => TroubleKind::Supervisor,
         DriveError::DiskFull { .. } => TroubleKind::Disk,
-        DriveError::Transcript { .. } => TroubleKind::Files,
+        DriveError::Transcript { .. } | DriveError::Places(_) => TroubleKind::Files,
         DriveError::Workspace(WorkspaceError::File { .. }) => TroubleKind::Files,
         DriveError::Workspace(_) => TroubleKind::Git,
         DriveError::Journal(_) | DriveError::Store(_) | DriveError::Launch(_) | DriveError::Lost(_) => return None,

@@ -132,7 +132,7 @@ fn merged_target(merged: TargetMerged) -> MergedTarget {
 }
 
 fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
-    if let WorkspaceError::WorkspaceMissing { .. } = &error {
+    if let WorkspaceError::WorkspaceMissing { .. } | WorkspaceError::RepositoryMissing { .. } = &error {
         Ok(WorkspaceFailure::Missing { message: error.to_string() })
     } else {
         Err(error.into())
@@ -205,16 +205,17 @@ pub(super) async fn checkpoint_in_time(
 async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
     let workspace = handle(state)?;
     let known = state.workspace.as_ref();
-    let last_words = state.last_turn.as_ref().map(|last| last.report.last_words.as_str()).unwrap_or_default();
     let request = CheckpointRequest {
         loop_name: state.name.clone(),
         iteration: turn.iteration,
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
         previous_tree: known.map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
-        message: state.summary.as_ref().and_then(|said| said.commit_message.clone()).unwrap_or_else(|| {
-            windlass_core::commit_message::compose(turn.iteration, last_words, state.spec.done.promise())
-        }),
+        message: state
+            .summary
+            .as_ref()
+            .and_then(|said| said.commit_message.clone())
+            .unwrap_or_else(|| state.commit_message()),
         mode: mode(state),
         section: None,
         never_commit: state.spec.workspace.copy.clone(),

@@ -45,6 +45,7 @@ impl Occasion {
                 PauseReason::Person => None,
                 PauseReason::Limit { .. }
                 | PauseReason::Auth { .. }
+                | PauseReason::ProviderLimit { .. }
                 | PauseReason::Disk { .. }
                 | PauseReason::Infrastructure { .. }
                 | PauseReason::Reviewer { .. }

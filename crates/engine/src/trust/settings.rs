@@ -50,6 +50,8 @@ const HARMLESS: &[&str] = &[
     "notify_desktop",
     "notify_on",
     "max_running",
+    "on_limit",
+    "on_rate_limit",
 ];
 
 /// Places that are read into prompts: harmless inside the repository.

@@ -72,6 +72,8 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Continue { goal, target, raise } => {
             batch.resume_completed(goal.as_deref(), target.as_deref(), raise)?;
         }
+        Input::Queue { max_running } => batch.queue(*max_running)?,
+        Input::LeaveQueue { turn_began } => batch.leave_queue(*turn_began)?,
         Input::Attach { alive_until } => batch.attach(*alive_until)?,
         Input::NotTried { effect, trouble } => batch.not_tried(effect, trouble)?,
         Input::Shutdown => batch.interrupt_turn(Interrupt::Shutdown)?,
@@ -139,7 +141,7 @@ impl Batch {
             stop_reason,
             iterations: self.state.iteration,
             head_commit: self.state.head_commit().map(str::to_owned),
-            usage: self.state.usage.total(),
+            usage: self.state.used().total(),
         });
     }
 

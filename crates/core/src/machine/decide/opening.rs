@@ -14,6 +14,7 @@ impl Batch {
         match &self.state.status {
             Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
             Status::Paused { why: PauseReason::Review } => return Err(Refusal::AwaitsRuling),
             Status::Ended { end } if by == Opener::Start => return Err(Refusal::Ended { end: *end }),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
@@ -92,6 +93,34 @@ impl Batch {
         Ok(())
     }
 
+    /// Only what is about to run needs a place.
+    pub(super) fn queue(&mut self, max_running: u32) -> Result<(), Refusal> {
+        match self.state.status {
+            Status::Running => {
+                self.push(Event::LoopQueued { max_running });
+                Ok(())
+            }
+            Status::Queued => Err(Refusal::AlreadyAsked),
+            Status::Ended { end } => Err(Refusal::Ended { end }),
+            Status::Waiting { .. } | Status::Paused { .. } => Err(Refusal::NotUnderWay),
+        }
+    }
+
+    pub(super) fn leave_queue(&mut self, turn_began: bool) -> Result<(), Refusal> {
+        match self.state.status {
+            // A loop that was never opened has nothing to go on with.
+            Status::Queued if self.state.awaits_place() => {
+                self.push(Event::QueueLeft { turn_began });
+                Ok(())
+            }
+            Status::Queued
+            | Status::Running
+            | Status::Waiting { .. }
+            | Status::Paused { .. }
+            | Status::Ended { .. } => Err(Refusal::Stale),
+        }
+    }
+
     /// Goes on from wherever the loop was left.
     pub(super) fn go_on(&mut self) {
         match self.state.phase {
@@ -148,10 +177,12 @@ impl Batch {
         if self.state.status != Status::Running {
             return Err(Refusal::Stale);
         }
-        self.stop_loop(match failure {
+        let reason = match failure {
             WorkspaceFailure::Missing { message } => StopReason::WorkspaceMissing { message: message.clone() },
             WorkspaceFailure::Setup { message } => StopReason::SetupFailed { message: message.clone() },
-        });
+        };
+        // Whoever stops or pauses the loop needs no workspace for it.
+        self.unless_told_to_rest(|batch| batch.stop_loop(reason));
         Ok(())
     }
 

@@ -418,6 +418,7 @@ impl Batch {
     pub(super) fn amend_milestone(&mut self, milestone: &Milestone) -> Result<(), Refusal> {
         match &self.state.status {
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
             Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
         }

@@ -8,8 +8,9 @@ use crate::ids::{Role, TurnKey};
 use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
+use crate::machine::spending::USAGE_EVERY_MS;
 use crate::machine::state::{Phase, Wish};
-use crate::spec::OnFailure;
+use crate::spec::{OnFailure, OnRateLimit};
 use crate::stop::{PauseReason, StopReason, WaitReason};
 use crate::summary::{self, Material, SummariserKind};
 use crate::trouble::Step;
@@ -60,13 +61,20 @@ impl Batch {
 
     pub(super) fn usage_seen(&mut self, turn: TurnKey, usage: &UsageByModel) -> Result<(), Refusal> {
         self.expect_turn(turn)?;
-        let mut used = self.state.usage.clone();
-        used.record(turn.role, usage);
-        if let Some(limit) = StopReason::overspent(&self.state, &used) {
-            // Already interrupted is as good.
-            let _ = self.interrupt_turn(Interrupt::Limit { limit });
+        let Some(running) = &self.state.turn else { return Err(Refusal::Stale) };
+        // Already interrupted is as good.
+        let limit = match running.interrupt {
+            Some(_) => None,
+            None => StopReason::overspent(&self.state, &self.state.used_with(turn.role, usage)),
+        };
+        let is_due = limit.is_some() || self.now >= later(running.usage_at, USAGE_EVERY_MS);
+        if is_due && running.usage != *usage {
+            self.push(Event::UsageReported { turn, usage: usage.clone() });
         }
-        Ok(())
+        match limit {
+            Some(limit) => self.interrupt_turn(Interrupt::Limit { limit }),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport) -> Result<(), Refusal> {
@@ -89,7 +97,7 @@ impl Batch {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }
             TurnOutcome::CutOff => self.unless_told_to_rest(Self::prepare),
-            TurnOutcome::RateLimited { until, message } => self.rate_limited(*until, message),
+            TurnOutcome::RateLimited { until, message } => self.rate_limited(turn.role, *until, message),
             TurnOutcome::NotStarted { message, missing: true } if self.fall_back(turn.role, message) => {
                 self.unless_told_to_rest(Self::prepare);
             }
@@ -128,7 +136,7 @@ impl Batch {
 
     pub(super) fn turn_failed(&mut self, turn: TurnKey, kind: ErrorKind, message: &str) {
         match kind {
-            ErrorKind::RateLimit => self.rate_limited(None, message),
+            ErrorKind::RateLimit => self.rate_limited(turn.role, None, message),
             ErrorKind::Overloaded | ErrorKind::Network => {
                 let tries = self.state.counters.no_answers;
                 let closed = network::is_closed(&self.state);
@@ -165,6 +173,7 @@ impl Batch {
             }
             // Nothing to wait for: another agent may have credit.
             ErrorKind::Billing if self.fall_back(turn.role, message) => self.unless_told_to_rest(Self::prepare),
+            ErrorKind::Billing if self.state.spec.on_rate_limit == OnRateLimit::Pause => self.ask_about_limit(message),
             ErrorKind::Billing => self.stop_loop(StopReason::ProviderLimit { message: message.to_owned() }),
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             // Nothing was worked on: the same turn is the next one's.
@@ -183,8 +192,21 @@ impl Batch {
         true
     }
 
-    /// A rate limit is never a failure: the loop waits, however often.
-    fn rate_limited(&mut self, until: Option<Timestamp>, message: &str) {
+    fn ask_about_limit(&mut self, message: &str) {
+        let why = PauseReason::ProviderLimit { message: message.to_owned() };
+        self.unless_told_to_rest(|batch| batch.push(Event::LoopPaused { why }));
+    }
+
+    /// A rate limit is never a failure.
+    fn rate_limited(&mut self, role: Role, until: Option<Timestamp>, message: &str) {
+        let policy = self.state.spec.on_rate_limit;
+        match policy {
+            OnRateLimit::Pause => return self.ask_about_limit(message),
+            OnRateLimit::Fallback if self.fall_back(role, message) => {
+                return self.unless_told_to_rest(Self::prepare);
+            }
+            OnRateLimit::Fallback | OnRateLimit::Wait => {}
+        }
         let tries_before = self.state.counters.rate_limits.saturating_sub(1);
         let until = match until {
             Some(until) if until > self.now => until,

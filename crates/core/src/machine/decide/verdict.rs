@@ -181,11 +181,7 @@ impl Batch {
             | StopReason::AgentFailed { .. }
             | StopReason::AgentMissing { .. }
             | StopReason::ProviderLimit { .. }
-            | StopReason::Auth { .. }
             | StopReason::ErrorMaxRetries { .. }
-            | StopReason::AuditRetryExhausted { .. }
-            | StopReason::FinalAuditRetryExhausted { .. }
-            | StopReason::Rejections
             | StopReason::WorkspaceMissing { .. }
             | StopReason::CutOff { .. }
             | StopReason::SetupFailed { .. } => false,

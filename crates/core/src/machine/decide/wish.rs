@@ -65,8 +65,9 @@ impl Batch {
     pub(super) fn pause(&mut self, at_once: bool) -> Result<(), Refusal> {
         match &self.state.status {
             Status::Ended { end } => return Err(Refusal::Ended { end: *end }),
-            Status::Queued | Status::Paused { .. } => return Err(Refusal::NotUnderWay),
-            Status::Waiting { .. } => {
+            Status::Paused { .. } => return Err(Refusal::NotUnderWay),
+            Status::Queued if !self.state.awaits_place() => return Err(Refusal::NotUnderWay),
+            Status::Queued | Status::Waiting { .. } => {
                 self.push(Event::PauseRequested { now: at_once });
                 self.push(Event::LoopPaused { why: PauseReason::Person });
                 return Ok(());
@@ -125,6 +126,7 @@ impl Batch {
     ) -> Result<(), Refusal> {
         match &self.state.status {
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
+            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
         }
         if self.state.workspace.is_none() || to_iteration > self.state.iteration {

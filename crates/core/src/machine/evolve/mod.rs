@@ -19,9 +19,9 @@ use crate::machine::state::{
 };
 use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
-use crate::stop::{End, Outcome, Status, StopReason};
+use crate::stop::{End, Outcome, Status};
 use crate::trouble::Step;
-use crate::usage::UsageLedger;
+use crate::usage::{UsageByModel, UsageLedger};
 
 /// An event with the time it was decided at.
 pub type Replayed = (Timestamp, Event);
@@ -109,6 +109,14 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             }
             opened(state, at, *by, raise);
         }
+        Event::LoopQueued { .. } => state.status = Status::Queued,
+        Event::QueueLeft { turn_began } => {
+            state.status = Status::Running;
+            if let Some(running) = state.turn.as_mut().filter(|_| !turn_began) {
+                running.started_at = at;
+                running.usage_at = at;
+            }
+        }
         Event::PhaseEntered { phase, .. } => {
             state.phase = *phase;
             if *phase == Phase::Gates {
@@ -130,6 +138,12 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         }
         Event::SessionFound { turn, session } => {
             state.sessions.insert(turn.role, session.clone());
+        }
+        Event::UsageReported { turn, usage } => {
+            if let Some(running) = state.turn.as_mut().filter(|running| running.key == *turn) {
+                running.usage.clone_from(usage);
+                running.usage_at = at;
+            }
         }
         Event::TurnInterrupted { turn, why } => {
             if let Some(running) = state.turn.as_mut().filter(|running| running.key == *turn) {
@@ -177,6 +191,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::WaitEnded => state.status = Status::Running,
         Event::PauseRequested { .. } => state.wish = Some(Wish::Pause),
         Event::LoopPaused { why } => {
+            abandon_turn(state);
             state.status = Status::Paused { why: why.clone() };
             review::paused(state, why);
             state.residue = None;
@@ -342,23 +357,32 @@ fn turn_started(
     for message in state.steering.iter_mut().filter(|message| steering.contains(&message.id)) {
         message.delivered = Some(key);
     }
-    state.turn = Some(RunningTurn { key, started_at: at, session: session.clone(), recovery, interrupt: None });
+    state.turn = Some(RunningTurn {
+        key,
+        started_at: at,
+        session: session.clone(),
+        recovery,
+        interrupt: None,
+        usage: UsageByModel::new(),
+        usage_at: at,
+    });
 }
 
 fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
-    let interrupt = state.turn.take().and_then(|running| running.interrupt);
-    state.usage.record(key.role, &report.usage);
+    let mut report = report.clone();
+    let (interrupt, reported) = state.turn.take().map(|running| (running.interrupt, running.usage)).unwrap_or_default();
+    if report.usage.is_empty() {
+        // The transcript is gone; what was journalled of it stays counted.
+        report.usage = reported;
+    }
     if let Some(session) = &report.session {
         state.sessions.insert(key.role, session.clone());
-        let used = state.session_usage.entry(session.clone()).or_default();
-        for (model, usage) in &report.usage {
-            used.entry(model.clone()).or_default().add(usage);
-        }
     }
+    state.record_usage(key.role, report.session.as_deref(), &report.usage);
     count(&mut state.counters, &report.outcome, interrupt.as_ref());
-    review::turn_ended(state, key, report);
+    review::turn_ended(state, key, &report);
     state.summary = None;
-    set_last_turn(state, EndedTurn { key, report: report.clone(), interrupt, taken_over: false });
+    set_last_turn(state, EndedTurn { key, report, interrupt, taken_over: false });
 }
 
 fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport, counts: bool) {
@@ -427,13 +451,13 @@ fn set_last_turn(state: &mut LoopState, ended: EndedTurn) {
     state.last_turn = Some(Shared::new(ended));
 }
 
-/// A loop that ends without waiting for its turn cuts it off: should it be opened again, that turn is tried again.
+/// A loop that ends or pauses without waiting for its turn cuts it off: should it be opened again, that turn is tried again.
 fn abandon_turn(state: &mut LoopState) {
-    if let Some(RunningTurn { key, interrupt, .. }) = state.turn.take() {
-        set_last_turn(
-            state,
-            EndedTurn { key, report: TurnReport::bare(TurnOutcome::CutOff), interrupt, taken_over: false },
-        );
+    if let Some(RunningTurn { key, interrupt, usage, .. }) = state.turn.take() {
+        let session = state.sessions.get(&key.role).cloned();
+        state.record_usage(key.role, session.as_deref(), &usage);
+        let report = TurnReport { usage, ..TurnReport::bare(TurnOutcome::CutOff) };
+        set_last_turn(state, EndedTurn { key, report, interrupt, taken_over: false });
     }
 }
 
@@ -519,43 +543,5 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String], gates: &[Ga
         let tree = state.tree_or_commit();
         let words = state.last_words().to_owned();
         state.counters.unchanged(same, tree, failing, words);
-    }
-}
-
-impl StopReason {
-    /// What a limit would say if it were looked at now; the first that is reached, in a fixed order.
-    pub(in crate::machine) fn reached_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
-        if let Some(max) = state.iteration_limit().filter(|max| state.iteration >= *max) {
-            return Some(StopReason::MaxIterations { max });
-        }
-        StopReason::spent_limit(state, now)
-    }
-
-    /// The same for what every turn takes, also one that is tried again: time, money, tokens.
-    pub(in crate::machine) fn spent_limit(state: &LoopState, now: Timestamp) -> Option<StopReason> {
-        if let Some(limit_ms) = state.duration_limit_ms().filter(|limit| state.elapsed_at(now) >= *limit) {
-            return Some(StopReason::Duration { limit_ms });
-        }
-        StopReason::overspent(state, &state.usage)
-    }
-
-    /// Whether so much use passes what the loop may spend.
-    pub(in crate::machine) fn overspent(state: &LoopState, used: &UsageLedger) -> Option<StopReason> {
-        let limits = &state.spec.limits;
-        // One turn without a figure must not switch the budget off: what is known counts.
-        let spent_usd = used.known_cost_usd;
-        if let Some(limit_usd) = limits.budget_usd.filter(|limit| spent_usd >= *limit) {
-            return Some(StopReason::Budget { limit_usd, spent_usd });
-        }
-        if let Some(review) = &state.spec.review
-            && let Some(limit_usd) = review.budget_usd
-        {
-            let spent_usd = used.known_cost_of(review.kind.role());
-            if spent_usd >= limit_usd {
-                return Some(StopReason::Budget { limit_usd, spent_usd });
-            }
-        }
-        let used = used.total().tokens();
-        limits.max_tokens.filter(|limit| used >= *limit).map(|limit| StopReason::Tokens { limit, used })
     }
 }

@@ -47,6 +47,7 @@ pub fn promise_loop() -> LoopSpec {
         gates: Vec::new(),
         limits: Limits { max_iterations: Some(recipe.max_iterations), ..Limits::default() },
         on_limit: recipe.on_limit,
+        on_rate_limit: windlass_core::spec::OnRateLimit::default(),
         on_failure: recipe.on_failure,
         time: recipe.time,
         workspace: WorkspaceSpec {

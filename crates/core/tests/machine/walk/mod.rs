@@ -312,8 +312,10 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(11) {
+        match self.throw(13) {
             0..=2 => self.open(),
+            11 => Input::Queue { max_running: 2 },
+            12 => Input::LeaveQueue { turn_began: self.one_in(2) },
             3 => Input::Attach { alive_until: None },
             4 => {
                 let alive_until =

@@ -56,8 +56,8 @@ pub fn limits_are_never_exceeded(walk: &Walk) -> Result<(), TestCaseError> {
             // Usage does not change with the start of a turn, so what stands after the batch stood before it.
             let limits = &state.spec.limits;
             prop_assert!(state.duration_limit_ms().is_none_or(|limit| state.elapsed_at(given.at) < limit));
-            prop_assert!(limits.budget_usd.is_none_or(|limit| state.usage.known_cost_usd < limit));
-            prop_assert!(limits.max_tokens.is_none_or(|limit| state.usage.total().tokens() < limit));
+            prop_assert!(limits.budget_usd.is_none_or(|limit| state.used().known_cost_usd < limit));
+            prop_assert!(limits.max_tokens.is_none_or(|limit| state.used().total().tokens() < limit));
         }
     }
     Ok(())
@@ -249,6 +249,8 @@ fn is_wanted(given: &Given) -> Option<bool> {
         Input::WorkspaceFailed { .. } => given.before.status == Status::Running,
         Input::Open { .. }
         | Input::Continue { .. }
+        | Input::Queue { .. }
+        | Input::LeaveQueue { .. }
         | Input::Attach { .. }
         | Input::Merged { .. }
         | Input::Shutdown
