@@ -158,6 +158,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     for file in state.last_turn.iter().flat_map(|last| &last.report.put_back) {
         row("put back", format!("{}: the last turn changed it", one_line(&file.path, 200)));
     }
+    for note in state.iterations.last().iter().flat_map(|last| &last.checkpoint.notes).take(10) {
+        row("note", one_line(note, 300));
+    }
     row_review(state, &mut row);
     row_work(state, &mut row);
     if !state.denied_hosts.is_empty() {

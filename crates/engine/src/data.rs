@@ -167,6 +167,11 @@ impl TurnFiles {
         self.dir.join("git-before.json")
     }
 
+    /// Where the refs of the user's repository were before the turn; only where the agent can move them.
+    pub fn refs_before(&self) -> PathBuf {
+        self.dir.join("refs-before.json")
+    }
+
     /// What the agent had put there.
     pub fn planted(&self) -> PathBuf {
         self.dir.join("planted")

@@ -214,7 +214,8 @@ impl Engine {
         };
         let workspace = opened.workspace.clone();
         faults::point("create.before");
-        take(&mut state, &Input::WorkspaceOpened { opening: crate::driver::workspace_opening(opened) })?;
+        let opening = crate::driver::workspace_opening(self, &state, opened);
+        take(&mut state, &Input::WorkspaceOpened { opening })?;
         let written = self
             .store
             .create(Create {

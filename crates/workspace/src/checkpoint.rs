@@ -101,7 +101,8 @@ impl Workspaces {
         self.attach(workspace, &request.turn_id, &mut notes).await?;
         let git = self.git(workspace).await?;
         if request.mode == CommitMode::Off {
-            return self.look_only(workspace, &git, request, notes).await;
+            let made = self.look_only(workspace, &git, request, notes).await?;
+            return self.with_ignored(workspace, &git, made).await;
         }
         self.end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
         let tip = self.settle_head(&git, workspace, request, &mut notes).await?;
@@ -134,6 +135,18 @@ impl Workspaces {
             .chain(&refused)
             .map(|(path, what)| hold_back::shown(rules, &path.to_string(), what))
             .collect();
+        self.with_ignored(workspace, &git, made).await
+    }
+
+    /// Tells of new files that git ignores.
+    async fn with_ignored(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        mut made: Checkpoint,
+    ) -> Result<Checkpoint, WorkspaceError> {
+        let look = self.look_for_ignored(workspace, git, true).await?;
+        made.notes.extend(look.note());
         Ok(made)
     }
 

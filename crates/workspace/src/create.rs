@@ -85,6 +85,7 @@ impl Workspaces {
         match request.kind {
             Kind::InPlace => {
                 self.open_in_place(&project, request, uncommitted, &mut workspace, &mut notes).await?;
+                self.note_present(&workspace).await?;
             }
             Kind::Clone => {
                 workspace.git_dir = workspace.own_git_dir();

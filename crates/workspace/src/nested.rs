@@ -217,7 +217,8 @@ async fn declared(git: &Git, workspace: &Workspace) -> Result<Vec<FilePath>, Git
     Ok(values.collect())
 }
 
-async fn ignored(git: &Git, files: &[FilePath]) -> Result<Vec<FilePath>, GitError> {
+/// Those of the files that git ignores, in order.
+pub(super) async fn ignored(git: &Git, files: &[FilePath]) -> Result<Vec<FilePath>, GitError> {
     if files.is_empty() {
         return Ok(Vec::new());
     }

@@ -1,12 +1,14 @@
 //! Paths that the agent may not change.
 //!
 //! Invariant: after `restore_protected` every protected path is as in the given commit: changed and deleted files are
-//! back, added ones are gone. Ignored files are not covered, because nobody knows whose they are; a gate that must
-//! not see them runs in a pristine checkout.
+//! back, added ones are gone, ignored ones too. What is undone stays reachable from a ref. Only tools' own directories that
+//! the base's rules ignore, and what was there before the first turn, are not covered.
 
-use super::stage::stage;
-use super::{Workspace, WorkspaceError, Workspaces};
-use crate::git::{ChangedFile, parse_raw};
+use std::path::Path;
+
+use super::stage::{Scratch, stage};
+use super::{Workspace, WorkspaceError, Workspaces, copying, save};
+use crate::git::{Change, ChangedFile, FilePath, Git, parse_raw};
 
 impl Workspaces {
     /// Puts back what matches `globs` and differs from `previous_commit`, and reports it. A glob without a slash
@@ -16,6 +18,7 @@ impl Workspaces {
         workspace: &Workspace,
         previous_commit: &str,
         globs: &[String],
+        turn_id: &str,
         notes: &mut Vec<String>,
     ) -> Result<Vec<ChangedFile>, WorkspaceError> {
         if !globs.iter().any(|glob| !glob.starts_with('!')) {
@@ -36,9 +39,20 @@ impl Workspaces {
             "--",
         ];
         args.extend(specs.iter().map(String::as_str));
-        let changed = parse_raw("diff-index", &git.run(&args).await?)?;
-        if changed.is_empty() {
+        let mut changed = parse_raw("diff-index", &git.run(&args).await?)?;
+        let hidden = self.hidden(workspace, &git, &specs).await?;
+        if changed.is_empty() && hidden.is_empty() {
             return Ok(changed);
+        }
+        let kept = keep(workspace, &git, &hidden, previous_commit, turn_id).await?;
+        notes.push(format!("what was changed of protected files is kept at {}", kept.name));
+        for path in &hidden {
+            if let Some(path) = copying::without_links(&workspace.dir, &path.below(Path::new(""))) {
+                copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
+            }
+        }
+        if changed.is_empty() {
+            return Ok(added(hidden));
         }
         let source = format!("--source={previous_commit}");
         let args = [
@@ -54,8 +68,50 @@ impl Workspaces {
         ];
         let paths: Vec<u8> = changed.iter().flat_map(|file| file.path.as_bytes().iter().copied().chain([0])).collect();
         git.call(&args).input(paths).literal_paths().run().await?;
+        changed.extend(added(hidden));
         Ok(changed)
     }
+
+    /// New files that are protected and that git ignores.
+    async fn hidden(
+        &self,
+        workspace: &Workspace,
+        git: &Git,
+        specs: &[String],
+    ) -> Result<Vec<FilePath>, WorkspaceError> {
+        let ignored = self.look_for_ignored(workspace, git, false).await?.files;
+        if ignored.is_empty() {
+            return Ok(ignored);
+        }
+        // Git compares whole names of untracked files: what is in a protected directory needs a pattern of its own.
+        let below: Vec<String> = specs.iter().map(|spec| format!("{spec}/**")).collect();
+        let mut args = vec!["ls-files", "-z", "--others", "--"];
+        args.extend(specs.iter().chain(&below).map(String::as_str));
+        let output = git.run(&args).await?;
+        let protected = output.split(|&byte| byte == 0).map(FilePath::new);
+        Ok(protected.filter(|path| ignored.contains(path)).collect())
+    }
+}
+
+fn added(paths: Vec<FilePath>) -> Vec<ChangedFile> {
+    paths.into_iter().map(|path| ChangedFile { path, change: Change::Added, from: None }).collect()
+}
+
+/// Saves what is on disk, these ignored files included, before it is undone.
+async fn keep(
+    workspace: &Workspace,
+    git: &Git,
+    hidden: &[FilePath],
+    previous_commit: &str,
+    turn_id: &str,
+) -> Result<save::SavedRef, WorkspaceError> {
+    let scratch = Scratch::new(workspace);
+    let git = git.clone().index(&scratch.file);
+    let paths: Vec<u8> = hidden.iter().flat_map(|path| path.as_bytes().iter().copied().chain([0])).collect();
+    git.call(&["update-index", "--add", "-z", "--stdin"]).input(paths).run().await?;
+    let tree = git.line(&["write-tree"]).await?;
+    let name = workspace.keep_ref("protected", turn_id);
+    save::keep_tree(&git, &name, &tree, &[previous_commit], "windlass: changes of protected files\n").await
 }
 
 /// A glob in git's own words, from the top of the workspace.

@@ -214,3 +214,46 @@ async fn heartbeats_of_claude_do_not_put_off_the_stall_limit() {
     clock.advance_ms(150_000);
     watched.until(1, |event| matches!(event, Event::TurnInterrupted { why: Interrupt::Stall, .. })).await;
 }
+
+/// Without a sandbox an agent reaches the user's own repository. Nobody but the user knows which of it is wanted.
+#[test]
+fn refs_that_move_in_the_users_repository_are_told_with_their_old_values_and_stay_there() {
+    let world = World::new();
+    let before = world.repo().head();
+    world.repo().git(["branch", "side"]);
+    world.repo().write("more", "1").commit("More");
+    let now = world.repo().head();
+    let repo = world.repo().path().display().to_string();
+    let moves = format!(
+        "cd '{repo}' && git branch -qf side main && git tag evil && git update-ref refs/remotes/origin/main {before} && git \
+         checkout -q --detach"
+    );
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ run = {moves:?} }}, {{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]"
+    ));
+    let out = run(&world, &agent, &["--gate", "true"]);
+    let told = format!("refs/heads/side was {before}, is {now}");
+    out.assert_code(0).assert_stdout_has(&told).assert_stdout_has("HEAD was refs/heads/main");
+    out.assert_stdout_has(&format!("refs/remotes/origin/main is new, at {before} (a push or a fetch)"));
+    out.assert_stdout_has("refs/tags/evil is new");
+    let status = status(&world, "work");
+    let notes = status["history"][0]["checkpoint"]["notes"].to_string();
+    assert!(notes.contains(&told) && !notes.contains("windlass/work"), "{notes}");
+    assert_eq!(world.repo().rev("side"), now, "Windlass moves nothing back");
+    call(&world, &["status", "work"]).assert_stdout_has(&told);
+}
+
+#[test]
+fn editable_install_of_the_checkout_is_told_before_the_first_turn_without_a_sandbox() {
+    let world = World::new();
+    world.repo().write(".gitignore", ".venv\n").commit("Ignore");
+    world.repo().write(".venv/pyvenv.cfg", "");
+    let source = format!("{}/src\n", world.repo().path().display());
+    world.repo().write(".venv/lib/python3.12/site-packages/thing.pth", source);
+    let agent = world.script(&format!(
+        "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]"
+    ));
+    run(&world, &agent, &["--gate", "true"]).assert_code(0).assert_stdout_has(
+        "gates may read your files instead of the judged ones: .venv/lib/python3.12/site-packages/thing.pth",
+    );
+}

@@ -287,3 +287,31 @@ fn copied_directory_keeps_its_links() {
     .assert_code(0);
     assert_eq!(world.repo().read("node_modules/tool/run.sh"), "exit 0\n");
 }
+
+#[test]
+fn new_files_that_are_ignored_are_told_and_protected_ones_are_undone() {
+    let world = crate::world();
+    world.repo().write(".gitignore", "target/\n*.log\ndeps/\n");
+    world.repo().commit("ignore");
+    let hides = "mkdir -p target hidden tests build; touch target/x build/y; echo 1 > a.log; touch hidden/b; echo 1 > tests/extra; \
+                 touch deps/new; printf 'hidden/\\ntests/extra\\nbuild/\\n' >> .gitignore; echo excluded >> .git/info/exclude; touch excluded";
+    let agent = world.script(&format!(
+        "{}[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"2\" }} }}, {{ say = \"{PROMISE}\" }}]\n",
+        claims_after(hides).replace(PROMISE, "More is to come.")
+    ));
+    let more = ["--setup", "mkdir deps; touch deps/lib", "--gate", "true", "--protect", "tests/"];
+    let out = run(&world, &agent, &more);
+    let said = "4 new files are ignored and not in any commit: a.log, build/y, deps/new, hidden/b";
+    out.assert_code(0).assert_stdout_has(said);
+    assert_eq!(out.stdout.matches(said).count(), 1, "told once: {}", out.stdout);
+    let status = status(&world, "work");
+    let notes = status["history"][0]["checkpoint"]["notes"].to_string();
+    assert!(notes.contains(said), "{notes}");
+    assert!(world.repo().tree_files("windlass/work").contains(&"excluded".to_owned()), "rules in .git do not count");
+    // What was protected is undone, reported, and kept.
+    assert_eq!(status["history"][0]["checkpoint"]["restored"][0]["path"], "tests/extra");
+    let workspace = std::path::Path::new(status["worktree"].as_str().unwrap());
+    assert!(!workspace.join("tests/extra").exists() && workspace.join("hidden/b").exists());
+    let kept = world.repo().git(["for-each-ref", "--format=%(refname)", "refs/windlass/*/protected/*"]);
+    assert_eq!(world.repo().file_at(kept.trim(), "tests/extra"), "1\n");
+}

@@ -32,6 +32,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
     Ok(match made {
         Ok(()) => {
             leave_out_made(&context, state).await?;
+            context.engine.workspaces.note_present(&workspace::handle(state)?).await?;
             Input::SetUp
         }
         Err(message) => Input::WorkspaceFailed { failure: WorkspaceFailure::Setup { message } },

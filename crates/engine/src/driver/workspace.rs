@@ -14,7 +14,7 @@ use super::performing::Context;
 use crate::data::TurnFiles;
 use crate::engine::Engine;
 use windlass_faults as faults;
-use windlass_workspace::git::Change;
+use windlass_workspace::git::{Change, MovedRef, RefsSeen};
 use windlass_workspace::{
     Checkpoint, CheckpointRequest, CommitMode, GitSettings, Kind, MergeInRequest, Opened, PutBack, Reopen, Reopened,
     RestoreRequest, TargetMerged, Unwanted, Workspace, WorkspaceError, WorkspaceRequest,
@@ -22,6 +22,8 @@ use windlass_workspace::{
 
 /// Files named in the journal for each checkpoint; all are counted.
 pub(super) const NAMED_FILES: usize = 100;
+/// Refs that moved are named up to so many.
+const NAMED_REFS: usize = 20;
 
 /// What workspace a loop asks for.
 pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
@@ -42,8 +44,11 @@ pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
 }
 
 /// A new workspace as the journal has it.
-pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
+pub(crate) fn opening(engine: &Engine, state: &LoopState, opened: Opened) -> WorkspaceOpening {
     let mut notes = opened.notes;
+    if state.spec.sandbox.is_off() && opened.workspace.kind == Kind::Clone {
+        notes.extend(leads_back(engine, state, &opened.workspace));
+    }
     if opened.uncommitted_left_out > 0 {
         let files = if opened.uncommitted_left_out == 1 { "file is" } else { "files are" };
         notes.push(format!("{} uncommitted {files} not included", opened.uncommitted_left_out));
@@ -63,6 +68,22 @@ pub(crate) fn opening(opened: Opened) -> WorkspaceOpening {
     }
 }
 
+/// What makes gates without a sandbox read the user's checkout instead of the judged one.
+fn leads_back(engine: &Engine, state: &LoopState, workspace: &Workspace) -> Option<String> {
+    let checkout = &workspace.home.checkout;
+    let copied = state.spec.workspace.copy.iter().map(|name| checkout.join(name));
+    let dirs: Vec<_> = copied.chain(engine.env.get("VIRTUAL_ENV").map(Into::into)).collect();
+    let found = windlass_workspace::leads_back(checkout, &dirs);
+    let names = found.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if found.len() > 5 { " …" } else { "" };
+    (!found.is_empty()).then(|| {
+        format!(
+            "installed packages name your checkout by its path, so without a sandbox gates may read your files instead \
+             of the judged ones: {names}{more}"
+        )
+    })
+}
+
 pub(crate) fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
     let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
     serde_json::from_value(known.handle.clone())
@@ -74,7 +95,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
     faults::point("workspace.before_open");
     let Some(known) = &state.workspace else {
         let opened = context.engine.workspaces.create(&request(&context.engine, state)).await?;
-        return Ok(Input::WorkspaceOpened { opening: opening(opened) });
+        return Ok(Input::WorkspaceOpened { opening: opening(&context.engine, state, opened) });
     };
     let workspace = handle(state)?;
     let how = match restore {
@@ -225,9 +246,13 @@ async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Resul
         Ok(notes) => notes,
         Err(error) => return missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     };
+    notes.extend(moved_refs(&context.engine.data.turn(&state.id, turn)));
     let protect = &state.spec.protect;
-    let restored =
-        context.engine.workspaces.restore_protected(&workspace, &request.previous_head, protect, &mut notes).await?;
+    let restored = context
+        .engine
+        .workspaces
+        .restore_protected(&workspace, &request.previous_head, protect, &request.turn_id, &mut notes)
+        .await?;
     faults::point("checkpoint.before");
     let mut made = context.engine.workspaces.checkpoint(&workspace, &request).await?;
     faults::point("checkpoint.after");
@@ -290,20 +315,32 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     Ok(restored.changed.iter().take(NAMED_FILES).map(named).collect())
 }
 
-/// What git would run or follow, to be remembered through a turn that could change it.
-pub(super) fn git_settings(
-    state: &LoopState,
-    turn: TurnKey,
-    files: &TurnFiles,
-) -> Result<Option<PrivateFile>, DriveError> {
+/// What git would run or follow, to be remembered through a turn that could change it; without a sandbox, where refs are
+/// too.
+pub(super) fn before_turn(state: &LoopState, turn: TurnKey, files: &TurnFiles) -> Result<Vec<PrivateFile>, DriveError> {
     let sandboxed = !state.spec.sandbox.is_off();
     if sandboxed && turn.role.only_reads() || state.workspace.is_none() || state.is_external() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("git's settings cannot be read: {error}"));
-    let settings = GitSettings::of(&handle(state)?, sandboxed).map_err(|error| lost(&error))?;
+    let workspace = handle(state)?;
+    let settings = GitSettings::of(&workspace, sandboxed).map_err(|error| lost(&error))?;
     let content = serde_json::to_string(&settings).map_err(|error| lost(&error))?;
-    Ok(Some(PrivateFile { path: files.git_settings(), content }))
+    let mut remembered = vec![PrivateFile { path: files.git_settings(), content }];
+    if let Some(refs) = RefsSeen::of(&workspace).filter(|_| !sandboxed) {
+        let content = serde_json::to_string(&refs).map_err(|error| lost(&error))?;
+        remembered.push(PrivateFile { path: files.refs_before(), content });
+    }
+    Ok(remembered)
+}
+
+/// Refs of the user's repository that are not where they were before the turn, in words.
+fn moved_refs(files: &TurnFiles) -> Vec<String> {
+    let remembered = std::fs::read_to_string(files.refs_before()).ok();
+    let before = remembered.and_then(|text| serde_json::from_str::<RefsSeen>(&text).ok());
+    let moved = before.map(|before| before.moved()).unwrap_or_default();
+    let words = |one: &MovedRef| format!("moved in your repository during the turn, and left there: {}", one.words());
+    moved.iter().take(NAMED_REFS).map(words).collect()
 }
 
 /// Puts back what a turn changed of it, makes repositories in the workspace inert, and says what that was.

@@ -13,6 +13,7 @@ mod host;
 mod index;
 mod leftover;
 mod links;
+mod moved;
 mod pipes;
 mod process;
 mod refs;
@@ -30,6 +31,7 @@ pub(crate) use guard::own_settings;
 pub use host::GitHost;
 pub use index::{Entry, Index, IndexError, hex};
 pub(crate) use links::links_in;
+pub use moved::{MovedRef, RefsSeen};
 pub(crate) use pipes::clear as clear_pipes;
 pub(crate) use refs::{HeadFile, head_of, is_id, packed_refs};
 

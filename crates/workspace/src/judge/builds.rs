@@ -4,12 +4,11 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::Judge;
-use crate::git::Git;
-use crate::{WorkspaceError, copying};
+use crate::WorkspaceError;
+use crate::ignored::{check_out_rules, ignored_by};
 
 /// Names by which build tools call their directories.
 const NAMES: [&str; 24] = [
@@ -60,39 +59,11 @@ impl Judge {
         if dirs.is_empty() {
             return Ok(dirs);
         }
-        let rules = self.rules().await?;
-        let mut input = Vec::new();
-        for dir in &dirs {
-            input.extend_from_slice(dir.as_os_str().as_bytes());
-            input.extend_from_slice(b"/\0");
+        let rules = self.root.join("rules");
+        if !rules.is_dir() {
+            check_out_rules(&self.git, &self.base, &rules).await?;
         }
-        let args = ["check-ignore", "--no-index", "-z", "--stdin"];
-        let output = self.git.clone().work_tree(&rules).call(&args).input(input).answers(&[1]).run().await?;
-        let ignored = output.stdout.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-        let path = |name: &[u8]| {
-            let name = name.strip_suffix(b"/").unwrap_or(name);
-            PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))
-        };
-        Ok(ignored.map(path).collect())
-    }
-
-    /// A directory that holds the base's ignore files and nothing else.
-    async fn rules(&self) -> Result<PathBuf, WorkspaceError> {
-        let dir = self.root.join("rules");
-        if dir.is_dir() {
-            return Ok(dir);
-        }
-        let partial = self.root.join("rules.partial");
-        copying::remove(&partial).map_err(WorkspaceError::file("remove", &partial))?;
-        std::fs::create_dir_all(&partial).map_err(WorkspaceError::file("create", &partial))?;
-        let index = self.root.join("rules.index");
-        let git: Git = self.git.clone().work_tree(&partial).index(&index);
-        git.run(&["read-tree", &self.base]).await?;
-        let files = git.run(&["ls-files", "-z", "--", ":(glob)**/.gitignore"]).await?;
-        git.call(&["checkout-index", "-z", "--stdin"]).input(files).run().await?;
-        std::fs::remove_file(&index).map_err(WorkspaceError::file("remove", &index))?;
-        std::fs::rename(&partial, &dir).map_err(WorkspaceError::file("create", &dir))?;
-        Ok(dir)
+        ignored_by(&self.git, &rules, &dirs).await
     }
 }
 

@@ -91,7 +91,7 @@ async fn exercise(fx: &Fixture, opened: &windlass_workspace::Opened) {
     fx.workspaces.diff(ws, &ws.base_commit, &DiffTo::Worktree).await.expect("diff");
     fx.workspaces.tree_hash(ws, &[]).await.expect("tree");
     fx.workspaces
-        .restore_protected(ws, one.commit.as_deref().expect("c"), &["a".into()], &mut Vec::new())
+        .restore_protected(ws, one.commit.as_deref().expect("c"), &["a".into()], "turn", &mut Vec::new())
         .await
         .expect("protect");
     let commit = one.commit.clone().expect("commit");

@@ -251,7 +251,7 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     let globs: Vec<String> = ["tests/**", "*.lock", "/ci", "!tests/free/**"].map(str::to_owned).to_vec();
     assert!(
         fx.workspaces
-            .restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new())
+            .restore_protected(ws, &ws.base_commit, &globs, "turn", &mut Vec::new())
             .await
             .expect("protect")
             .is_empty()
@@ -266,7 +266,8 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     write(&ws.dir.join("ci"), "a file in the way");
     fx.git(&ws.dir, &["add", "-A"]);
     fx.git(&ws.dir, &["commit", "-qm", "the agent commits it"]);
-    let changed = fx.workspaces.restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new()).await.expect("protect");
+    let changed =
+        fx.workspaces.restore_protected(ws, &ws.base_commit, &globs, "turn", &mut Vec::new()).await.expect("protect");
     assert_eq!(
         listed(&changed),
         [
@@ -286,7 +287,7 @@ async fn protected_paths_go_back_whatever_was_done_to_them() {
     assert_eq!(crate::fixture::names(&one), ["moved.rs added", "tests/free/own.rs added"], "the net change");
     assert!(
         fx.workspaces
-            .restore_protected(ws, &ws.base_commit, &globs, &mut Vec::new())
+            .restore_protected(ws, &ws.base_commit, &globs, "turn", &mut Vec::new())
             .await
             .expect("protect")
             .is_empty()
