@@ -9,6 +9,8 @@ mod imports;
 mod promises;
 #[path = "architecture/source.rs"]
 mod source;
+#[path = "architecture/threats.rs"]
+mod threats;
 #[path = "architecture/workspace.rs"]
 mod workspace;
 

@@ -52,13 +52,13 @@ impl Workspaces {
             let other = match other {
                 Some(other) if git.commit(&other).await?.is_some() => Some(other),
                 Some(other) if workspace.kind == Kind::Clone => {
-                    let taken = self.take(workspace, Path::new(".git"), &[(&other, None)]).await;
+                    let taken = self.take(workspace, Path::new(".git"), &[&other]).await;
                     taken.ok().map(|()| other)
                 }
                 Some(_) | None => None,
             };
             if let Some(other) = other {
-                let saved = save::keep(git, &workspace.keep_ref("operation", tag), &other).await?;
+                let saved = save::keep(git, workspace, &workspace.keep_ref("operation", tag), &other).await?;
                 note.push_str(&format!(", its other side is at {}", saved.name));
             }
             notes.push(note);

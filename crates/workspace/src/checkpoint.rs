@@ -212,7 +212,7 @@ impl Workspaces {
         let all = history.len() < LONGEST_HISTORY;
         if !builds_on && (all || !git.is_ancestor(&request.previous_head, &tip).await?) {
             let name = workspace.keep_ref("rewritten", &request.turn_id);
-            let saved = save::keep(git, &name, &request.previous_head).await?;
+            let saved = save::keep(git, workspace, &name, &request.previous_head).await?;
             notes.push(format!("history was rewritten; the previous checkpoint is kept at {}", saved.name));
         }
         let mine = |entry: &&Entry| is_of_turn(&entry.message, &request.turn_id);
@@ -303,7 +303,7 @@ impl Workspaces {
                 tip = commit;
                 " with the commits made there".to_owned()
             } else {
-                let saved = save::keep(git, &workspace.keep_ref("stray", &request.turn_id), &commit).await?;
+                let saved = save::keep(git, workspace, &workspace.keep_ref("stray", &request.turn_id), &commit).await?;
                 format!(", the commits made there are kept at {}", saved.name)
             };
             note.iter_mut().for_each(|note| note.push_str(&said));
@@ -317,7 +317,7 @@ impl Workspaces {
             && !git.is_ancestor(home, &tip).await?
         {
             // Somebody else moved the branch in the user's repository.
-            let saved = save::keep(git, &workspace.keep_ref("stray", &request.turn_id), home).await?;
+            let saved = save::keep(git, workspace, &workspace.keep_ref("stray", &request.turn_id), home).await?;
             notes.push(format!("the branch had been moved in the user's repository; that is kept at {}", saved.name));
         }
         if home.as_ref() != Some(&tip) {

@@ -54,7 +54,7 @@ impl Workspaces {
             }
         }
         for id in missing {
-            match self.take(workspace, Path::new(".git"), &[(&id, None)]).await {
+            match self.take(workspace, Path::new(".git"), &[&id]).await {
                 Ok(()) => {}
                 Err(error @ (GitError::DiskFull { .. } | GitError::Killed { .. } | GitError::NotWritable { .. })) => {
                     return Err(error.into());

@@ -151,7 +151,7 @@ pub(super) fn shown(rules: &Rules, path: &str, what: &str) -> String {
 }
 
 /// One object of `cat-file --batch`: `<id> <kind> <size>`, a line end, the content, a line end.
-fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
+pub(super) fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8])> {
     let end = output.iter().position(|&byte| byte == b'\n')?;
     let header = std::str::from_utf8(&output[..end]).ok()?;
     let mut words = header.split(' ').skip(1);
@@ -178,11 +178,11 @@ fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
 }
 
 /// The secrets in a file's name, which stand on no line.
-fn in_name(rules: &Rules, path: &FilePath) -> Vec<Place> {
+pub(super) fn in_name(rules: &Rules, path: &FilePath) -> Vec<Place> {
     places(rules, path.as_bytes()).into_iter().map(|place| Place { line: 0, ..place }).collect()
 }
 
-fn places(rules: &Rules, content: &[u8]) -> Vec<Place> {
+pub(super) fn places(rules: &Rules, content: &[u8]) -> Vec<Place> {
     let mut scan = Scan::new(rules.clone());
     scan.push(content);
     scan.finish()

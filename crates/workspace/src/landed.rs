@@ -58,7 +58,7 @@ impl Workspaces {
 pub(super) async fn mark(git: &Git, workspace: &Workspace, tip: &str, into: &str) -> Result<(), WorkspaceError> {
     let tree = git.tree_of(tip).await?;
     let commit = save::commit_tree(git, &tree, &[tip], &format!("{SUBJECT}{into}\n")).await?;
-    save::keep(git, &workspace.keep_ref("merged", into), &commit).await?;
+    save::keep(git, workspace, &workspace.keep_ref("merged", into), &commit).await?;
     Ok(())
 }
 

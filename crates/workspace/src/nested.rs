@@ -150,7 +150,7 @@ async fn keep_submodule(
     if known.as_deref() != Some(&tree) {
         let name = workspace.keep_ref("nested", &format!("{tag}-{}-tree", keep_name(path)));
         let parents: Vec<&str> = known.iter().map(|_| head.as_str()).collect();
-        let saved = save::keep_tree(git, &name, &tree, &parents, "windlass: submodule's tree\n").await?;
+        let saved = save::keep_tree(git, workspace, &name, &tree, &parents, "windlass: submodule's tree\n").await?;
         notes.push(format!("the submodule {path} has uncommitted files: kept at {}", saved.name));
     }
     if let Err(error) = history {
@@ -166,13 +166,14 @@ async fn keep_history(
     workspace: &Workspace,
     path: &FilePath,
     head: &str,
-) -> Result<String, GitError> {
+) -> Result<String, WorkspaceError> {
     let name = workspace.keep_ref("nested", &format!("{}-{head}", keep_name(path)));
     if git.read_ref(&name).await?.is_none() {
         let Some(git_dir) = git_dir_at(workspace, path.as_bytes()) else {
-            return Err(GitError::LeadsOut { path: path.to_string() });
+            return Err(GitError::LeadsOut { path: path.to_string() }.into());
         };
-        workspaces.take(workspace, &git_dir, &[(head, Some(&name))]).await?;
+        workspaces.take(workspace, &git_dir, &[head]).await?;
+        return Ok(save::keep(git, workspace, &name, head).await?.name);
     }
     Ok(name)
 }

@@ -111,7 +111,7 @@ async fn keep(
     git.call(&["update-index", "--add", "-z", "--stdin"]).input(paths).run().await?;
     let tree = git.line(&["write-tree"]).await?;
     let name = workspace.keep_ref("protected", turn_id);
-    save::keep_tree(&git, &name, &tree, &[previous_commit], "windlass: changes of protected files\n").await
+    save::keep_tree(&git, workspace, &name, &tree, &[previous_commit], "windlass: changes of protected files\n").await
 }
 
 /// A glob in git's own words, from the top of the workspace.

@@ -72,12 +72,14 @@ impl Workspaces {
             if let Some(head) = head.as_ref().filter(|head| **head != base)
                 && !git.is_ancestor(head, &base).await?
             {
-                removed.saved.push(save::keep(git, &workspace.keep_ref("removed", what), head).await?);
+                removed.saved.push(save::keep(git, workspace, &workspace.keep_ref("removed", what), head).await?);
             }
         }
         if git.tree_of(&base).await? != tree {
             let name = workspace.keep_ref("removed", "tree");
-            removed.saved.push(save::keep_tree(git, &name, &tree, &[&base], "windlass: saved before removal\n").await?);
+            removed.saved.push(
+                save::keep_tree(git, workspace, &name, &tree, &[&base], "windlass: saved before removal\n").await?,
+            );
         }
         self.bring_strays_home(workspace, git, removed).await
     }
@@ -97,8 +99,8 @@ impl Workspaces {
                 continue;
             }
             let kept = workspace.keep_ref("clone", name.trim_start_matches("refs/"));
-            match self.take(workspace, Path::new(".git"), &[(&id, Some(&kept))]).await {
-                Ok(()) => removed.saved.push(SavedRef { name: kept, commit: id }),
+            match self.take(workspace, Path::new(".git"), &[&id]).await {
+                Ok(()) => removed.saved.push(save::keep(git, workspace, &kept, &id).await?),
                 Err(error) => removed.notes.push(format!("{name} of the clone could not be kept: {error}")),
             }
         }

@@ -182,7 +182,7 @@ async fn save_before(
         parents.push(tip);
     }
     if parents.len() == 1 && git.tree_of(below).await? == tree {
-        return save::keep(git, name, below).await;
+        return save::keep(git, workspace, name, below).await;
     }
-    save::keep_tree(git, name, tree, &parents, "windlass: saved before going back\n").await
+    save::keep_tree(git, workspace, name, tree, &parents, "windlass: saved before going back\n").await
 }

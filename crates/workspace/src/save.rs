@@ -1,6 +1,9 @@
 //! Saves a state of the tree under a ref, so that nothing that follows can lose it.
 //!
-//! Invariant: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`).
+//! Invariants: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`). What holds a
+//! secret is kept beside the repository (`searched`).
+
+mod searched;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,14 +19,22 @@ pub struct SavedRef {
     pub commit: String,
 }
 
-/// Points a new ref at `commit`, or finds the one that already does.
-pub(super) async fn keep(git: &Git, name: &str, commit: &str) -> Result<SavedRef, WorkspaceError> {
+/// Points a new ref at `commit`, or finds the one that already does. With a secret in it, a bundle stands in for the ref.
+pub(super) async fn keep(
+    git: &Git,
+    workspace: &Workspace,
+    name: &str,
+    commit: &str,
+) -> Result<SavedRef, WorkspaceError> {
     for number in 1..=999 {
         let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
         match git.read_ref(&name).await? {
             Some(existing) if existing == commit => return Ok(SavedRef { name, commit: existing }),
             Some(_) => {}
             None => {
+                if let Some(aside) = searched::set_aside(git, workspace, &name, commit).await? {
+                    return Ok(aside);
+                }
                 git.run(&["update-ref", &name, commit, ""]).await?;
                 return Ok(SavedRef { name, commit: commit.to_owned() });
             }
@@ -36,6 +47,7 @@ pub(super) async fn keep(git: &Git, name: &str, commit: &str) -> Result<SavedRef
 /// Commits `tree` on top of `parents` and keeps it under `name`, unless that very tree is kept there already.
 pub(super) async fn keep_tree(
     git: &Git,
+    workspace: &Workspace,
     name: &str,
     tree: &str,
     parents: &[&str],
@@ -47,7 +59,7 @@ pub(super) async fn keep_tree(
         return Ok(SavedRef { name: name.to_owned(), commit: existing });
     }
     let commit = commit_tree(git, tree, parents, message).await?;
-    keep(git, name, &commit).await
+    keep(git, workspace, name, &commit).await
 }
 
 /// Writes a commit object; no ref moves.
@@ -86,12 +98,14 @@ impl Workspaces {
         let home = git.read_ref(&loop_ref(&git, workspace).await?).await?;
         let heads = self.heads(workspace, &git, &[home.as_deref()], &mut notes).await?;
         let Some(tip) = heads.branch.or(home) else {
-            return keep_tree(&git, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n").await.map(Some);
+            return keep_tree(&git, workspace, name, &tree, &[&workspace.base_commit], "windlass: saved tree\n")
+                .await
+                .map(Some);
         };
         if git.tree_of(&tip).await? == tree {
             return Ok(None);
         }
-        let saved = keep_tree(&git, name, &tree, &[&tip], "windlass: saved tree\n").await?;
+        let saved = keep_tree(&git, workspace, name, &tree, &[&tip], "windlass: saved tree\n").await?;
         show(workspace, Some(&saved));
         Ok(Some(saved))
     }
@@ -99,6 +113,7 @@ impl Workspaces {
 
 /// Lets the agent's own git know a saved state by its name.
 pub(super) fn show(workspace: &Workspace, saved: Option<&SavedRef>) {
+    let saved = saved.filter(|saved| saved.name.starts_with("refs/"));
     if let (Kind::Clone, Some(saved), Some(agent)) = (workspace.kind, saved, AgentGit::of(workspace)) {
         // It can be reached by its commit all the same.
         let _ = agent.write_ref(&saved.name, &saved.commit);

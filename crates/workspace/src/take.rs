@@ -32,14 +32,9 @@ impl Drop for Quarantine {
 }
 
 impl Workspaces {
-    /// Takes the commits with these ids from the repository whose git directory is at `git_dir` in the workspace. Each
-    /// can have a ref, which it is kept by.
-    pub(super) async fn take(
-        &self,
-        workspace: &Workspace,
-        git_dir: &Path,
-        wanted: &[(&str, Option<&str>)],
-    ) -> Result<(), GitError> {
+    /// Takes the commits or tags with these ids from the repository whose git directory is at `git_dir` in the workspace. No
+    /// ref comes to them yet.
+    pub(super) async fn take(&self, workspace: &Workspace, git_dir: &Path, wanted: &[&str]) -> Result<(), GitError> {
         let (lender, git_dir) = (workspace.clone(), git_dir.to_owned());
         let copied = tokio::task::spawn_blocking(move || quarantine(&lender, &git_dir)).await;
         let unread = |error: io::Error| GitError::NotTaken { reason: error.to_string() };
@@ -49,13 +44,10 @@ impl Workspaces {
             inside.run(&["index-pack", "--strict", &pack.to_string_lossy()]).await?;
         }
         let mut refspecs = Vec::new();
-        for (number, (id, name)) in wanted.iter().enumerate() {
+        for (number, id) in wanted.iter().enumerate() {
             let file = quarantine.dir.join(format!("refs/taken/{number}"));
             std::fs::write(&file, format!("{id}\n")).map_err(unread)?;
-            refspecs.push(match name {
-                Some(name) => format!("+refs/taken/{number}:{name}"),
-                None => format!("refs/taken/{number}"),
-            });
+            refspecs.push(format!("refs/taken/{number}"));
         }
         let from = quarantine.dir.to_string_lossy();
         let refspecs: Vec<&str> = refspecs.iter().map(String::as_str).collect();

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use crate::fixture::{Fixture, first, names, next, write};
-use windlass_workspace::Kind;
+use windlass_workspace::{Kind, Reopen};
 
 const KEY: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 
@@ -174,4 +174,80 @@ async fn what_was_there_before_and_what_is_allowed_goes_in() {
     let one = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
     assert!(one.held_back.is_empty() && one.notes.is_empty(), "{one:?}");
     assert_eq!(names(&one), ["fixtures/deep/key.pem added", "tests/renamed.txt renamed from tests/old.txt"]);
+}
+
+/// Commits in the clone, with a secret where `what` says.
+fn commit_secret(fx: &Fixture, dir: &std::path::Path, what: &str) {
+    let author = format!("user.name={}", if what == "author" { KEY } else { "Test" });
+    write(&dir.join("e"), if what == "file" { KEY } else { what });
+    fx.git(dir, &["add", "-A"]);
+    let message = if what == "message" { KEY } else { "plain" };
+    fx.git(dir, &["-c", &author, "commit", "-qm", message]);
+    if what == "later removed" {
+        write(&dir.join("e"), format!("x{KEY}"));
+        fx.git(dir, &["commit", "-qam", "in"]);
+        write(&dir.join("e"), "gone");
+        fx.git(dir, &["commit", "-qam", "out"]);
+    }
+}
+
+/// No ref of the repository comes to the secret, and the bundle brings it back.
+fn assert_aside(fx: &Fixture, bundle: &str, commit: &str) {
+    assert!(bundle.ends_with(".bundle"), "{bundle}");
+    let listed = fx.git(&fx.repo, &["rev-list", "--objects", "--all"]);
+    for object in listed.lines().filter_map(|line| line.split(' ').next()) {
+        assert!(!fx.git(&fx.repo, &["cat-file", "-p", object]).contains(KEY), "{object}");
+    }
+    fx.git(&fx.repo, &["fetch", "-q", bundle, "refs/worktree/held:refs/kept/back"]);
+    assert_eq!(fx.git(&fx.repo, &["rev-parse", "refs/kept/back"]), commit);
+}
+
+#[tokio::test]
+async fn no_ref_keeps_a_secret_of_a_branch_a_tag_or_a_stash_that_the_agent_made() {
+    for what in ["file", "message", "author", "later removed", "tag"] {
+        let fx = Fixture::new();
+        let opened = fx.open("fix", Kind::Clone).await;
+        let ws = &opened.workspace;
+        fx.git(&ws.dir, &["switch", "-qc", "experiment"]);
+        commit_secret(&fx, &ws.dir, what);
+        if what == "tag" {
+            fx.git(&ws.dir, &["tag", "-a", "-m", KEY, "marked"]);
+        }
+        let tip = fx.git(&ws.dir, &["rev-parse", if what == "tag" { "marked" } else { "experiment" }]);
+        fx.git(&ws.dir, &["switch", "-q", "windlass/fix"]);
+        let removed = fx.workspaces.remove(ws, None).await.expect("remove");
+        let saved = removed.saved.iter().find(|saved| saved.commit == tip).unwrap_or_else(|| panic!("{what}"));
+        assert_aside(&fx, &saved.name, &tip);
+    }
+}
+
+#[tokio::test]
+async fn no_ref_keeps_a_secret_of_a_cut_off_turn_or_of_commits_elsewhere() {
+    let fx = Fixture::new();
+    write(&fx.repo.join("known"), format!("{KEY}\n"));
+    fx.git(&fx.repo, &["add", "-A"]);
+    fx.git(&fx.repo, &["commit", "-qm", "was there before"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    // What was there before keeps nothing out.
+    write(&ws.dir.join("known"), format!("{KEY}\nmore\n"));
+    let how = Reopen::ResetTo { commit: ws.base_commit.clone(), save_as: ws.keep_ref("cut", "t1") };
+    fx.workspaces.reopen(ws, &how).await.expect("reopen");
+    assert_eq!(fx.git(&fx.repo, &["show", &format!("{}:known", ws.keep_ref("cut", "t1"))]), format!("{KEY}\nmore"));
+    let other = KEY.replace("16C7", "9f9F");
+    write(&ws.dir.join("new"), &other);
+    let how = Reopen::ResetTo { commit: ws.base_commit.clone(), save_as: ws.keep_ref("cut", "t2") };
+    let reopened = fx.workspaces.reopen(ws, &how).await.expect("reopen");
+    let saved = reopened.saved.expect("saved");
+    assert!(saved.name.ends_with(".bundle"), "{}", saved.name);
+    fx.git(&fx.repo, &["fetch", "-q", &saved.name, "refs/worktree/held:refs/heads/back"]);
+    assert_eq!(fx.git(&fx.repo, &["show", "back:new"]), other);
+    fx.git(&ws.dir, &["switch", "-qc", "other", "main"]);
+    write(&ws.dir.join("e"), &other);
+    fx.git(&ws.dir, &["add", "-A"]);
+    fx.git(&ws.dir, &["commit", "-qm", "elsewhere"]);
+    fx.git(&ws.dir, &["rm", "-q", "e"]);
+    let two = fx.workspaces.checkpoint(ws, &next(&one, "t3")).await.expect("checkpoint");
+    assert!(!two.notes.iter().any(|note| note.contains(&ws.keep_ref("stray", "t3"))), "{:?}", two.notes);
 }

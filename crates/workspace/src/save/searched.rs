@@ -1,0 +1,100 @@
+//! Looks for secrets in what an agent made before a ref keeps it in the user's repository.
+//!
+//! Invariant: no ref of the user's repository comes to a commit, tag, file or name with a secret that the base has not. What
+//! holds one is kept as a bundle in Windlass's own directory instead, from which `git fetch` brings it back.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use windlass_redact::secrets::Rules;
+
+use super::SavedRef;
+use crate::git::{FilePath, Git, GitError};
+use crate::hold_back::{in_name, next_object, places};
+use crate::{Workspace, WorkspaceError};
+
+/// Larger files are not looked at.
+const LARGEST: u64 = 8 << 20;
+/// With more objects it is not searched, and so not kept as a ref.
+const MOST_OBJECTS: usize = 200_000;
+/// So many objects are asked for at once, to hold little in memory.
+const AT_ONCE: usize = 16;
+/// Of the engine's own git directory, and so in no other repository.
+const OWN_REF: &str = "refs/worktree/held";
+
+/// Where something is kept that no ref may keep, if it holds a secret.
+pub(super) async fn set_aside(
+    git: &Git,
+    workspace: &Workspace,
+    name: &str,
+    commit: &str,
+) -> Result<Option<SavedRef>, WorkspaceError> {
+    let bundle = place(workspace, name, commit);
+    let saved = SavedRef { name: bundle.to_string_lossy().into_owned(), commit: commit.to_owned() };
+    if bundle.exists() {
+        return Ok(Some(saved));
+    }
+    if secret_in(git, workspace, commit).await?.is_none() {
+        return Ok(None);
+    }
+    if let Some(dir) = bundle.parent() {
+        let mut private = std::fs::DirBuilder::new();
+        private.recursive(true).mode(0o700).create(dir).map_err(WorkspaceError::file("create", dir))?;
+    }
+    git.run(&["update-ref", OWN_REF, commit]).await?;
+    let base = format!("^{}", workspace.base_commit);
+    let made = git.run(&["bundle", "create", "--quiet", &saved.name, OWN_REF, &base]).await;
+    git.run(&["update-ref", "-d", OWN_REF]).await?;
+    made?;
+    Ok(Some(saved))
+}
+
+fn place(workspace: &Workspace, name: &str, commit: &str) -> PathBuf {
+    let file = name.strip_prefix("refs/windlass/").unwrap_or(name).replace('/', "-");
+    workspace.index.with_extension("held").join(format!("{file}-{}.bundle", &commit[..12]))
+}
+
+/// What the commit or tag and all below it hold that no ref of the repository reaches yet.
+async fn secret_in(git: &Git, workspace: &Workspace, tip: &str) -> Result<Option<String>, GitError> {
+    let limit = format!("--filter=blob:limit={LARGEST}");
+    let listed = git.run(&["rev-list", "--objects", &limit, tip, "--not", "--all", "--"]).await?;
+    let lines = listed.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let objects: Vec<(String, FilePath)> = lines
+        .map(|line| {
+            let end = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
+            (String::from_utf8_lossy(&line[..end]).into_owned(), FilePath::new(line.get(end + 1..).unwrap_or_default()))
+        })
+        .collect();
+    if objects.len() > MOST_OBJECTS {
+        return Ok(Some("more than is searched".to_owned()));
+    }
+    let rules = Rules::default();
+    for some in objects.chunks(AT_ONCE) {
+        let ids: String = some.iter().map(|(id, _)| format!("{id}\n")).collect();
+        let output = git.call(&["cat-file", "--batch", "--buffer"]).input(ids).run().await?.stdout;
+        let mut rest = output.as_slice();
+        for (id, path) in some {
+            let (kind, content) = next_object(&mut rest).ok_or_else(|| GitError::unexpected("cat-file", rest))?;
+            let mut secrets = in_name(&rules, path);
+            match kind {
+                "tree" => {}
+                // With author, committer, tagger and every other header.
+                "blob" | "commit" | "tag" => secrets.extend(places(&rules, content)),
+                _ => return Ok(Some(format!("an object of the kind {kind}"))),
+            }
+            if secrets.is_empty() {
+                continue;
+            }
+            let before = format!("{}:{path}", workspace.base_commit);
+            let known = match kind {
+                "blob" => git.call(&["cat-file", "blob", &before]).answers(&[128]).run().await?.stdout,
+                _ => Vec::new(),
+            };
+            let known = places(&rules, &known);
+            if let Some(new) = secrets.iter().find(|new| !known.iter().any(|old| old.value == new.value)) {
+                return Ok(Some(format!("{} in {}", new.name, &id[..12])));
+            }
+        }
+    }
+    Ok(None)
+}
