@@ -50,6 +50,7 @@ fn standing(world: &World, id: &str) -> (String, String) {
 }
 
 #[test]
+// promise: control-11
 fn interrupted_loop_is_paused_stopped_and_cleaned_whatever_is_gone() {
     for gone in GONE {
         for first in ["pause", "stop"] {
@@ -73,6 +74,7 @@ fn interrupted_loop_is_paused_stopped_and_cleaned_whatever_is_gone() {
 }
 
 #[test]
+// promise: control-11
 fn ended_loop_goes_on_or_stays_as_it_ended_whatever_is_gone() {
     for gone in GONE {
         for opener in ["resume", "restart"] {

@@ -88,7 +88,7 @@ fn tokens_and_budget_end_a_turn_in_the_middle() {
 }
 
 #[test]
-// promise: bounds-6
+// promise: bounds-6, usage-5
 fn usage_streamed_in_a_turn_shows_while_it_runs_and_survives_kill_9() {
     let world = World::new();
     let agent = world.script(
@@ -154,6 +154,7 @@ fn a_rate_limit_is_waited_for_and_the_loop_goes_on_by_itself() {
 }
 
 #[test]
+// promise: failures-12
 fn rate_limit_pauses_or_hands_over_where_the_loop_wants_that() {
     let limited = r#"
         [[turn]]

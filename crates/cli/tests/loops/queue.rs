@@ -52,7 +52,7 @@ fn word(world: &World, name: &str) -> String {
 }
 
 #[test]
-// promise: control-5
+// promise: control-5, control-10
 fn run_waits_for_a_free_place_says_so_and_starts_by_itself() {
     let (world, first, running) = full();
     let second = world.script(DONE);
@@ -85,6 +85,7 @@ fn queued_run_that_is_interrupted_starts_nothing_and_can_be_resumed() {
 }
 
 #[test]
+// promise: control-10
 fn place_of_a_killed_driver_is_free_at_once() {
     let (world, _first, running) = full();
     let second = world.script(DONE);
@@ -97,7 +98,7 @@ fn place_of_a_killed_driver_is_free_at_once() {
 }
 
 #[test]
-// promise: control-5
+// promise: control-5, control-10
 fn detached_resumed_and_restarted_loops_are_queued_too() {
     let (world, first, running) = full();
     let agent = world.script(DONE);

@@ -332,6 +332,7 @@ fn a_model_is_named_with_its_agent() {
 }
 
 #[test]
+// promise: failures-12
 fn rate_limit_hands_over_to_the_next_where_the_loop_wants_that_and_the_last_waits() {
     let mut driven = Driven::working(LoopSpec { on_rate_limit: OnRateLimit::Fallback, ..with(&["b"]) });
     let limited = || TurnReport::bare(TurnOutcome::RateLimited { until: None, message: "later".into() });

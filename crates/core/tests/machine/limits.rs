@@ -130,6 +130,7 @@ fn usage_of_a_running_turn_is_journalled_at_a_bounded_rate_and_counted_once() {
 }
 
 #[test]
+// promise: usage-5
 fn usage_of_a_turn_that_was_cut_off_stays_counted_without_its_transcript() {
     let spent = |driven: &Driven| driven.state.used().total().cost_usd;
     let reported = || {

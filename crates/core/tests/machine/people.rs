@@ -455,6 +455,7 @@ fn a_message_that_came_before_a_pause_is_told_after_it_and_none_is_taken_after_t
 }
 
 #[test]
+// promise: control-10
 fn queued_loop_runs_nothing_spends_no_time_and_goes_on_with_its_turn() {
     let limits = Limits { duration_ms: Some(HOUR), ..Limits::default() };
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
@@ -484,6 +485,7 @@ fn turn_that_began_before_its_loop_was_queued_keeps_its_time() {
 }
 
 #[test]
+// promise: control-10
 fn queued_loop_is_paused_and_stopped_at_once() {
     for now in [false, true] {
         let mut driven = Driven::working(promise_loop());
