@@ -14,7 +14,7 @@ use super::performing::Context;
 use super::{DriveError, trouble};
 use crate::data::TurnFiles;
 use crate::limits::{self, DiskWatch};
-use crate::sandbox::{Confined, Ground};
+use crate::sandbox::{Confined, Ground, Missed};
 use windlass_faults as faults;
 
 /// What is kept of the output on disk, beside its end.
@@ -90,6 +90,7 @@ pub(super) async fn run(
         own_places: Vec::new(),
     };
     let sandbox = Ground::of(&engine, state).confine(&mut command, confined)?;
+    let missed = sandbox.as_ref().and_then(|policy| Missed::new(&policy.places, command.env.get("HOME")));
     let shim = ShimSpec {
         command,
         stdout: files.stdout(),
@@ -144,11 +145,14 @@ pub(super) async fn run(
     faults::point("gate.closed");
     let took = engine.clock.now().as_millisecond() - started_at.as_millisecond();
     let (verdict, exit_code) = judge(record.as_ref(), timed_out)?;
+    let output = tail(files, record.as_ref());
+    let missed = missed.filter(|_| !verdict.passed()).map(|missed| missed.hints(&output)).unwrap_or_default();
+    let missed: String = missed.iter().map(|hint| format!("\n[windlass: {hint}]\n")).collect();
     Ok(ShellRun {
         verdict,
         exit_code,
         duration_ms: u64::try_from(took).unwrap_or(0),
-        output_tail: tail(files, record.as_ref()) + &limits_note(verdict, record.as_ref(), state, disk_short),
+        output_tail: output + &missed + &limits_note(verdict, record.as_ref(), state, disk_short),
     })
 }
 

@@ -22,7 +22,7 @@ use super::{DriveError, review, transcript_error, trouble, workspace};
 use crate::data::{TurnFiles, private_files};
 use crate::engine::Engine;
 use crate::limits;
-use crate::sandbox::{Confined, Ground, SandboxError};
+use crate::sandbox::{Confined, Ground, Missed, SandboxError};
 use crate::tools::{SOCKET_VARIABLE, ToolSocket, Whose};
 use windlass_faults as faults;
 
@@ -109,12 +109,19 @@ impl Job<'_> {
         // Before the sandbox is described, which has to show it.
         let tools = self.tools()?;
         let spec = self.spec()?;
+        let home = spec.command.env.get("HOME");
+        let missed = spec.sandbox.as_ref().and_then(|policy| Missed::new(&policy.places, home));
         let reading = self.reading(false)?;
         faults::point("turn.before_start");
         let running = self.engine.launcher.start(&spec).await.map_err(DriveError::from)?;
         faults::point("turn.started");
         let followed = follow(context, self, running, reading).await?;
-        self.finish(context, followed, tools, started_at).await
+        let mut report = self.finish(context, followed, tools, started_at).await?;
+        if let (TurnOutcome::Failed { message, .. }, Some(missed)) = (&mut report.outcome, missed) {
+            let said = format!("{message}\n{}", end_of(&self.files.stderr()));
+            missed.hints(&said).iter().for_each(|hint| message.push_str(&format!("; {hint}")));
+        }
+        Ok(report)
     }
 
     /// The socket of this process's tools. Agents that cannot be told of MCP servers may start `windlass mcp` too.
@@ -306,6 +313,13 @@ pub(super) fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
     let usage_before = resumed.as_ref().and_then(|session| state.session_usage.get(session)).cloned();
     let chosen = || windlass_agents::chosen_session(&state.agent(turn.role).profile, &state.turn_id(turn));
     SessionFacts { session: resumed.or_else(chosen), usage_before: usage_before.unwrap_or_default() }
+}
+
+/// The end of what an agent said on standard error.
+fn end_of(path: &Path) -> String {
+    const MOST: usize = 64 << 10;
+    let bytes = std::fs::read(path).unwrap_or_default();
+    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST)..]).into_owned()
 }
 
 /// Ends processes that carry the turn's tag.

@@ -7,6 +7,7 @@
 pub mod docker;
 mod etc;
 mod logins;
+mod missed;
 mod places;
 mod private;
 mod seal;
@@ -29,6 +30,7 @@ use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
+pub(crate) use missed::Missed;
 use places::Places;
 use private::Private;
 pub(crate) use private::settle_caches;
