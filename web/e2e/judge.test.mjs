@@ -9,6 +9,8 @@ before(async () => {
   world.agent("stubborn", `append("try.txt", "try " + iteration + "\\n"); await usage(100, 20, 0.1, "haiku"); await say("I am sure."); await say(DONE);`);
   world.agent("worker", `append("work.txt", "more\\n"); await usage(1000, 200, 0.5, "opus"); await say("I worked."); await say(DONE);`);
   world.agent("judge", `await say("I have read it all, and it is good."); ${REVIEW({ verdict: "clean" })}`);
+  world.agent("changer", `write("README.md", "a market\\n"); write("src/one.txt", "one\\n"); write("src/long.txt", "a line\\n".repeat(1200)); await say(DONE);`);
+  world.agent("writer", `append("work.txt", "more\\n"); await say("# Done\\n\\n- first\\n- **bold**\\n\\n<img src=x onerror=alert(1)> [link](javascript:alert(1)) ![picture](https://example.com/x.png)\\n"); await say(DONE);`);
   world.agent("patient", `await say("I wait."); await held("never");`);
   await world.serve();
 });
@@ -38,6 +40,44 @@ test("refused_claim_shows_gate_output_exit_code_and_strip", async () => {
   // The way back leads to the project's loops.
   await page.getByRole("navigation", { name: "Back to" }).getByRole("link", { name: "shop" }).click();
   await page.waitForURL((url) => url.pathname === "/" && url.searchParams.has("project"));
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("diff_shows_tree_word_marks_and_both_views_with_few_rows_in_the_page", async () => {
+  const loop = await world.loop("Change the files", { agent: "changer", gates: ["true"] }, { name: "changed" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=diff`);
+  const lines = page.locator("[data-diff=unified]");
+  await lines.locator("mark", { hasText: "market" }).waitFor();
+  await page.locator("[data-diff-total]").getByText("3 files").waitFor();
+  const tree = page.locator("[data-tree]");
+  await tree.getByRole("button", { name: /long\.txt/ }).click();
+  await page.locator("[data-file='src/long.txt']").waitFor();
+  assert.ok((await page.locator("[data-diff] [data-index]").count()) < 300, "only what is seen is in the page");
+  await page.getByRole("button", { name: "Split" }).click();
+  await page.locator("[data-diff=split]").waitFor();
+  await page.getByRole("button", { name: "Fold all" }).click();
+  await page.waitForFunction(() => document.querySelectorAll("[data-diff] [data-index]").length === 3);
+  await page.locator("[data-file='README.md']").click();
+  await page.locator("[data-diff=split] mark", { hasText: "market" }).waitFor();
+  await page.reload();
+  await page.locator("[data-diff=split]").waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("markdown_of_an_agent_is_rendered_and_its_html_stays_text", async () => {
+  const loop = await world.loop("Write Markdown", { agent: "writer", gates: ["true"] }, { name: "written" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=overview`);
+  const words = page.locator("[data-markdown]");
+  await words.locator("li", { hasText: "first" }).waitFor();
+  await words.locator("strong", { hasText: "bold" }).waitFor();
+  await words.getByText("<img src=x onerror=alert(1)>").waitFor();
+  assert.equal(await page.locator("main img, main script, a[href^='javascript']").count(), 0);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -50,6 +50,8 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   const page = await world.page();
   assert.ok(!page.url().includes("code"), "the code leaves the address bar");
   await page.getByRole("main").getByRole("link", { name: "New loop" }).click();
+  const start = page.getByRole("button", { name: "Start the loop" });
+  assert.ok(await start.isDisabled(), "there is nothing to start yet");
   await page.getByLabel("Goal").fill("Make the check pass");
   await page.getByLabel("Agent", { exact: true }).selectOption("hasty");
   await page.getByLabel("Gates").fill("test -f fixed");
@@ -60,9 +62,10 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   await page.getByLabel("Time limit").fill("nonsense");
   await page.getByRole("alert").filter({ hasText: "nonsense" }).waitFor();
   assert.equal(await page.getByLabel("Time limit").getAttribute("aria-invalid"), "true", "the fault is said at its field");
+  assert.ok(await start.isDisabled(), "what has a fault is not started");
   await page.getByLabel("Time limit").fill("");
   await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
-  await page.getByRole("button", { name: "Start the loop" }).click();
+  await page.locator("button[type=submit]:enabled", { hasText: "Start the loop" }).click();
   await page.getByRole("heading", { name: "make-the-check-pass" }).waitFor();
   const log = page.getByRole("log");
   await log.getByText("I look at it, turn 1.").waitFor();
@@ -75,7 +78,7 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   await page.getByRole("tab", { name: "Timeline" }).click();
   await page.getByRole("tabpanel").getByText("Claim refused.").waitFor();
   await page.getByRole("tab", { name: "Diff" }).click();
-  await page.getByRole("tabpanel").getByText("fixed", { exact: true }).waitFor();
+  await page.getByRole("tabpanel").locator("[data-file=fixed]").waitFor();
   await page.getByRole("tab", { name: "Prompts" }).click();
   await page.getByRole("tabpanel").getByText("Make the check pass").waitFor();
   await page.getByRole("tab", { name: "Usage" }).click();

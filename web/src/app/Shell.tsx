@@ -109,14 +109,15 @@ function ConnectionBar() {
   );
 }
 
+/** At the page's foot and a part of it, so that they cover nothing. */
 function Toasts() {
   const { t } = useTranslation();
   const toasts = useSyncExternalStore(toastStore.subscribe, toastStore.snapshot);
   return (
-    <div aria-live="polite" className="pointer-events-none fixed inset-x-2 bottom-2 z-50 flex flex-col items-end gap-2 sm:right-4 sm:bottom-4 sm:left-auto">
+    <div aria-live="polite" data-toasts className="relative z-50 shrink-0">
       {toasts.map((toast) => (
-        <div key={toast.id} className={clsx("card pointer-events-auto flex max-w-md items-start gap-2 px-3 py-2 text-sm shadow-pop", toast.bad && "border-bad")}>
-          <div className="min-w-0 break-words">
+        <div key={toast.id} className={clsx("flex items-start gap-2 border-t px-3 py-1 text-sm sm:px-4", toast.bad ? "border-bad bg-bad-soft" : "border-line bg-good-soft")}>
+          <div className="min-w-0 grow break-words">
             <p className={clsx("font-medium", toast.bad && "text-bad")}>{toast.text}</p>
             {toast.hint ? <p className="text-soft">{toast.hint}</p> : null}
           </div>

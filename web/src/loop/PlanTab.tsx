@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { get } from "../api/client";
 import type { LoopView, PlanView } from "../api/types";
 import { commit } from "../lib/format";
+import { AgentText } from "../ui/AgentText";
 import { Check, Dot, List, Ring } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
@@ -22,7 +23,7 @@ export default function PlanTab({ loop }: { loop: LoopView }) {
   if (sections.length === 0 && !text) return <Empty icon={<List />} title={t("plan.none")}>{t("plan.none_hint")}</Empty>;
   return (
     <div className="mx-auto max-w-6xl px-2 py-3 sm:px-4">
-      {plan.data.plan?.preamble ? <pre className="output mb-3 text-soft">{plan.data.plan.preamble}</pre> : null}
+      {plan.data.plan?.preamble ? <div className="mb-3 text-sm text-soft"><AgentText text={plan.data.plan.preamble} /></div> : null}
       <ol className="space-y-2">
         {sections.map((section) => {
           const Mark = MARK[section.status] ?? Ring;
@@ -35,13 +36,13 @@ export default function PlanTab({ loop }: { loop: LoopView }) {
                 <span className="text-xs text-soft">{t(`section.${section.status as "done" | "current" | "open"}`)}</span>
                 {section.commit ? <code className="ml-auto text-xs text-faint">{commit(section.commit)}</code> : null}
               </summary>
-              <pre className="output border-t border-line px-3 py-2">{bodies.get(section.number) ?? ""}</pre>
+              <div className="border-t border-line px-3 py-2 text-sm"><AgentText text={bodies.get(section.number) ?? ""} /></div>
             </details>
           </li>
           );
         })}
       </ol>
-      {sections.length === 0 && text ? <pre className="output">{text}</pre> : null}
+      {sections.length === 0 && text ? <div className="text-sm"><AgentText text={text} /></div> : null}
     </div>
   );
 }

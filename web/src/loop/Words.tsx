@@ -2,9 +2,9 @@
 
 import { useTranslation } from "react-i18next";
 import type { TurnView } from "../api/types";
-import { plain } from "../feed/ansi";
 import { ReviewBlock } from "../feed/ReviewBlock";
 import { isClosing, isOpening } from "../feed/review";
+import { AgentText } from "../ui/AgentText";
 import type { Show } from "./LoopPage";
 import { useRole } from "./roles";
 
@@ -31,7 +31,7 @@ function piecesOf(text: string): Piece[] {
 export function Words({ text }: { text: string }) {
   return (
     <div className="max-h-96 overflow-auto rounded border border-line bg-sunken py-1.5 text-sm" tabIndex={0}>
-      {piecesOf(text).map((piece, index) => (piece.review ? <ReviewBlock key={index} text={piece.text} find={undefined} /> : <p key={index} className="px-2.5 break-words whitespace-pre-wrap">{piece.text.trim().split("\n").map(plain).join("\n")}</p>))}
+      {piecesOf(text).map((piece, index) => (piece.review ? <ReviewBlock key={index} text={piece.text} find={undefined} /> : <div key={index} className="px-2.5"><AgentText text={piece.text} /></div>))}
     </div>
   );
 }

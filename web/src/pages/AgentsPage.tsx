@@ -5,11 +5,13 @@ import { get, isUnauthorised } from "../api/client";
 import type { AgentReport, DoctorReport } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { useItemKeys } from "../lib/keys";
+import { useTitle } from "../lib/title";
 import { Check, Cross, Robot, Warn } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
 export function AgentsPage() {
   const { t } = useTranslation();
+  useTitle(t("nav.agents"));
   useItemKeys();
   const agents = useQuery({ queryKey: ["agents", ""], queryFn: ({ signal }) => get<AgentReport[]>("/api/agents", signal), staleTime: 30_000 });
   const doctor = useQuery({ queryKey: ["doctor"], queryFn: ({ signal }) => get<DoctorReport>("/api/doctor", signal), staleTime: 30_000 });

@@ -10,6 +10,7 @@ import { useItemKeys } from "../lib/keys";
 import { sayProblem } from "../lib/toast";
 import { phaseWords } from "../loop/phase";
 import { ActionDialog, type Target, type Verb } from "../loops/actions";
+import { useTitle } from "../lib/title";
 import { Check, Down, Flag, Plus, Ring, Up } from "../ui/icons";
 import { Button, Empty, IconButton, Loading, Problem } from "../ui/primitives";
 import { StatusBadge, isOpen } from "../ui/status";
@@ -29,6 +30,7 @@ function columnOf(status: string): Column {
 
 export function MilestonesPage() {
   const { t } = useTranslation();
+  useTitle(t("nav.milestones"));
   const queries = useQueryClient();
   const place = useProject();
   useItemKeys();

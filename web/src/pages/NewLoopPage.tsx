@@ -5,19 +5,21 @@ import { useTranslation } from "react-i18next";
 import { Refusal, isUnauthorised, send } from "../api/client";
 import type { LoopView, Preview, Seen, StartLoop } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
+import { useTitle } from "../lib/title";
 import { Play } from "../ui/icons";
 import { Button, Field, Problem, Slider, Switch, Toggle } from "../ui/primitives";
-import { AgentOptions, useInstalledAgents } from "./agentChoice";
+import { AgentOptions, useInstalledAgents, useUsualAgent } from "./agentChoice";
 import { PreviewCard } from "./PreviewCard";
 import { isAgreed, seenOf } from "./TrustBox";
 import { projectName } from "./ProjectPicker";
 import { useProject } from "./useProjects";
-import { emptyForm, requestOf, type LoopForm } from "./newLoop";
+import { chosenAgent, emptyForm, requestOf, usualAgent, type LoopForm } from "./newLoop";
 
 const RECIPES = ["promise", "refine", "audited"] as const;
 
 export function NewLoopPage() {
   const { t } = useTranslation();
+  useTitle(t("new.title"));
   const navigate = useNavigate();
   const place = useProject();
   const [form, setForm] = useState<LoopForm>(emptyForm);
@@ -27,9 +29,12 @@ export function NewLoopPage() {
   const installed = useInstalledAgents(project);
   const set = (part: Partial<LoopForm>) => setForm((now) => ({ ...now, ...part }));
 
-  const request = useMemo(() => requestOf(form, project), [form, project]);
+  const { known, set: inSettings } = useUsualAgent(project);
+  const usual = usualAgent(inSettings, installed);
+  const agent = known ? chosenAgent(form, usual, installed) : form.agent;
+  const request = useMemo(() => requestOf({ ...form, agent }, project), [form, agent, project]);
   const settled = useSettled(useDeferredValue(request), 350);
-  const ready = settled.goal.trim() !== "" && settled.project !== "";
+  const ready = known && settled.goal.trim() !== "" && settled.project !== "";
   const preview = useQuery({
     queryKey: ["preview", settled],
     enabled: ready,
@@ -49,13 +54,18 @@ export function NewLoopPage() {
   const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? fault.problem.message : null);
   const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise"].includes(fault?.problem.field ?? "");
   if (isUnauthorised(place.error)) return <Unauthorised />;
-  const own = form.agent === "!command";
+  const own = agent === "!command";
+  // What is previewed is what would be started, and it has no fault.
+  const valid = ready && settled === request && preview.isSuccess && !preview.isPlaceholderData && !(preview.data.trust && !trust);
+  const submit = () => {
+    if (valid && !start.isPending) start.mutate();
+  };
   return (
-    <form className="mx-auto grid max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); start.mutate(); }}>
+    <form className="mx-auto grid max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <div className="space-y-4">
         <h1>{t("new.title")}</h1>
         <Field label={t("new.goal")} hint={t("new.goal_hint")} error={faultOf("goal")}>
-          <textarea name="goal" required rows={4} autoFocus className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start.mutate(); }} />
+          <textarea name="goal" required rows={4} autoFocus className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
         </Field>
         <Field label={t("new.project")} error={faultOf("project")}>
           {place.projects.length > 0 && !otherProject ? (
@@ -69,8 +79,8 @@ export function NewLoopPage() {
         </Field>
         <div className="grid gap-4 sm:grid-cols-2">
           <Field label={t("new.agent")} hint={own ? t("new.command_hint") : undefined} error={faultOf("agent", "agent_command")}>
-            <select name="agent" className="field" value={form.agent} onChange={(event) => set({ agent: event.target.value })}>
-              <option value="">{t("new.default_agent")}</option>
+            <select name="agent" className="field" value={agent} onChange={(event) => set({ agent: event.target.value })}>
+              {usual || !known ? <option value="">{usual ? t("milestones.as_set", { agent: usual }) : t("state.loading")}</option> : null}
               <AgentOptions agents={installed} />
               <option value="!command">{t("new.own_command")}</option>
             </select>
@@ -86,8 +96,11 @@ export function NewLoopPage() {
           </Field>
           {form.recipe === "audited" ? (
             <Field label={t("new.reviewer")} hint={t("new.reviewer_hint")} error={faultOf("reviewer")}>
-              <input name="reviewer" list="reviewers" className="field" value={form.reviewer} onChange={(event) => set({ reviewer: event.target.value })} />
-              <datalist id="reviewers">{installed.map((agent) => <option key={agent.name} value={agent.name} />)}</datalist>
+              <select name="reviewer" className="field" value={form.reviewer} onChange={(event) => set({ reviewer: event.target.value })}>
+                <option value="">{t("milestones.same_agent")}</option>
+                <AgentOptions agents={installed} />
+              </select>
+              {form.reviewer ? <input name="reviewer_model" aria-label={t("new.reviewer_model")} className="field mt-1" placeholder={t("new.reviewer_model")} value={form.reviewerModel} onChange={(event) => set({ reviewerModel: event.target.value })} /> : null}
             </Field>
           ) : null}
         </div>
@@ -116,7 +129,7 @@ export function NewLoopPage() {
           </div>
         </details>
         {start.error && !(fault && shownFault && start.error === fault) ? <Problem error={start.error} /> : null}
-        <Button type="submit" tone="accent" disabled={start.isPending || !form.goal.trim() || !project || Boolean(preview.data?.trust && !trust)} className="w-full sm:w-auto"><Play className="size-3.5" />{t("new.start")}</Button>
+        <Button type="submit" tone="accent" disabled={start.isPending || !valid} className="w-full sm:w-auto"><Play className="size-3.5" />{t("new.start")}</Button>
       </div>
       <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={(on) => setAgreed(on ? shown : null)} />
     </form>

@@ -7,6 +7,7 @@ import type { AgentReport, SettingsView } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { LoopSettingsCard, type LoopSettings } from "../forms/LoopSettingsCard";
 import { say, sayProblem } from "../lib/toast";
+import { useTitle } from "../lib/title";
 import { Warn } from "../ui/icons";
 import { Loading, Problem } from "../ui/primitives";
 import { ProjectPicker } from "./ProjectPicker";
@@ -16,6 +17,7 @@ const SchemaForm = lazy(() => import("../forms/SchemaForm").then((module) => ({ 
 
 export function SettingsPage() {
   const { t } = useTranslation();
+  useTitle(t("nav.settings"));
   const queries = useQueryClient();
   const place = useProject();
   const [layer, setLayer] = useState<"user" | "project">("user");

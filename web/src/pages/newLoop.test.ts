@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { emptyForm, requestOf } from "./newLoop";
+import { chosenAgent, emptyForm, requestOf, usualAgent } from "./newLoop";
 
 describe("a new loop", () => {
   it("sends only what was said", () => {
@@ -14,5 +14,21 @@ describe("a new loop", () => {
     const form = { ...emptyForm(), goal: "g", reviewer: "codex", humanReview: true };
     expect(requestOf(form, "/r").settings).toEqual({});
     expect(requestOf({ ...form, recipe: "audited" }, "/r").settings).toEqual({ recipe: "audited", reviewer: "codex", human_review: true });
+  });
+});
+
+describe("the agent of a new loop", () => {
+  const custom = { name: "mine", built_in: false };
+  const claude = { name: "claude", built_in: true };
+  it("is what the settings name, or the first built-in one", () => {
+    expect(usualAgent("mine", [claude])).toBe("mine");
+    expect(usualAgent(null, [custom, claude])).toBe("claude");
+    expect(chosenAgent({ agent: "" }, "claude", [custom, claude])).toBe("");
+  });
+  it("is one that exists where only custom profiles do", () => {
+    expect(usualAgent(undefined, [custom])).toBeUndefined();
+    expect(chosenAgent({ agent: "" }, undefined, [custom])).toBe("mine");
+    expect(chosenAgent({ agent: "" }, undefined, [])).toBe("!command");
+    expect(chosenAgent({ agent: "other" }, undefined, [custom])).toBe("other");
   });
 });

@@ -1,6 +1,6 @@
 // From the form to the request: only what was said is sent, so that everything else keeps its default and its origin.
 
-import type { StartLoop } from "../api/types";
+import type { AgentReport, StartLoop } from "../api/types";
 
 export interface LoopForm {
   project: string | null;
@@ -11,6 +11,7 @@ export interface LoopForm {
   model: string;
   recipe: "promise" | "refine" | "audited";
   reviewer: string;
+  reviewerModel: string;
   gates: string;
   limitIterations: boolean;
   maxIterations: number;
@@ -23,7 +24,7 @@ export interface LoopForm {
 }
 
 export const emptyForm = (): LoopForm => ({
-  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewer: "", gates: "",
+  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewer: "", reviewerModel: "", gates: "",
   limitIterations: false, maxIterations: 5, budget: "", duration: "", promise: "", protect: "", inPlace: false, humanReview: false,
 });
 
@@ -38,7 +39,7 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
   if (!own) text("agent", form.agent);
   text("model", form.model);
   if (form.recipe !== "promise") settings["recipe"] = form.recipe;
-  if (form.recipe === "audited") text("reviewer", form.reviewer);
+  if (form.recipe === "audited" && form.reviewer) text("reviewer", form.reviewerModel.trim() ? `${form.reviewer}:${form.reviewerModel.trim()}` : form.reviewer);
   if (form.recipe === "audited" && form.humanReview) settings["human_review"] = true;
   if (linesOf(form.gates).length > 0) settings["gates"] = linesOf(form.gates);
   if (form.limitIterations) settings["max_iterations"] = form.maxIterations;
@@ -54,4 +55,14 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
     ...(own && form.agentCommand.trim() ? { agent_command: form.agentCommand.trim() } : {}),
     settings,
   } as StartLoop;
+}
+
+/** The agent that a loop gets if nobody chooses one: what the settings name, or the first built-in one that is installed. */
+export function usualAgent(set: unknown, installed: readonly Pick<AgentReport, "name" | "built_in">[]): string | undefined {
+  return typeof set === "string" && set ? set : installed.find((agent) => agent.built_in)?.name;
+}
+
+/** What the form shows as chosen. Where nothing is usual, the first agent there is; without any, a command. */
+export function chosenAgent(form: Pick<LoopForm, "agent">, usual: string | undefined, installed: readonly Pick<AgentReport, "name">[]): string {
+  return form.agent || (usual ? "" : (installed[0]?.name ?? "!command"));
 }
