@@ -40,6 +40,7 @@ fn run() -> RunOptions {
         name: "make-it-work".into(),
         cwd: "/repo/sub".into(),
         project_root: "/repo".into(),
+        agreed_to_no_sandbox: true,
         ..RunOptions::default()
     }
 }
@@ -132,7 +133,7 @@ fn a_loop_takes_its_share_of_the_machine_unless_somebody_says_otherwise() {
 }
 
 fn sandboxed(flags: Options, support: &SandboxSupport) -> Result<Resolved, UsageError> {
-    let run = RunOptions { sandbox: support.clone(), ..run() };
+    let run = RunOptions { sandbox: support.clone(), agreed_to_no_sandbox: false, ..run() };
     resolve_spec(&with_agent(flags, text_agent()), &run)
 }
 
