@@ -80,7 +80,7 @@ pub(crate) async fn create(
     Ok(Opened { engine, held, seen: 0, notes })
 }
 
-async fn prepared(here: &Local, request: StartLoop) -> Result<(Prepared, Settings), Problem> {
+pub(crate) async fn prepared(here: &Local, request: StartLoop) -> Result<(Prepared, Settings), Problem> {
     let (context, root) = here.at(&request.project).await?;
     let options = Options::from_json(&request.settings)?;
     let settings = context.settings(Some(&root), options).map_err(Problem::invalid)?;

@@ -147,6 +147,8 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Rollback(args) => work::rollback(app, args).await,
         Command::Merge(args) => work::merge(app, args).await,
         Command::Clean(args) => work::clean(app, args).await,
+        Command::Proof(args) => work::proof(app, args).await,
+        Command::Verify(args) => work::verify(app, dir, args).await,
         Command::Agents(args) => agent_report::agents(app, args).await,
         Command::Doctor(args) => machine_report::doctor(app, args).await,
         Command::Trust(args) => trust::trust(app, dir, args).await,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use windlass_core::ids::LoopId;
-use windlass_core::machine::{Event, LoopState, replay};
+use windlass_core::machine::{Event, LoopState, Replayed, replay};
 
 use windlass_store::{NewEvent, Store, StoreError, StoredEvent};
 
@@ -67,20 +67,25 @@ pub fn decode(id: &LoopId, stored: &StoredEvent) -> Result<Event, JournalError> 
 
 /// The state of a loop, from its whole journal.
 pub async fn load(store: &dyn Store, id: &LoopId) -> Result<LoopState, JournalError> {
+    let events = events(store, id, u64::MAX).await?;
+    replay(events).map_err(|_| JournalError::NoSuchLoop { id: id.0.clone() })
+}
+
+/// The events of a journal, up to the one of this number.
+pub async fn events(store: &dyn Store, id: &LoopId, until: u64) -> Result<Vec<Replayed>, JournalError> {
     const PAGE: usize = 1_000;
     let mut events = Vec::new();
     let mut after = 0;
     loop {
         let page = store.read(&id.0, after, PAGE).await?;
-        for stored in &page {
+        for stored in page.iter().take_while(|stored| stored.seq <= until) {
             events.push((stored.at, decode(id, stored)?));
-            after = stored.seq;
         }
-        if page.len() < PAGE {
-            break;
+        after = page.last().map_or(u64::MAX, |stored| stored.seq);
+        if page.len() < PAGE || after >= until {
+            return Ok(events);
         }
     }
-    replay(events).map_err(|_| JournalError::NoSuchLoop { id: id.0.clone() })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use thiserror::Error;
 use windlass_core::machine::{Input, IterationRecord, LoopState, decide};
 use windlass_core::stop::Status;
 
-use crate::driver::{RedGate, workspace_handle};
+use crate::driver::{FreshRun, RedGate, workspace_handle};
 use crate::engine::{Engine, EngineError, Held};
 use windlass_workspace::{
     DiskUse, Landed, MergeOutcome, MergePlan, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use,
@@ -141,6 +141,11 @@ impl Engine {
             return Ok(Merged::Red { into: planned.into, gate: red });
         }
         Ok(Merged::Outcome(self.workspaces.finish_merge(&workspace, planned).await?))
+    }
+
+    /// Runs the loop's gates on a commit, in a fresh checkout that is removed afterwards.
+    pub async fn judge_again(self: &Arc<Self>, state: &LoopState, commit: &str) -> Result<Vec<FreshRun>, EngineError> {
+        Ok(crate::driver::judge_afresh(self, state, commit, "verify", |_| false).await?)
     }
 
     pub async fn landed(&self, state: &LoopState) -> Result<Landed, EngineError> {

@@ -13,9 +13,9 @@ use windlass_app::{
     AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, ContinueLoop, DiffLoop, Doctor,
     FeedPage, FeedQuery, FindLoop, Health, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan,
     LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, RawQuery, RejectLoop, RestartLoop, ResumeLoop,
-    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop,
-    StopLoop, TakeOver, TrustOf,
+    NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop, RestartLoop,
+    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone,
+    SteerLoop, StopLoop, TakeOver, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -117,6 +117,7 @@ fn of_this_machine(table: Table) -> Table {
                 .takes::<SettingsChange>(),
         )
         .ask::<MilestonesOf>(Route::get("/api/milestones", "A project's milestones in their order"))
+        .ask::<VerifyWork>(Route::post("/api/verify", "Check a proof or a commit, as `verify --json`"))
         .ask::<NewMilestone>(Route::post("/api/milestones", "Make one"))
         .ask::<MilestoneOrder>(Route::put("/api/milestones/order", "Put them in order"))
         .ask::<MilestoneOf>(Route::get("/api/milestones/{id}", "One of them, as `milestone show --json`"))
@@ -156,6 +157,7 @@ fn of_loops(table: Table) -> Table {
         .ask::<LoopFindings>(Route::get("/api/loops/{id}/findings", "What its reviewer found"))
         .ask::<LoopPlan>(Route::get("/api/loops/{id}/plan", "Its plan and sections"))
         .ask::<LoopUsage>(Route::get("/api/loops/{id}/usage", "Tokens and cost by role and model"))
+        .ask::<ProveLoop>(Route::get("/api/loops/{id}/proof", "What it did and how it was judged, as `proof`"))
         .ask::<LoopTurns>(Route::get("/api/loops/{id}/turns", "Its turns"))
         .add(
             Route::get("/api/loops/{id}/turns/{turn}/prompt", "A prompt exactly as it was sent").text(),

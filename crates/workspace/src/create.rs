@@ -50,37 +50,15 @@ impl Workspaces {
         if git.commit("HEAD").await?.is_none() && request.base.is_none() {
             return Err(WorkspaceError::NoCommits { path: project.checkout });
         }
-        let root = self.root(request)?;
+        let mut workspace = self.described(&project, &git, request).await?;
         let mut notes = Vec::new();
         let uncommitted = project.uncommitted(&self.host).await?;
-        let fallback_identity = no_identity(&git).await?;
-        if fallback_identity {
+        if workspace.fallback_identity {
             notes.push(
                 "no name and email are configured for git: commits are made as Windlass <windlass@localhost>"
                     .to_owned(),
             );
         }
-        let home = Home {
-            checkout: project.checkout.clone(),
-            git_dir: project.git_dir.clone(),
-            common_dir: project.common_dir.clone(),
-            branch: project.branch.clone(),
-        };
-        let mut workspace = Workspace {
-            kind: request.kind,
-            loop_id: request.loop_id.clone(),
-            dir: root.join(&request.loop_id),
-            git_dir: project.git_dir.clone(),
-            common_dir: project.common_dir.clone(),
-            branch: request.branch.clone(),
-            base_commit: String::new(),
-            home,
-            index: root.join(format!("{}.index", request.loop_id)),
-            id_len: project.id_len,
-            fallback_identity,
-            trusted: TrustedConfig::default(),
-            home_trusted: TrustedConfig::freeze(&git).await?,
-        };
         self.settle(&workspace).await?;
         match request.kind {
             Kind::InPlace => {
@@ -96,6 +74,48 @@ impl Workspaces {
         let base_tree = git.tree_of(&workspace.base_commit).await?;
         let uncommitted_left_out = if request.kind == Kind::InPlace { 0 } else { uncommitted };
         Ok(Opened { workspace, base_tree, uncommitted_left_out, notes })
+    }
+
+    /// What a workspace would be, to judge commits of the repository with. Nothing is made of it.
+    pub async fn describe(&self, request: &WorkspaceRequest) -> Result<Workspace, WorkspaceError> {
+        let project = Project::inspect(&self.host, &request.project).await?;
+        let git = project.git(&self.host);
+        let revision = request.base.as_deref().unwrap_or("HEAD");
+        let Some(base) = git.commit(revision).await? else {
+            return Err(WorkspaceError::UnknownBase { revision: revision.to_owned(), path: project.checkout.clone() });
+        };
+        let described = self.described(&project, &git, request).await?;
+        Ok(Workspace { base_commit: base, git_dir: described.own_git_dir(), ..described })
+    }
+
+    async fn described(
+        &self,
+        project: &Project,
+        git: &Git,
+        request: &WorkspaceRequest,
+    ) -> Result<Workspace, WorkspaceError> {
+        let root = self.root(request)?;
+        let home = Home {
+            checkout: project.checkout.clone(),
+            git_dir: project.git_dir.clone(),
+            common_dir: project.common_dir.clone(),
+            branch: project.branch.clone(),
+        };
+        Ok(Workspace {
+            kind: request.kind,
+            loop_id: request.loop_id.clone(),
+            dir: root.join(&request.loop_id),
+            git_dir: project.git_dir.clone(),
+            common_dir: project.common_dir.clone(),
+            branch: request.branch.clone(),
+            base_commit: String::new(),
+            home,
+            index: root.join(format!("{}.index", request.loop_id)),
+            id_len: project.id_len,
+            fallback_identity: no_identity(git).await?,
+            trusted: TrustedConfig::default(),
+            home_trusted: TrustedConfig::freeze(git).await?,
+        })
     }
 
     /// The directory for workspaces, absolute and without symbolic links, as git will report it.

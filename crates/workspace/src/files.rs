@@ -26,7 +26,37 @@ const MOST: u64 = 64 << 20;
 /// Deeper ones are no settings.
 const DEEPEST: usize = 32;
 
+/// A commit, without its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitFacts {
+    pub commit: String,
+    pub tree: String,
+    pub message: String,
+}
+
+impl CommitFacts {
+    /// The value of a trailer: the last line of the message that has this name.
+    pub fn trailer(&self, name: &str) -> Option<&str> {
+        let prefix = format!("{name}:");
+        self.message.lines().rev().find_map(|line| line.strip_prefix(&prefix)).map(str::trim)
+    }
+}
+
 impl Workspaces {
+    /// The commit that a revision names in a project's repository.
+    pub async fn commit_facts(&self, project: &Path, revision: &str) -> Result<Option<CommitFacts>, WorkspaceError> {
+        let git = Project::inspect(&self.host, project).await?.git(&self.host);
+        let Some(commit) = git.commit(revision).await? else { return Ok(None) };
+        let tree = git.tree_of(&commit).await?;
+        let message = git.run(&["log", "-1", "--format=%B", &commit, "--"]).await?;
+        Ok(Some(CommitFacts { commit, tree, message: String::from_utf8_lossy(&message).into_owned() }))
+    }
+
+    /// Whether a commit is the other one, or comes before it.
+    pub async fn comes_before(&self, project: &Path, earlier: &str, later: &str) -> Result<bool, WorkspaceError> {
+        Ok(Project::inspect(&self.host, project).await?.git(&self.host).is_ancestor(earlier, later).await?)
+    }
+
     /// The files of a revision at and below these places, and the links on the way there. None if there is no such
     /// revision.
     pub async fn files_at(

@@ -61,7 +61,7 @@ pub use create::{Opened, WorkspaceRequest};
 pub use dependencies::leads_back;
 pub use disk::{DiskUse, disk_use, remove_tree};
 pub use failure::WorkspaceError;
-pub use files::FileAt;
+pub use files::{CommitFacts, FileAt};
 pub use hold_back::Unwanted;
 pub use judge::{Judge, Keep, Save};
 pub use landed::Landed;

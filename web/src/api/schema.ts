@@ -430,6 +430,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What it did and how it was judged, as `proof` */
+        get: operations["get_loops_id_proof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/reject": {
         parameters: {
             query?: never;
@@ -857,6 +874,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Check a proof or a commit, as `verify --json` */
+        post: operations["post_verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -883,6 +917,12 @@ export interface components {
         AgentChoice: {
             name: string;
             profile: components["schemas"]["AgentProfile"];
+        };
+        AgentOf: {
+            /** @description The model that was asked for. */
+            model: string | null;
+            name: string;
+            role: components["schemas"]["Role"];
         };
         /** @description One agent. Every field is optional in a file; a profile of a built-in name overrides that one field by field. */
         AgentProfile: {
@@ -976,6 +1016,8 @@ export interface components {
             files: components["schemas"]["Seen"][];
             project: string;
         };
+        /** @enum {string} */
+        Agreement: "agrees" | "differs" | "not_checked";
         /** @description What the coder works at and the reviewer looks at. */
         Aim: {
             /** Format: uint32 */
@@ -1051,6 +1093,11 @@ export interface components {
             change: string;
             path: string;
         };
+        Checked: {
+            agreement: components["schemas"]["Agreement"];
+            detail: string;
+            what: string;
+        };
         CheckpointReport: {
             /** @description Commits that the agent made by itself. */
             agent_commits?: string[];
@@ -1072,6 +1119,20 @@ export interface components {
             restored?: components["schemas"]["ChangedFile"][];
             /** @description Empty where nothing needs the tree's hash. */
             tree: string;
+        };
+        Checkpointed: {
+            /** @description Commits that the agent made in this iteration. */
+            agent_commits: string[];
+            claim: boolean;
+            commit: string;
+            /** Format: uint64 */
+            files_changed: number;
+            /** Format: uint32 */
+            iteration: number;
+            tree: string;
+            turn: string;
+            /** @description A rollback undid it. */
+            undone: boolean;
         };
         Claims: {
             /**
@@ -1159,6 +1220,10 @@ export interface components {
             notes: string[];
             /** @description Commands that show that the work is right. */
             verification: string[];
+        };
+        CommitAt: {
+            commit: string;
+            tree: string;
         };
         /** @enum {string} */
         CommitPolicy: "engine" | "agent" | "off";
@@ -1906,6 +1971,15 @@ export interface components {
         };
         /** @description `f1`, `f2`, … in the order of writing; never given twice. */
         FindingId: string;
+        FindingOf: {
+            description: string;
+            file: string;
+            id: string;
+            /** Format: uint32 */
+            line: number | null;
+            open: boolean;
+            severity: components["schemas"]["Severity"];
+        };
         FindingStatus: {
             /** @constant */
             type: "open";
@@ -1950,6 +2024,14 @@ export interface components {
         };
         /** @description What a gate said of an iteration. */
         GateMark: ("pass" | "fail") | "skipped";
+        GateOf: {
+            /** @description A hidden gate is named by a digest of its command. */
+            command: string;
+            hidden: boolean;
+            /** Format: uint64 */
+            timeout_ms: number;
+            when: components["schemas"]["GateWhen"];
+        };
         GateReport: {
             /** @description Files the gate changed; they were put back. */
             changed?: components["schemas"]["ChangedFile"][];
@@ -1961,6 +2043,8 @@ export interface components {
             exit_code: number | null;
             /** @description Agents and reviewers are not told about it. */
             hidden?: boolean;
+            /** @description SHA-256 of what the gate printed, as it is stored. */
+            output_sha256?: string | null;
             /** @description The end of what the gate printed, bounded. */
             output_tail: string;
             tree: string;
@@ -1990,6 +2074,10 @@ export interface components {
         };
         /** @description When a gate runs. */
         GateWhen: "turn" | "claim";
+        GitDigest: {
+            gitCommit: string;
+            gitTree: string;
+        };
         Health: {
             /** @description `ok`. */
             status: string;
@@ -2064,6 +2152,42 @@ export interface components {
             /** Format: date-time */
             started_at: string;
             turns: components["schemas"]["TurnView"][];
+        };
+        /** @description Where the journal's hash chain was. */
+        JournalHead: {
+            /**
+             * Format: uint64
+             * @description Events that the statement follows from.
+             */
+            events: number;
+            /** @description The chain's value at the last of them, SHA-256 in hex. */
+            head: string;
+        };
+        /** @description One run of a gate. */
+        Judgement: {
+            command: string;
+            commit: string | null;
+            /** @description The verdict stands. A gate that is known to be flaky runs again before its failure does. */
+            counts: boolean;
+            /** Format: uint64 */
+            duration_ms: number;
+            /** Format: int32 */
+            exit_code: number | null;
+            /** @description Its output is left out too. */
+            hidden: boolean;
+            /**
+             * Format: uint32
+             * @description 0 is the base.
+             */
+            iteration: number;
+            /** @description Of what the gate printed, as it was stored. */
+            output_sha256: string | null;
+            /** @description The end of what the gate printed. */
+            output_tail: string;
+            /** Format: uint32 */
+            run: number;
+            tree: string;
+            verdict: components["schemas"]["Verdict"];
         };
         /** @description What kind of problem it is; the status code follows from it. */
         Kind: ("not_found" | "too_large" | "too_many" | "failed") | "invalid" | "unauthorized" | "forbidden" | "misdirected" | "refused" | "trust_needed";
@@ -2173,6 +2297,19 @@ export interface components {
         };
         LoggedOut: {
             id: string;
+        };
+        LoopFacts: {
+            /** Format: date-time */
+            created_at: string;
+            id: string;
+            /** Format: uint32 */
+            iterations: number;
+            name: string;
+            recipe: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            stopped_at: string | null;
         };
         /** @description What its reviewers found. */
         LoopFindings: Record<string, never>;
@@ -2908,7 +3045,49 @@ export interface components {
             open: number;
             path: string;
         };
+        /** @description What is said of the loop. */
+        Proof: {
+            /** @description Who had a turn. */
+            agents: components["schemas"]["AgentOf"][];
+            /** @description What the work is compared with. */
+            base: components["schemas"]["CommitAt"];
+            claims: components["schemas"]["Claims"];
+            /** @description What closed each iteration, oldest first. */
+            commits: components["schemas"]["Checkpointed"][];
+            findings: components["schemas"]["FindingOf"][];
+            /** @description The gates, in their order. */
+            gates: components["schemas"]["GateOf"][];
+            goal: string;
+            head: components["schemas"]["CommitAt"];
+            journal: components["schemas"]["JournalHead"];
+            /** @description Every run of a gate, oldest first. */
+            judgements: components["schemas"]["Judgement"][];
+            loop: components["schemas"]["LoopFacts"];
+            merged: components["schemas"]["Merge"] | null;
+            /** @description Of a completed loop. */
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description Globs of paths that the agent may not change. */
+            protected_paths: string[];
+            /** @description Protected files that the agent changed, and Windlass restored. */
+            restored: string[];
+            sandbox: components["schemas"]["SandboxView"];
+            setup: string[];
+            /** @description SHA-256 of this statement as compact JSON with sorted keys, in which this field is empty. */
+            sha256: string;
+            /** @description The loop's status when it was written. */
+            status: string;
+            stop_reason: components["schemas"]["StopReason"] | null;
+            /** @description Tokens and cost, also by model and role. */
+            usage: components["schemas"]["UsageView"];
+            /** @description The outcome is `verified`. */
+            verified: boolean;
+            verify: components["schemas"]["Verify"];
+            /** @description The version that wrote it. */
+            windlass: string;
+        };
         Protocol: "openai" | "anthropic";
+        /** @description What it did and how it was judged, as an in-toto statement. */
+        ProveLoop: Record<string, never>;
         /** @description Limits raised when a loop is opened again; each is added to what stands. */
         Raise: {
             /**
@@ -3593,6 +3772,16 @@ export interface components {
              */
             trust?: components["schemas"]["Seen"][] | null;
         };
+        /** @description An in-toto statement about a loop's work. */
+        Statement: {
+            /** @description Always `https://in-toto.io/Statement/v1`. */
+            _type: string;
+            predicate: components["schemas"]["Proof"];
+            /** @description Always `windlass:proof/v1`. */
+            predicateType: string;
+            /** @description The loop's last commit. */
+            subject: components["schemas"]["Subject"][];
+        };
         /**
          * @description The one word that tells the item from others.
          * @enum {string}
@@ -3695,6 +3884,11 @@ export interface components {
             message: string;
             /** @constant */
             type: "setup_failed";
+        };
+        Subject: {
+            digest: components["schemas"]["GitDigest"];
+            /** @description The loop's branch. */
+            name: string;
         };
         SummariserKind: "deterministic" | "agent" | "endpoint";
         SummariserSettings: {
@@ -4071,6 +4265,44 @@ export interface components {
         };
         /** @description What gates start from. */
         Verify: "clean" | "warm" | "cold";
+        /** @description What agrees, and what does not. */
+        VerifyReport: {
+            /** @description Nothing differs. */
+            agrees: boolean;
+            /** @description The commit that was judged. */
+            commit: string;
+            lines: components["schemas"]["Checked"][];
+            /** @description The loop's name. */
+            loop: string;
+        };
+        /** @description Check a proof, or the work of the loop that made a commit. */
+        VerifyWork: {
+            /**
+             * @description Run the commands that the proof names, although no loop of this machine ran them.
+             * @default false
+             */
+            agreed?: boolean;
+            /**
+             * @description Or a commit of a loop of this machine, or its merge.
+             * @default null
+             */
+            commit?: string | null;
+            /**
+             * @description Do not run the gates again.
+             * @default false
+             */
+            no_gates?: boolean;
+            /**
+             * @description The project's directory, or one in it.
+             * @default
+             */
+            project?: string;
+            /**
+             * @description The statement, as `proof` wrote it.
+             * @default null
+             */
+            proof?: string | null;
+        };
         /** @description Why a loop waits for the clock; each message is the agent's or the provider's own. */
         WaitReason: {
             message: string;
@@ -5033,6 +5265,37 @@ export interface operations {
             };
         };
     };
+    get_loops_id_proof: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it did and how it was judged, as `proof` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Statement"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     post_loops_id_reject: {
         parameters: {
             query?: never;
@@ -5913,6 +6176,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Revoked"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["VerifyWork"];
+            };
+        };
+        responses: {
+            /** @description Check a proof or a commit, as `verify --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerifyReport"];
                 };
             };
             /** @description What went wrong */

@@ -39,7 +39,7 @@ pub use setup::{
     SchemaArgs, SchemaOf,
 };
 pub use trust::TrustArgs;
-pub use work::{CleanArgs, DiffArgs, MergeArgs, RollbackArgs};
+pub use work::{CleanArgs, DiffArgs, MergeArgs, ProofArgs, ProofFormat, RollbackArgs, VerifyArgs};
 
 /// Runs coding agents in a loop until the work is verified done.
 #[derive(Debug, Parser)]
@@ -96,6 +96,8 @@ Examples:
     Rollback(RollbackArgs),
     Merge(MergeArgs),
     Clean(CleanArgs),
+    Proof(ProofArgs),
+    Verify(VerifyArgs),
     /// Show which agents are installed, their version, and whether they answer
     #[command(after_help = "\
 Examples:

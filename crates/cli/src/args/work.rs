@@ -1,6 +1,8 @@
 //! Commands about the work of loops that exist.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
 
 use super::values::not_blank;
 
@@ -96,6 +98,56 @@ pub struct CleanArgs {
     /// The loops of every project
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write evidence of a loop's work that a stranger can check
+///
+/// The proof names goal, base, commits, every gate run, findings, sandbox, agents, cost and the head of the journal's hash
+/// chain. 'windlass verify FILE' checks it.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass proof fix-login --output fix-login.proof.json
+  windlass proof fix-login --format markdown | gh pr comment --body-file -")]
+pub struct ProofArgs {
+    /// The loop's name
+    pub name: String,
+    /// JSON (an in-toto statement) or Markdown for a pull request
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ProofFormat::Json)]
+    pub format: ProofFormat,
+    /// Write to FILE [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProofFormat {
+    Json,
+    Markdown,
+}
+
+/// Check a proof, or the work of the loop that made a commit
+///
+/// Checks the journal's hash chain, commits and trees, and runs the gates again in a fresh checkout, in the
+/// sandbox. Exits with 0 only if nothing differs.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass verify fix-login.proof.json
+  windlass verify HEAD --json")]
+pub struct VerifyArgs {
+    /// The file that 'windlass proof' wrote, - for standard input, or a commit of a loop of this machine
+    #[arg(value_name = "FILE|COMMIT", value_parser = not_blank)]
+    pub what: String,
+    /// Do not run the gates again
+    #[arg(long)]
+    pub no_gates: bool,
+    /// Run the commands of a proof from another machine
+    #[arg(long)]
+    pub yes: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,12 +1,14 @@
-//! Commands about a loop's work: `diff`, `rollback`, `merge`, `clean`.
+//! Commands about a loop's work: `diff`, `rollback`, `merge`, `clean`, `proof`, `verify`.
 
 mod clean;
 mod diff;
 mod merge;
+mod proof;
 mod residue;
 mod rollback;
 
 pub use clean::clean;
 pub use diff::diff;
 pub use merge::merge;
+pub use proof::{proof, verify};
 pub use rollback::rollback;

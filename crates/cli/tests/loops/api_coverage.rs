@@ -35,6 +35,8 @@ const COMMANDS: &[(&str, Over)] = &[
     ("rollback", Route("post", "/api/loops/{id}/rollback")),
     ("merge", Route("post", "/api/loops/{id}/merge")),
     ("clean", Route("post", "/api/clean")),
+    ("proof", Route("get", "/api/loops/{id}/proof")),
+    ("verify", Route("post", "/api/verify")),
     ("agents", Route("get", "/api/agents")),
     ("doctor", Route("get", "/api/doctor")),
     ("trust", Route("post", "/api/trust")),

@@ -25,6 +25,7 @@ mod no_sandbox;
 mod notify;
 mod places;
 mod promise_loop;
+mod proof;
 mod queue;
 mod redaction;
 mod refine_gates;

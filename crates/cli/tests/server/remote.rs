@@ -114,6 +114,8 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
     both(&["diff", "work", "--worktree"]);
     both(&["findings", "work"]);
     both(&["findings", "work", "--all", "--json"]);
+    both(&["proof", "work"]).assert_code(0);
+    both(&["proof", "work", "--format", "markdown"]).assert_code(0);
     both(&["takeover", "work"]).assert_code(0);
     both(&["agents", "--json"]).assert_code(0);
     both(&["clean", "work", "--dry-run"]).assert_code(0);
@@ -123,6 +125,9 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
     let merged = ask(&elsewhere, &server, &["merge", "work", "--squash", "-m", "all of it"]);
     assert!(merged.assert_code(0).stdout.contains("work: merged into "), "{}", merged.stdout);
     ask(&elsewhere, &server, &["clean"]).assert_code(2).assert_stderr_has("--all");
+    let on = ask(&elsewhere, &server, &["continue", "work", "once more"]);
+    assert!(on.assert_code(0).stdout.contains("continued"), "{}", on.stdout);
+    assert_eq!(ask(&elsewhere, &server, &["status", "work", "--json"]).json()["goal"], "once more");
     let cleaned = ask(&elsewhere, &server, &["clean", "work"]);
     assert!(cleaned.assert_code(0).stdout.starts_with("removed "), "{}", cleaned.stdout);
     assert_eq!(

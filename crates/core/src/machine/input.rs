@@ -304,6 +304,9 @@ pub struct GateReport {
     pub duration_ms: u64,
     /// The end of what the gate printed, bounded.
     pub output_tail: String,
+    /// SHA-256 of what the gate printed, as it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_sha256: Option<String>,
     /// Files the gate changed; they were put back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<ChangedFile>,

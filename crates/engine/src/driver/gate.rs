@@ -23,6 +23,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
                 exit_code: None,
                 duration_ms: 0,
                 output_tail: format!("the set-up fails on this commit: {message}"),
+                output_sha256: None,
             };
             return Ok(Input::GateEnded { report: report(state, spec, ran, Vec::new()), gate });
         }
@@ -49,6 +50,7 @@ fn report(state: &LoopState, spec: &GateSpec, ran: ShellRun, changed: Vec<Change
         tree: state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default(),
         duration_ms: ran.duration_ms,
         output_tail: ran.output_tail,
+        output_sha256: ran.output_sha256,
         changed,
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct ShellRun {
     pub(super) duration_ms: u64,
     /// The end of what it printed, bounded.
     pub(super) output_tail: String,
+    /// SHA-256 of what it printed, as it is stored.
+    pub(super) output_sha256: Option<String>,
 }
 
 /// What is to be run.
@@ -152,6 +154,7 @@ pub(super) async fn run(
         verdict,
         exit_code,
         duration_ms: u64::try_from(took).unwrap_or(0),
+        output_sha256: output_sha256(files),
         output_tail: output + &missed + &limits_note(verdict, record.as_ref(), state, disk_short),
     })
 }
@@ -184,6 +187,11 @@ fn judge(record: Option<&ExitRecord>, timed_out: bool) -> Result<(Verdict, Optio
             return Err(DriveError::NotTried(trouble::of_write(*out_of_space, message)));
         }
     })
+}
+
+fn output_sha256(files: &TurnFiles) -> Option<String> {
+    let output = std::fs::read(files.stdout()).ok()?;
+    Some(windlass_workspace::git::hex(ring::digest::digest(&ring::digest::SHA256, &output).as_ref()))
 }
 
 /// The end of what the gate printed; why it did not start, if it did not.

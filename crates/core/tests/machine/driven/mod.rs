@@ -242,6 +242,7 @@ pub fn gate_report(command: &str, verdict: Verdict, commit: Option<String>) -> G
         tree: String::new(),
         duration_ms: 1,
         output_tail: "what the gate printed".into(),
+        output_sha256: None,
         changed: Vec::new(),
     }
 }

@@ -1,0 +1,35 @@
+//! Evidence that a stranger can check: `proof` writes it, `verify` checks it.
+
+mod gather;
+mod markdown;
+mod rerun;
+mod statement;
+mod verify;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_core::ids::LoopId;
+
+pub use markdown::markdown;
+pub use statement::*;
+pub use verify::{Agreement, Checked, VerifyReport, VerifyWork, read as read_proof};
+
+use crate::local::Local;
+use crate::loops::about_a_loop;
+use crate::problem::Problem;
+use crate::request::Request;
+
+about_a_loop! {
+    "What it did and how it was judged, as an in-toto statement." ProveLoop
+}
+
+impl Request for ProveLoop {
+    type Report = Statement;
+    const NAME: &'static str = "proof";
+
+    async fn perform(self, here: &Local) -> Result<Statement, Problem> {
+        let engine = here.readable().await?;
+        let id = LoopId(here.found(&self.id).await?.entry.id);
+        gather::statement(&engine, &id, u64::MAX).await
+    }
+}
