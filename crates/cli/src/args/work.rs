@@ -111,7 +111,7 @@ pub struct CleanArgs {
 #[command(after_help = "\
 Examples:
   windlass proof fix-login --output fix-login.proof.json
-  windlass proof fix-login --format markdown | gh pr comment --body-file -")]
+  windlass proof fix-login --format markdown --output fix-login.proof.md")]
 pub struct ProofArgs {
     /// The loop's name
     pub name: String,

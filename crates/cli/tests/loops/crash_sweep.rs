@@ -113,11 +113,14 @@ fn end_state(world: &World, agent: &windlass_testkit::ScriptedAgent) -> EndState
     }
 }
 
-/// A prompt without what differs from run to run by nature: commit ids.
+/// A prompt without what differs from run to run by nature: commit ids, and that an attempt was cut off before.
 fn bare(prompt: String) -> String {
     let is_id = |word: &str| word.len() >= 7 && word.chars().all(|c| c.is_ascii_hexdigit());
     prompt
-        .split(|c: char| !c.is_ascii_alphanumeric())
+        .lines()
+        .filter(|line| !line.starts_with("An earlier attempt of this turn was cut off"))
+        .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()))
+        .filter(|word| !word.is_empty())
         .map(|word| if is_id(word) { "ID" } else { word })
         .collect::<Vec<_>>()
         .join(" ")

@@ -163,7 +163,7 @@ fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gon
     let before = status(&world, "gone");
     assert_eq!(before["stop_reason"]["type"], "workspace_missing");
     // Nothing can be resumed, and trying changes nothing; it can be cleaned all the same.
-    call(&world, &["resume", "gone"]).assert_code(1).assert_stderr_has("is gone, and so is its branch");
+    call(&world, &["resume", "gone"]).assert_code(2).assert_stderr_has("is gone, and so is its branch");
     assert_eq!(status(&world, "gone"), before);
     call(&world, &["clean", "gone"]).assert_code(0);
 }

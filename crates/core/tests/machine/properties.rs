@@ -98,7 +98,8 @@ proptest! {
                         }
                         told.clear();
                     }
-                    Event::LoopStopped { .. } => pending.append(&mut told),
+                    // A loop that rests without waiting for its turn tells it again.
+                    Event::LoopStopped { .. } | Event::LoopPaused { .. } => pending.append(&mut told),
                     _ => {}
                 }
             }

@@ -38,20 +38,22 @@ pub(super) async fn keep_clear(work_tree: Option<&Path>) -> Infallible {
 /// Removes them if somebody waits at one, who then finds an empty file.
 pub(crate) fn clear(work_tree: &Path) {
     let pipes = pipes_below(work_tree);
-    let waited_at: Vec<OwnedFd> = pipes.iter().filter_map(|pipe| reader_of(pipe)).collect();
-    if waited_at.is_empty() {
+    let mut held: Vec<OwnedFd> =
+        pipes.iter().filter_map(|pipe| open_pipe(pipe, OFlags::WRONLY | OFlags::NONBLOCK)).collect();
+    if held.is_empty() {
         return;
     }
     for pipe in &pipes {
         tracing::warn!(pipe = %pipe.display(), "removed a pipe that git waited at or would have waited at");
+        // Whoever comes to it before it is gone would wait at a pipe without a name, where nobody finds him.
+        held.extend(open_pipe(pipe, OFlags::RDWR));
         let _ = std::fs::remove_file(pipe);
     }
 }
 
-/// An end to write to, which there is only if somebody reads or waits to.
-fn reader_of(pipe: &Path) -> Option<OwnedFd> {
-    let how = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(pipe, how, Mode::empty()).ok()
+/// Only to write, there is an end only if somebody reads or waits to; for both there always is.
+fn open_pipe(pipe: &Path, how: OFlags) -> Option<OwnedFd> {
+    rustix::fs::open(pipe, how | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
 fn pipes_below(work_tree: &Path) -> Vec<PathBuf> {
