@@ -52,7 +52,7 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     if !demo.json {
         print(&format!(
             "\nThis was real git and a real gate; nothing was spent. Remove it with: rm -r {}\n",
-            place.display()
+            shlex::try_quote(&place.to_string_lossy()).unwrap_or_default()
         ));
     }
     Ok(exit)
