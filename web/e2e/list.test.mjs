@@ -9,6 +9,7 @@ let other;
 before(async () => {
   world.agent("worker", `append("work.txt", "more\\\\n"); await usage(1000, 200, 0.5, "opus"); await say(DONE);`);
   world.agent("idle", `await usage(100, 20, 0.1, "haiku"); await say(DONE);`);
+  world.agent("spender", `await usage(1000, 200, 0.25, "opus"); await say("first"); await held("spend"); await usage(1000, 200, 0.75, "opus"); await say("second"); await held("never");`);
   other = world.repository("notes", { "README.md": "notes\n" });
   await world.serve();
   const at = async (project, name, settings) => { const loop = await world.api("POST", "/api/loops", { project, goal: `The goal of ${name}`, name, settings }); await world.stopped(loop.id); return loop; };
@@ -34,7 +35,7 @@ test("list_with_failed_loop_shows_it_first_with_reason_and_action", async () => 
   await page.waitForFunction(() => document.title === "(1) Loops · Windlass");
   await row(page, "proven").getByText("(opus)").waitFor();
   const totals = page.locator("[data-totals]");
-  for (const text of ["Started today4", "Verified1", "Claims refused2"]) await page.waitForFunction((wanted) => document.querySelector("[data-totals]").textContent.includes(wanted), text);
+  for (const text of ["Started today4", "Verified1", "Failed1", "Claims refused2"]) await page.waitForFunction((wanted) => document.querySelector("[data-totals]").textContent.includes(wanted), text);
   assert.match(await totals.textContent(), /Cost\$1\.30/);
   assert.deepEqual(page.complaints, []);
   await page.context().close();
@@ -72,5 +73,74 @@ test("view_is_in_the_address_and_survives_reload", async () => {
   await reads(page, wanted);
   await page.getByLabel("Status").selectOption("verified");
   await reads(page, ["shop 1", "proven"]);
+  await page.context().close();
+});
+
+test("filters_are_in_the_address_and_totals_lead_to_their_loops", async () => {
+  const page = await world.page();
+  await page.getByRole("button", { name: "Filters" }).click();
+  await page.getByLabel("Model").selectOption("haiku");
+  await reads(page, ["Needs you 1", "spent", "Finished 1", "same"]);
+  await page.getByLabel("Agent", { exact: true }).selectOption("idle");
+  assert.equal(new URL(page.url()).search, "?model=haiku&agent=idle");
+  await page.reload();
+  await reads(page, ["Needs you 1", "spent", "Finished 1", "same"]);
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.waitForURL((url) => url.search === "");
+  await page.locator("[data-totals]").getByRole("link", { name: "1" }).last().click();
+  await reads(page, ["Needs you 1", "spent"]);
+  assert.equal(new URL(page.url()).search, "?since=today&status=failed");
+  await page.context().close();
+});
+
+test("cost_tokens_and_time_move_while_a_turn_runs", async () => {
+  const loop = await world.loop("Spend it", { agent: "spender", budget_usd: 4, max_tokens: 100000, duration: "1h" }, { name: "spends" });
+  await world.until(loop.id, (item) => item.type === "usage_reported");
+  const page = await world.page();
+  const spent = row(page, "spends").locator("[data-spent]");
+  await spent.getByText("$0.25 / $4.00").waitFor();
+  await spent.getByText(/1\.2k \/ 100k tokens/).waitFor();
+  const before = await spent.textContent();
+  await page.waitForFunction((text) => document.querySelector("[data-spent]").textContent !== text, before);
+  const tab = await page.context().newPage();
+  await tab.goto(`${world.origin}/loops/${loop.id}?tab=usage`);
+  await tab.getByText("$0.25 / $4.00").waitFor();
+  world.go("spend");
+  await tab.getByText("$1.00 / $4.00").waitFor();
+  await tab.getByRole("meter", { name: "Budget" }).waitFor();
+  await spent.getByText("$1.00 / $4.00").waitFor();
+  await world.api("POST", `/api/loops/${loop.id}/stop`);
+  await world.stopped(loop.id);
+  await page.context().close();
+});
+
+test("many_loops_are_stopped_and_cleaned_at_once", async () => {
+  const held = [];
+  for (const name of ["one", "two"]) held.push(await world.loop(`Wait ${name}`, { agent: "spender" }, { name }));
+  for (const loop of held) await world.until(loop.id, (item) => item.type === "text");
+  const page = await world.page();
+  await page.getByLabel("Select one").check();
+  await page.getByLabel("Select two").check();
+  await page.getByLabel("Select claimed").check();
+  const bar = page.locator("[data-bulk]");
+  await bar.getByText("3 selected").waitFor();
+  await bar.getByRole("button", { name: "Stop 2" }).click();
+  await page.getByRole("dialog").getByText("1 selected loop stays as it is").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
+  await row(page, "one").locator("[data-standing=cancelled]").waitFor();
+  await row(page, "two").locator("[data-standing=cancelled]").waitFor();
+  await bar.waitFor({ state: "detached" });
+  // The keyboard does the same: go to a row, mark it.
+  await page.locator("#main").focus();
+  await page.keyboard.press("X");
+  await bar.getByText("7 selected").waitFor();
+  await page.keyboard.press("Escape");
+  await bar.waitFor({ state: "detached" });
+  await page.getByLabel("Select one").check();
+  await page.getByLabel("Select two").check();
+  await bar.getByRole("button", { name: "Clean 2" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Clean" }).click();
+  await page.getByText("Removed 2 workspaces").waitFor();
+  assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

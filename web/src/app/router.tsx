@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { VIEW_KEYS } from "../loops/arrange";
 import { LoopsPage } from "../loops/LoopsPage";
 import { Loading, Problem } from "../ui/primitives";
 import { NotFound } from "./NotFound";
@@ -6,16 +7,15 @@ import { Shell } from "./Shell";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-const VIEW = ["q", "status", "project", "group", "sort"] as const;
-export type LoopsSearch = Partial<Record<(typeof VIEW)[number], string>>;
-const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
+export type LoopsSearch = Partial<Record<(typeof VIEW_KEYS)[number], string>>;
+const text = (value: unknown) => (typeof value === "string" && value ? value : typeof value === "number" ? String(value) : undefined);
 const keep = <T extends object>(parts: T) => Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as T;
 
 const loops = createRoute({
   getParentRoute: () => root,
   path: "/",
   component: LoopsPage,
-  validateSearch: (search: Record<string, unknown>): LoopsSearch => keep(Object.fromEntries(VIEW.map((name) => [name, text(search[name])]))),
+  validateSearch: (search: Record<string, unknown>): LoopsSearch => keep(Object.fromEntries(VIEW_KEYS.map((name) => [name, text(search[name])]))),
 });
 
 const loop = createRoute({

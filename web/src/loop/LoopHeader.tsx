@@ -3,11 +3,10 @@ import clsx from "clsx";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { LoopView } from "../api/types";
-import { useNow } from "../lib/clock";
-import { baseName, commit, duration, short } from "../lib/format";
+import { baseName, commit, short } from "../lib/format";
 import type { Verb } from "../loops/actions";
 import { tokensOf } from "../loops/figures";
-import { AgentName, Cost, Gates, Iterations, MergedMark, Meter } from "../loops/parts";
+import { AgentName, Bar, Cost, Elapsed, Gates, Iterations, MergedMark } from "../loops/parts";
 import { CopyText } from "../ui/CopyText";
 import { Chevron, Message, More, Pause, Play, Stop } from "../ui/icons";
 import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
@@ -49,7 +48,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
         <Fact label={t("loop.claims")} className="max-sm:hidden"><span className="figures">{loop.claims.made}{loop.claims.refused > 0 ? <span className="text-bad"> · {t("loop.refused", { count: loop.claims.refused })}</span> : null}</span></Fact>
         <Fact label={t("loop.gates")}><Gates gates={loop.gates} /></Fact>
         <Fact label={t("loop.cost")}><Cost loop={loop} /></Fact>
-        {loop.limits.max_tokens ? <Fact label={t("loop.token_limit")}><Bar value={tokensOf(loop.usage)} max={loop.limits.max_tokens} show={short} label={t("loop.token_limit")} /></Fact> : null}
+        <Fact label={t("loop.token_limit")} className={loop.limits.max_tokens ? "" : "max-sm:hidden"}><Bar value={tokensOf(loop.usage)} max={loop.limits.max_tokens} show={short} label={t("loop.token_limit")} /></Fact>
         <Fact label={t("loop.time")} className={loop.review ? "max-sm:hidden" : ""}><Elapsed loop={loop} /></Fact>
         <Fact label={t("loop.agent")} className="max-sm:hidden"><AgentName loop={loop} />{loop.review ? <span className="text-soft"> · {loop.review.reviewer}</span> : null}</Fact>
         <Fact label={t("loop.where")} className="max-sm:hidden"><Where loop={loop} /></Fact>
@@ -85,22 +84,4 @@ function Actions({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (verb: Verb)
 function Where({ loop }: { loop: LoopView }) {
   const text = loop.branch ?? baseName(loop.project);
   return <CopyText text={text} shown={`${text}${loop.head_commit ? ` @ ${commit(loop.head_commit)}` : ""}`} title={loop.worktree ?? text} />;
-}
-
-function Bar({ value, max, show, label }: { value: number; max: number | null; show: (value: number) => string; label: string }) {
-  return (
-    <span className="figures block">
-      <span className="whitespace-nowrap">{show(value)}{max ? <span className="text-soft"> / {show(max)}</span> : null}</span>
-      {max ? <Meter value={value} max={max} label={label} tone={value > max * 0.8 ? "bad" : "accent"} /> : null}
-    </span>
-  );
-}
-
-/** Its own time: what the journal has counted, and what has passed since then while it works. */
-function Elapsed({ loop }: { loop: LoopView }) {
-  const { t } = useTranslation();
-  const now = useNow();
-  const running = loop.status === "running" || loop.status === "waiting";
-  const ms = loop.elapsed_ms + (running ? Math.max(0, now - Date.parse(loop.updated_at)) : 0);
-  return <Bar value={ms} max={loop.limits.duration_ms ?? null} show={duration} label={t("loop.time")} />;
 }

@@ -18,6 +18,9 @@ const HIDDEN_PAUSE_MS = 250;
 /** What comes from the agent itself; everything else is the loop's journal and may change how it stands. */
 const LIVE = new Set(["text", "thinking", "tool_use", "tool_result", "session", "usage", "result", "raw", "stderr", "output_skipped"]);
 
+/** What shows the usage of a turn that is at work. */
+const FIGURES = ["status", "turns", "timeline"];
+
 export interface Feed {
   window: FeedWindow;
   older: (side: Side) => void;
@@ -78,7 +81,9 @@ export function useFeed(id: string, sides: 1 | 2): Feed {
           from = event.id;
           const wanted = WISHES[item.type];
           if (wanted !== undefined) setWish(wanted);
-          if (!LIVE.has(item.type)) refresh ??= setTimeout(() => { refresh = undefined; void queries.invalidateQueries({ queryKey: ["loop", id] }); }, 150);
+          // A figure that moved changes neither the diff nor the findings.
+          if (item.type === "usage_reported") for (const part of FIGURES) void queries.invalidateQueries({ queryKey: ["loop", id, part] });
+          else if (!LIVE.has(item.type)) refresh ??= setTimeout(() => { refresh = undefined; void queries.invalidateQueries({ queryKey: ["loop", id] }); }, 150);
         }
         // The first line of a while is shown at once, not with the next frame, which a busy machine makes late; what
         // follows on its heels waits, so that the browser comes to paint. Two thousand at once do not wait.

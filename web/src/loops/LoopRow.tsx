@@ -12,25 +12,32 @@ import { Button, IconButton } from "../ui/primitives";
 import { StatusShape, canResume, hasFailed, isOpen, statusName, wantsPerson } from "../ui/status";
 import type { Verb } from "./actions";
 import { stateOf } from "./arrange";
-import { AgentName, Cost, Countdown, Gates, Iterations, MergedMark } from "./parts";
+import { AgentName, Countdown, Gates, Iterations, MergedMark, Spent } from "./parts";
 import { Sparkline } from "./Sparkline";
 
-const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 lg:grid-cols-[1.25rem_minmax(12rem,1fr)_4.5rem_6rem_7rem_5.5rem_5.5rem_11.5rem]";
+const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 sm:grid-cols-[3rem_1fr_auto] lg:grid-cols-[3rem_minmax(12rem,1fr)_4.5rem_6rem_9.5rem_5.5rem_5.5rem_11.5rem]";
 
 interface Props {
   loop: LoopSummary;
   selected: boolean;
+  marked: boolean;
   onSelect: () => void;
+  /** With Shift, everything from the last mark to here. */
+  onMark: (range: boolean) => void;
   onAsk: (verb: Verb) => void;
   onPause: () => void;
 }
 
-export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, onPause }: Props) {
+export const LoopRow = memo(function LoopRow({ loop, selected, marked, onSelect, onMark, onAsk, onPause }: Props) {
+  const { t } = useTranslation();
   const status = statusName(loop.status);
   const open = isOpen(loop.status);
   return (
-    <article data-state={stateOf(loop)} className={clsx(COLUMNS, "card mb-1.5 grid items-center gap-y-1.5 px-3 py-2", selected && "ring-2 ring-accent")}>
-      <StatusShape status={status} outcome={loop.outcome} className="size-5" />
+    <article data-state={stateOf(loop)} className={clsx(COLUMNS, "card mb-1.5 grid items-center gap-y-1.5 px-3 py-2", selected && "ring-2 ring-accent", marked && "border-accent bg-accent-soft")}>
+      <div className="flex items-center gap-1">
+        <label className="flex size-6 items-center justify-center max-sm:hidden"><input type="checkbox" aria-label={t("bulk.mark", { name: loop.name })} checked={marked} onChange={(event) => onMark((event.nativeEvent as MouseEvent).shiftKey)} className="size-4 accent-accent" /></label>
+        <StatusShape status={status} outcome={loop.outcome} className="size-5" />
+      </div>
       <div className="min-w-0">
         <Link id={`loop-${loop.id}`} to="/loops/$id" params={{ id: loop.id }} onFocus={onSelect} className="flex flex-wrap items-baseline gap-x-2">
           <span className="min-w-0 truncate font-semibold">{loop.name}</span>
@@ -39,10 +46,10 @@ export const LoopRow = memo(function LoopRow({ loop, selected, onSelect, onAsk, 
         <Doing loop={loop} />
       </div>
       <div className="col-start-3 row-start-1 flex items-center justify-end lg:col-start-8"><Actions loop={loop} onAsk={onAsk} onPause={onPause} /></div>
-      <div className="col-span-3 grid grid-cols-[3.5rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
+      <div className="col-span-3 grid grid-cols-[3rem_auto_1fr_minmax(0,auto)_auto] items-center gap-2.5 lg:contents">
         <div className="lg:col-start-3 lg:row-start-1"><Iterations loop={loop} /></div>
         <div className="lg:col-start-4 lg:row-start-1"><Gates gates={loop.gates} /></div>
-        <div className="lg:col-start-5 lg:row-start-1"><Cost loop={loop} /></div>
+        <div className="lg:col-start-5 lg:row-start-1"><Spent loop={loop} /></div>
         <div className="lg:col-start-6 lg:row-start-1"><Sparkline values={loop.activity} className={clsx("max-sm:w-9", open ? "text-run" : "text-faint")} /></div>
         <div className="text-right text-xs text-soft lg:col-start-7 lg:row-start-1"><LastActivity at={loop.last_activity_at} running={status === "running"} /></div>
       </div>
@@ -121,7 +128,7 @@ export function LoopRowHead() {
   const { t } = useTranslation();
   return (
     <div aria-hidden className={clsx(COLUMNS, "hidden px-3 text-[11px] text-faint lg:grid")}>
-      <span className="col-start-3">{t("loop.iteration")}</span><span>{t("loop.gates")}</span><span>{t("loop.cost")}</span><span>{t("loop.activity")}</span>
+      <span className="col-start-3">{t("loop.iteration")}</span><span>{t("loop.gates")}</span><span>{t("loop.spent")}</span><span>{t("loop.activity")}</span>
     </div>
   );
 }

@@ -13,7 +13,8 @@ import { Empty, Loading, Problem } from "../ui/primitives";
 import { canResume, isOpen } from "../ui/status";
 import { Unauthorised } from "../app/Unauthorised";
 import { ActionDialog, useAct, type Target, type Verb } from "./actions";
-import { arrange, stateOf, type Shown, type View } from "./arrange";
+import { arrange, choicesOf, stateOf, type Shown, type View } from "./arrange";
+import { BulkBar } from "./BulkBar";
 import { LoopRow, LoopRowHead } from "./LoopRow";
 import { NoLoops } from "./NoLoops";
 import { TotalsBar } from "./TotalsBar";
@@ -32,7 +33,7 @@ export function LoopsPage() {
   const scroller = useRef<HTMLDivElement>(null);
   const words = useDeferredValue(search.q ?? "");
   const shown = useMemo(() => arrange(loops.data ?? [], { ...search, q: words }), [loops.data, words, search]);
-  const projects = useMemo(() => [...new Set((loops.data ?? []).map((loop) => loop.project))].sort(), [loops.data]);
+  const choices = useMemo(() => choicesOf(loops.data ?? []), [loops.data]);
   const virtual = useVirtualizer({
     count: shown.length,
     getScrollElement: () => scroller.current,
@@ -53,11 +54,26 @@ export function LoopsPage() {
     virtual.scrollToIndex(next.index);
     requestAnimationFrame(() => document.getElementById(`loop-${next.loop.id}`)?.focus());
   };
+  const [marks, setMarks] = useState<{ ids: ReadonlySet<string>; last: string | null }>({ ids: new Set(), last: null });
+  const marked = rows.filter((row) => marks.ids.has(row.loop.id)).map((row) => row.loop);
+  const clearMarks = () => setMarks({ ids: new Set(), last: null });
+  const mark = (id: string, range = false) =>
+    setMarks(({ ids, last }) => {
+      const next = new Set(ids);
+      const ends = [last, id].map((each) => rows.findIndex((row) => row.loop.id === each)).sort((one, other) => one - other) as [number, number];
+      if (range && ends[0] >= 0) for (const row of rows.slice(ends[0], ends[1] + 1)) next.add(row.loop.id);
+      else if (!next.delete(id)) next.add(id);
+      return { ids: next, last: id };
+    });
+  const markAll = (members: readonly LoopSummary[]) => setMarks(({ ids }) => ({ ids: new Set([...ids, ...members.map((loop) => loop.id)]), last: null }));
   const pause = (loop: LoopSummary) => (isOpen(loop.status) ? act.mutate({ loop, verb: "pause" }) : canResume(loop.status) ? ask({ verb: "resume", loop }) : undefined);
   useKeys({
     "/": () => box.current?.focus(),
     j: () => move(1),
     k: () => move(-1),
+    x: () => current && mark(current.id),
+    X: () => markAll(rows.map((row) => row.loop)),
+    Escape: clearMarks,
     s: () => current && isOpen(current.status) && ask({ verb: "stop", loop: current }),
     p: () => current && pause(current),
     m: () => current && ask({ verb: "steer", loop: current }),
@@ -71,7 +87,7 @@ export function LoopsPage() {
   return (
     <div className="mx-auto flex h-full max-w-[110rem] flex-col">
       <h1 className="sr-only">{t("nav.loops")}</h1>
-      <ViewBar view={search} projects={projects} count={rows.length} box={box} onChange={change} />
+      <ViewBar view={search} choices={choices} count={rows.length} box={box} onChange={change} />
       {loops.data && loops.data.length > 0 ? <TotalsBar loops={loops.data} /> : null}
       {loops.isPending ? <Loading lines={8} /> : null}
       {loops.error && !loops.data ? <Problem error={loops.error} onRetry={() => void loops.refetch()} /> : null}
@@ -85,28 +101,32 @@ export function LoopsPage() {
             return (
               <div key={item.key} role="listitem" ref={virtual.measureElement} data-index={item.index} className="absolute inset-x-0 top-0" style={{ transform: `translateY(${item.start}px)` }}>
                 {row.type === "group" ? (
-                  <GroupHead group={row} />
+                  <GroupHead group={row} onMark={() => markAll(row.members)} />
                 ) : (
-                  <LoopRow loop={row.loop} selected={row.loop.id === selected} onSelect={() => select(row.loop.id)} onAsk={(verb) => ask({ verb, loop: row.loop })} onPause={() => pause(row.loop)} />
+                  <LoopRow loop={row.loop} selected={row.loop.id === selected} marked={marks.ids.has(row.loop.id)} onMark={(range) => mark(row.loop.id, range)} onSelect={() => select(row.loop.id)} onAsk={(verb) => ask({ verb, loop: row.loop })} onPause={() => pause(row.loop)} />
                 )}
               </div>
             );
           })}
         </div>
       </div>
+      {marked.length > 0 ? <BulkBar marked={marked} onClear={clearMarks} /> : null}
       <ActionDialog asked={asked} onClose={() => ask(null)} />
     </div>
   );
 }
 
-function GroupHead({ group }: { group: Extract<Shown, { type: "group" }> }) {
+function GroupHead({ group, onMark }: { group: Extract<Shown, { type: "group" }>; onMark: () => void }) {
   const { t } = useTranslation();
   const asks = group.by === "state" && group.name === "person";
   const name = group.by === "state" ? t(`loops.state_${group.name as "person"}`) : group.by === "project" ? baseName(group.name) : group.name;
   return (
-    <h2 title={group.by === "project" ? group.name : undefined} className={clsx("flex items-baseline gap-2 px-1 pt-3 pb-1 text-xs font-semibold", asks ? "text-ask" : "text-soft")}>
-      {name} <span className="figures font-normal">{group.count}</span>{" "}
-      {!asks && group.person > 0 ? <span className="font-medium text-ask">{t("loops.need_you", { count: group.person })}</span> : null}
-    </h2>
+    <div className="flex items-baseline justify-between gap-2 px-1 pt-3 pb-1 text-xs">
+      <h2 title={group.by === "project" ? group.name : undefined} className={clsx("flex items-baseline gap-2 text-xs font-semibold", asks ? "text-ask" : "text-soft")}>
+        {name} <span className="figures font-normal">{group.count}</span>{" "}
+        {!asks && group.person > 0 ? <span className="font-medium text-ask">{t("loops.need_you", { count: group.person })}</span> : null}
+      </h2>
+      <button type="button" onClick={onMark} aria-label={t("bulk.all_of", { name })} className="min-h-6 rounded px-1.5 text-faint hover:text-ink max-sm:hidden">{t("bulk.all")}</button>
+    </div>
   );
 }

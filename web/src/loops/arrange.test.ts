@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { LoopSummary } from "../api/types";
-import { arrange, stateOf } from "./arrange";
-import { totalsSince } from "./figures";
+import { arrange, choicesOf, stateOf, type View } from "./arrange";
+import { takes } from "./bulk";
+import { elapsedOf, totalsSince } from "./figures";
 
 const usage = (cost: number | null, model = "") => ({ input_tokens: 10, output_tokens: 5, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: cost, by_model: model ? [{ model }] : [], by_role: [] });
 function loop(name: string, status: string, more: object = {}): LoopSummary {
   return { id: name, name, goal: "", project: "/a/shop", agent: "claude", recipe: "promise", branch: "b", status, outcome: null, merged: null, verified: false, iterations: 1, claims: { made: 0, refused: 0 }, usage: usage(null), created_at: "2026-01-01T00:00:00Z", last_activity_at: "2026-01-01T00:00:00Z", ...more } as unknown as LoopSummary;
 }
-const names = (loops: LoopSummary[], view: object) => arrange(loops, view).map((row) => (row.type === "group" ? `[${row.name} ${row.count}/${row.person}]` : row.loop.name));
+const NOW = Date.parse("2026-01-20T12:00:00Z");
+const names = (loops: LoopSummary[], view: View) => arrange(loops, view, NOW).map((row) => (row.type === "group" ? `[${row.name} ${row.count}/${row.person}]` : row.loop.name));
 
 describe("the list", () => {
   it("puts what failed under what needs a person, after what waits for an answer", () => {
@@ -35,11 +37,42 @@ describe("the list", () => {
     expect(names(all, { status: "open" })).toEqual(["[open 1/0]", "c"]);
     expect(names(all, { q: "opus" })).toEqual(["[open 1/0]", "c"]);
   });
+  it("filters by agent, reviewer, model, recipe and start, which together are the view", () => {
+    const all = [
+      loop("a", "errored", { agent: "codex", created_at: "2026-01-20T11:00:00Z", usage: usage(1, "opus") }),
+      loop("b", "completed", { review: { reviewer: "codex" }, recipe: "audited", created_at: "2026-01-15T00:00:00Z" }),
+      loop("c", "completed", { usage: usage(1, "haiku") }),
+    ];
+    expect(names(all, { agent: "codex" })).toEqual(["[person 1/1]", "a", "[done 1/0]", "b"]);
+    expect(names(all, { agent: "codex", recipe: "audited" })).toEqual(["[done 1/0]", "b"]);
+    expect(names(all, { model: "haiku" })).toEqual(["[done 1/0]", "c"]);
+    expect(names(all, { since: "7" })).toEqual(["[person 1/1]", "a", "[done 1/0]", "b"]);
+    expect(names(all, { since: "today", status: "failed" })).toEqual(["[person 1/1]", "a"]);
+    expect(names(all, { since: "soon" })).toHaveLength(5);
+    expect(choicesOf(all)).toEqual({ project: ["/a/shop"], agent: ["claude", "codex"], recipe: ["audited", "promise"], model: ["haiku", "opus"] });
+  });
 });
 
 describe("totals of a day", () => {
   it("count the loops that were started since then; an unknown cost is not zero", () => {
     const all = [loop("a", "completed", { verified: true, claims: { made: 3, refused: 2 } }), loop("old", "completed", { created_at: "2025-01-01T00:00:00Z", usage: usage(9) })];
-    expect(totalsSince(all, Date.parse("2025-12-31T00:00:00Z"))).toEqual({ loops: 1, cost: null, tokens: 15, verified: 1, refused: 2 });
+    expect(totalsSince(all, Date.parse("2025-12-31T00:00:00Z"))).toEqual({ loops: 1, cost: null, tokens: 15, verified: 1, failed: 0, refused: 2 });
+    expect(totalsSince([loop("b", "stalled"), loop("c", "errored")], 0).failed).toBe(2);
+  });
+  it("time goes on only while a loop works", () => {
+    const clock = { elapsed_ms: 1000, updated_at: "2026-01-20T11:59:50Z" };
+    expect(elapsedOf({ ...clock, status: "running" }, NOW)).toBe(11_000);
+    expect(elapsedOf({ ...clock, status: "paused" }, NOW)).toBe(1000);
+  });
+});
+
+describe("many loops at once", () => {
+  const verbs = (status: string, more: object = {}) => (["pause", "resume", "stop", "clean"] as const).filter((verb) => takes(loop("x", status, more), verb));
+  it("each takes only what fits how it stands", () => {
+    expect(verbs("running")).toEqual(["pause", "stop"]);
+    expect(verbs("paused")).toEqual(["resume", "stop"]);
+    expect(verbs("completed", { worktree: "/w" })).toEqual(["clean"]);
+    expect(verbs("completed")).toEqual([]);
+    expect(verbs("exhausted", { worktree: "/w" })).toEqual(["resume", "clean"]);
   });
 });

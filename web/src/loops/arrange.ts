@@ -5,7 +5,7 @@ import type { LoopSummary } from "../api/types";
 import { baseName } from "../lib/format";
 import { OUTCOMES } from "../ui/outcome";
 import { STATUSES, hasFailed, isOpen, wantsPerson } from "../ui/status";
-import { modelsOf, tokensOf } from "./figures";
+import { midnight, modelsOf, tokensOf } from "./figures";
 
 export const STATES = ["person", "open", "done"] as const;
 export type State = (typeof STATES)[number];
@@ -14,19 +14,17 @@ export type Grouping = (typeof GROUPINGS)[number];
 export const SORTINGS = ["created", "activity", "cost", "tokens", "iterations", "name"] as const;
 export type Sorting = (typeof SORTINGS)[number];
 /** What the filter of the status knows beside the statuses themselves. */
-export const MARKS = [...OUTCOMES, "merged", "unmerged"] as const;
+export const MARKS = [...OUTCOMES, "failed", "merged", "unmerged"] as const;
+/** How long ago a loop may have been started: since midnight, or so many days. */
+export const SPANS = ["today", "7", "30"] as const;
+/** Everything that is in the address. */
+export const VIEW_KEYS = ["q", "status", "project", "agent", "recipe", "model", "since", "group", "sort"] as const;
 
 export type Shown =
-  | { type: "group"; key: string; by: Grouping; name: string; count: number; person: number }
+  | { type: "group"; key: string; by: Grouping; name: string; count: number; person: number; members: readonly LoopSummary[] }
   | { type: "loop"; key: string; loop: LoopSummary };
 
-export interface View {
-  q?: string | undefined;
-  status?: string | undefined;
-  project?: string | undefined;
-  group?: string | undefined;
-  sort?: string | undefined;
-}
+export type View = Partial<Record<(typeof VIEW_KEYS)[number], string | undefined>>;
 
 /** A loop that failed needs nobody any more once its work is merged. */
 export function stateOf(loop: Pick<LoopSummary, "status" | "merged">): State {
@@ -41,6 +39,7 @@ export const sortingOf = (view: View): Sorting => oneOf(SORTINGS, view.sort);
 function fits(loop: LoopSummary, status: string): boolean {
   if ((STATES as readonly string[]).includes(status)) return stateOf(loop) === status;
   if ((STATUSES as readonly string[]).includes(status)) return loop.status === status;
+  if (status === "failed") return hasFailed(loop.status);
   if (status === "merged") return Boolean(loop.merged);
   if (status === "unmerged") return loop.status === "completed" && !loop.merged && Boolean(loop.branch);
   return loop.outcome === status;
@@ -57,11 +56,32 @@ const ORDER: Record<Sorting, (one: LoopSummary, other: LoopSummary) => number> =
 
 const rank = (loop: LoopSummary) => STATES.indexOf(stateOf(loop)) * 2 + (hasFailed(loop.status) ? 1 : 0);
 
-export function arrange(loops: readonly LoopSummary[], view: View): Shown[] {
+const DAY_MS = 86_400_000;
+function startOf(since: string | undefined, now: number): number {
+  const span = SPANS.find((one) => one === since);
+  if (!span) return 0;
+  return span === "today" ? midnight(now) : now - Number(span) * DAY_MS;
+}
+
+/** Who works or judges in it. */
+export const agentsOf = (loop: LoopSummary) => [loop.agent, ...(loop.review ? [loop.review.reviewer] : [])];
+
+/** What there is to choose from, in alphabetical order. */
+export function choicesOf(loops: readonly LoopSummary[]): Record<"project" | "agent" | "recipe" | "model", string[]> {
+  const distinct = (of: (loop: LoopSummary) => readonly string[]) => [...new Set(loops.flatMap(of))].filter(Boolean).sort();
+  return { project: distinct((loop) => [loop.project]), agent: distinct(agentsOf), recipe: distinct((loop) => [loop.recipe]), model: distinct((loop) => modelsOf(loop.usage)) };
+}
+
+export function arrange(loops: readonly LoopSummary[], view: View, now = Date.now()): Shown[] {
+  const since = startOf(view.since, now);
   const words = (view.q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const found = loops.filter((loop) => {
     if (view.project && loop.project !== view.project) return false;
+    if (view.agent && !agentsOf(loop).includes(view.agent)) return false;
+    if (view.recipe && loop.recipe !== view.recipe) return false;
+    if (view.model && !modelsOf(loop.usage).includes(view.model)) return false;
     if (view.status && !fits(loop, view.status)) return false;
+    if (since > 0 && Date.parse(loop.created_at) < since) return false;
     const text = `${loop.name} ${loop.goal} ${loop.project} ${loop.agent} ${loop.recipe} ${loop.branch ?? ""} ${modelsOf(loop.usage).join(" ")}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
@@ -81,6 +101,6 @@ export function arrange(loops: readonly LoopSummary[], view: View): Shown[] {
     // Who chose an order gets it; the default puts first what waits for an answer.
     members.sort((one, other) => (sorting === "created" ? rank(one) - rank(other) : 0) || ORDER[sorting](one, other) || one.id.localeCompare(other.id));
     const person = members.filter((loop) => stateOf(loop) === "person").length;
-    return [{ type: "group" as const, key: `${by}:${name}`, by, name, count: members.length, person }, ...members.map((loop) => ({ type: "loop" as const, key: loop.id, loop }))];
+    return [{ type: "group" as const, key: `${by}:${name}`, by, name, count: members.length, person, members }, ...members.map((loop) => ({ type: "loop" as const, key: loop.id, loop }))];
   });
 }

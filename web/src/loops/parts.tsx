@@ -3,10 +3,10 @@
 import clsx from "clsx";
 import { useTranslation } from "react-i18next";
 import type { GateView, LoopView } from "../api/types";
-import { countdown, money, short } from "../lib/format";
+import { countdown, duration, money, short } from "../lib/format";
 import { useNow } from "../lib/clock";
 import { Check, Clock, Cross, Merged, Ring, Warn } from "../ui/icons";
-import { modelsOf, tokensOf } from "./figures";
+import { elapsedOf, modelsOf, tokensOf } from "./figures";
 
 export function Meter({ value, max, tone = "accent", label }: { value: number; max: number; tone?: "accent" | "wait" | "bad"; label: string }) {
   const part = max > 0 ? Math.min(1, value / max) : 0;
@@ -62,6 +62,39 @@ export function Cost({ loop }: { loop: LoopView }) {
         {budget ? <span className="text-soft"> / {money(budget)}</span> : null}
       </span>
       {budget ? <Meter value={spent ?? 0} max={budget} label={t("loop.budget")} tone={(spent ?? 0) > budget * 0.8 ? "bad" : "accent"} /> : null}
+    </span>
+  );
+}
+
+/** A figure against its limit, if it has one. */
+export function Bar({ value, max, show, label }: { value: number; max: number | null | undefined; show: (value: number) => string; label: string }) {
+  return (
+    <span className="figures block" data-live={label}>
+      <span className="whitespace-nowrap">{show(value)}{max ? <span className="text-soft"> / {show(max)}</span> : null}</span>
+      {max ? <Meter value={value} max={max} label={label} tone={value > max * 0.8 ? "bad" : "accent"} /> : null}
+    </span>
+  );
+}
+
+export function Elapsed({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  return <Bar value={elapsedOf(loop, useNow())} max={loop.limits.duration_ms} show={duration} label={t("loop.time")} />;
+}
+
+/** Cost, tokens and time in two lines: the second has what the first does not say. */
+export function Spent({ loop }: { loop: LoopView }) {
+  const { t } = useTranslation();
+  const tokens = tokensOf(loop.usage);
+  const { max_tokens: most, duration_ms: longest } = loop.limits;
+  const elapsed = elapsedOf(loop, useNow());
+  return (
+    <span data-spent className="block">
+      <Cost loop={loop} />
+      <span className="figures block text-[11px] whitespace-nowrap text-soft">
+        {loop.usage.cost_usd != null && tokens > 0 ? <>{t("loop.tokens", { tokens: most ? `${short(tokens)} / ${short(most)}` : short(tokens) })} · </> : null}
+        {duration(elapsed)}{longest ? ` / ${duration(longest)}` : ""}
+      </span>
+      {longest ? <Meter value={elapsed} max={longest} label={t("loop.time")} tone={elapsed > longest * 0.8 ? "bad" : "accent"} /> : null}
     </span>
   );
 }

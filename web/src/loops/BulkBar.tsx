@@ -1,0 +1,45 @@
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { LoopSummary } from "../api/types";
+import { say } from "../lib/toast";
+import { Cross, Pause, Play, Stop, Trash } from "../ui/icons";
+import { Button, Dialog, IconButton } from "../ui/primitives";
+import { BULK, takes, useBulk, type BulkVerb } from "./bulk";
+
+const ICON = { pause: Pause, resume: Play, stop: Stop, clean: Trash } as const;
+const NAMED = 8;
+
+/** What can be done with the loops that are marked. */
+export function BulkBar({ marked, onClear }: { marked: readonly LoopSummary[]; onClear: () => void }) {
+  const { t } = useTranslation();
+  const [asked, ask] = useState<BulkVerb | null>(null);
+  const { run, left } = useBulk();
+  const chosen = asked ? marked.filter((loop) => takes(loop, asked)) : [];
+  const act = async () => {
+    if (!asked) return;
+    const report = await run(chosen, asked);
+    ask(null);
+    onClear();
+    if (report.done > 0) say(t(`bulk.done_${asked}`, { count: report.done }));
+    for (const { name, why } of report.failed.slice(0, 3)) say(t("bulk.failed", { name }), { bad: true, hint: why });
+  };
+  return (
+    <div role="toolbar" aria-label={t("bulk.label")} data-bulk className="mx-2 mb-2 flex flex-wrap items-center gap-2 rounded-lg border border-accent bg-accent-soft px-3 py-2 sm:mx-4">
+      <span aria-live="polite" className="text-sm font-medium">{t("bulk.marked", { count: marked.length })}</span>
+      {BULK.map((verb) => {
+        const Icon = ICON[verb];
+        const count = marked.filter((loop) => takes(loop, verb)).length;
+        return <Button key={verb} small disabled={count === 0} tone={verb === "stop" ? "danger" : "plain"} onClick={() => ask(verb)}><Icon className="size-3.5" />{t(`bulk.${verb}`)} <span className="figures">{count}</span></Button>;
+      })}
+      <IconButton label={t("bulk.clear")} className="ml-auto" onClick={onClear}><Cross /></IconButton>
+      {asked ? (
+        <Dialog open onClose={() => ask(null)} title={t(`bulk.ask_${asked}`, { count: chosen.length })} footer={<><Button onClick={() => ask(null)}>{t("action.cancel")}</Button><Button tone={asked === "stop" || asked === "clean" ? "danger" : "accent"} disabled={left > 0} onClick={() => void act()}>{left > 0 ? t("bulk.left", { count: left }) : t(`bulk.${asked}`)}</Button></>}>
+          <p className="mb-2 text-sm text-soft">{t(`bulk.text_${asked}`)}</p>
+          <ul className="list-disc pl-5 text-sm">{chosen.slice(0, NAMED).map((loop) => <li key={loop.id} className="break-words">{loop.name}</li>)}</ul>
+          {chosen.length > NAMED ? <p className="pl-5 text-sm text-soft">{t("bulk.more", { count: chosen.length - NAMED })}</p> : null}
+          {marked.length > chosen.length ? <p className="mt-2 text-sm text-wait">{t("bulk.skipped", { count: marked.length - chosen.length })}</p> : null}
+        </Dialog>
+      ) : null}
+    </div>
+  );
+}
