@@ -117,6 +117,8 @@ export interface WindlassSettings {
   sandbox_denied?: Array<string>;
   /** Places that may be read in the sandbox although they are denied by default, such as ~/.aws. Default: none. */
   sandbox_readable?: Array<string>;
+  /** Unix sockets of services that agents and gates in the sandbox may connect to, such as /run/postgresql/.s.PGSQL.5432. Default: none. */
+  sandbox_sockets?: Array<string>;
   /** Places that may be written to in the sandbox besides the workspace, the agent's own and tool caches. Default: none. */
   sandbox_writable?: Array<string>;
   /** Paths of the repository that may hold what looks like a secret, such as tests/fixtures/*: changes there are committed all the same. Default: none. */
@@ -125,6 +127,8 @@ export interface WindlassSettings {
   session?: "resume" | "fresh" | "keep_alive";
   /** Commands that install what the project needs, run once by your shell on the base commit; gates and the agent get a copy of what they made. Default: none. */
   setup?: Array<string>;
+  /** Let the set-up on the base commit use your logins for package registries, such as ~/.npmrc. Agents, gates and a set-up on a later commit never get them. Default: false. */
+  setup_credentials?: boolean;
   /** The file with the project's rules, quality bar and red lines, for the recipe milestone. Default: .windlass/soul.md. */
   soul?: string;
   /** How long an agent may be silent before its turn counts as stalled. Default: by recipe. */

@@ -9,9 +9,9 @@ use windlass_core::profile::AgentProfile;
 use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
 use windlass_core::spec::AgentChoice;
 use windlass_engine::call::{self, Answer, Call, VersionProbe};
-use windlass_engine::config::{Options, Sandbox, SandboxSupport, asked_container};
+use windlass_engine::config::{Options, Sandbox, SandboxSupport, Settings, asked_container};
 use windlass_engine::environment::{for_agent, for_commands};
-use windlass_engine::trust::{project_says_what_runs, settings_are_trusted};
+use windlass_engine::trust::{agreed_to_no_sandbox, project_says_what_runs, settings_are_trusted};
 use windlass_supervise::Launcher;
 
 use crate::context::Context;
@@ -105,13 +105,20 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
         {
             return Err(Problem::refused(reason, fix));
         }
+        Some(SandboxSupport::Missing { reason, fix }) if !may_run_unconfined(context, &agreed, project.as_deref()) => {
+            return Err(Problem::refused(
+                format!("this machine has no sandbox: {reason}"),
+                format!("{fix}, or set WINDLASS_SANDBOX=off to call agents with your rights"),
+            ));
+        }
         Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxSpec::default(),
     };
+    let unconfined = may_run_unconfined(context, &agreed, project.as_deref());
     let mut reports = Vec::new();
     let mut calls = tokio::task::JoinSet::new();
     for (name, agent) in &settings.agents {
         let runs = strange.is_none() || !project_says_what_runs(&settings, name);
-        let report = report(context, project.as_deref(), name, &agent.profile, runs).await;
+        let report = report(context, project.as_deref(), name, &agent.profile, runs, unconfined).await;
         if let Some(timeout) = call_for
             && report.installed
             && !report.built_in
@@ -155,6 +162,7 @@ async fn report(
     name: &str,
     profile: &AgentProfile,
     runs: bool,
+    unconfined: bool,
 ) -> AgentReport {
     let known = KnownAgent::of(profile.adapter());
     let program = profile.command.first().cloned().unwrap_or_default();
@@ -183,7 +191,7 @@ async fn report(
         Some(path) => {
             report.installed = true;
             if runs {
-                report.version = version_of(context, &path, profile).await;
+                report.version = version_of(context, &path, profile, unconfined).await;
                 report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
             } else {
                 report.problem = Some(NOT_AGREED.to_owned());
@@ -212,10 +220,12 @@ fn untried(known: &KnownAgent, version: Option<&str>) -> Option<String> {
 
 /// What to try with an agent that failed for good.
 pub async fn after_failure(context: &Context, agent: &AgentChoice) -> Vec<String> {
+    let settings = context.settings(None, Options::default());
+    let unconfined = settings.is_ok_and(|settings| may_run_unconfined(context, &settings, None));
     let untried_version = async {
         let known = KnownAgent::of(agent.profile.adapter())?;
         let path = find_program(context, None, agent.profile.command.first()?)?;
-        let version = version_of(context, &path, &agent.profile).await?;
+        let version = version_of(context, &path, &agent.profile, unconfined).await?;
         Some(format!("its version {version} is {}", untried(known, Some(&version))?))
     };
     let mut hints: Vec<String> = untried_version.await.into_iter().collect();
@@ -244,14 +254,25 @@ fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Opt
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(runs)
 }
 
-/// What its program says of its version. It runs in a sandbox wherever there is one, whatever the settings say.
-async fn version_of(context: &Context, program: &Path, profile: &AgentProfile) -> Option<String> {
+/// Whether the user said that programs of agents may run without a sandbox: in the settings, or for this project.
+fn may_run_unconfined(context: &Context, settings: &Settings, project: Option<&Path>) -> bool {
+    settings.sandbox.value == Some(Sandbox::Off)
+        || project.is_some_and(|project| agreed_to_no_sandbox(&context.data(), project))
+}
+
+/// What its program says of its version. It runs in a sandbox wherever there is one, whatever the settings say, and without
+/// one only if the user agreed to that.
+async fn version_of(context: &Context, program: &Path, profile: &AgentProfile, unconfined: bool) -> Option<String> {
+    let confined = windlass_supervise::probe_sandbox(&context.search_path()).is_ok();
+    if !confined && !unconfined {
+        return None;
+    }
     let probe = VersionProbe {
         launcher: &Launcher::current().ok()?,
         program,
         profile,
         env: for_commands(&context.env.texts(), &[]),
-        confined: windlass_supervise::probe_sandbox(&context.search_path()).is_ok(),
+        confined,
     };
     call::version(probe).await.map(|text| one_line(&text, 60))
 }

@@ -22,6 +22,9 @@ pub struct SandboxSpec {
     /// Places that are denied besides those of the level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
+    /// Sockets of services outside that may be connected to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<String>,
     /// The container of the level `docker`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub docker: Option<DockerSpec>,

@@ -352,6 +352,9 @@ pub struct WorkspaceSpec {
     /// Commands that install what the project needs, by the user's shell.
     #[serde(default)]
     pub setup: Vec<String>,
+    /// The set-up on the base may use the user's logins for package registries.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub setup_credentials: bool,
     /// Files of the checkout that git does not have and the work needs, such as `.env`; never committed.
     #[serde(default)]
     pub copy: Vec<String>,

@@ -149,6 +149,7 @@ fn confine(
         shown: Vec::new(),
         result: windlass_agents::usage_file(profile, &files.prompt()),
         own_places: windlass_agents::own_places(profile, &command.env, &command.cwd),
+        credentials: false,
     };
     Ground::alone(&call.data, &call.env, name, &call.sandbox).confine(command, confined)
 }

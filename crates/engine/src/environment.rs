@@ -10,6 +10,7 @@ use windlass_redact::environment::passes;
 use crate::engine::Engine;
 use crate::ports;
 use crate::residue::LOOP_TAG;
+use crate::sandbox::LOGIN_VARIABLES;
 
 pub type Variables = BTreeMap<String, String>;
 
@@ -42,6 +43,13 @@ fn pick(all: &Variables, named: &[&str]) -> Variables {
 impl Engine {
     pub(crate) fn command_environment(&self, state: &LoopState) -> Variables {
         self.tagged(for_commands(&self.env, &state.spec.env_pass), state)
+    }
+
+    /// What the set-up on the base gets where it may use the user's logins for package registries.
+    pub(crate) fn set_up_environment(&self, state: &LoopState) -> Variables {
+        let named: Vec<String> =
+            state.spec.env_pass.iter().cloned().chain(LOGIN_VARIABLES.iter().map(|&name| name.to_owned())).collect();
+        self.tagged(for_commands(&self.env, &named), state)
     }
 
     pub(crate) fn agent_environment(&self, state: &LoopState, turn: TurnKey) -> Variables {

@@ -80,6 +80,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
                 base: None,
                 allow_dirty: false,
                 setup: vec![],
+                setup_credentials: false,
                 copy: vec![],
                 baseline: true,
                 verify: Verify::Clean,
@@ -603,6 +604,7 @@ fn in_place_the_loop_stays_on_the_checkouts_branch() {
     let flags = Options {
         in_place: Some(true),
         setup: value::<Commands>("make"),
+        setup_credentials: Some(true),
         copy: value::<Files>(".env"),
         ..Options::default()
     };
@@ -616,6 +618,7 @@ fn in_place_the_loop_stays_on_the_checkouts_branch() {
             base: None,
             allow_dirty: true,
             setup: vec![],
+            setup_credentials: false,
             copy: vec![],
             baseline: true,
             verify: Verify::Clean,

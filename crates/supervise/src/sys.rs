@@ -238,3 +238,32 @@ pub(crate) fn execute(program: &CStr, args: &StringArray, env: &StringArray) -> 
 fn check(result: c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Keeps this process and all that come from it away from abstract sockets that were made outside. `Ok(false)`: the kernel,
+/// older than 6.12 or without Landlock, cannot do that.
+#[cfg(target_os = "linux")]
+pub(crate) fn leave_abstract_sockets() -> io::Result<bool> {
+    /// `struct landlock_ruleset_attr`, of which only the last field says something here.
+    #[repr(C)]
+    struct Attributes {
+        handled_access_fs: u64,
+        handled_access_net: u64,
+        scoped: u64,
+    }
+    const SCOPE_ABSTRACT_UNIX_SOCKET: u64 = 1;
+    let wanted = Attributes { handled_access_fs: 0, handled_access_net: 0, scoped: SCOPE_ABSTRACT_UNIX_SOCKET };
+    // SAFETY: the kernel reads as many bytes from the structure as it is told that there are.
+    let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const wanted, size_of_val(&wanted), 0) };
+    let Ok(rules) = c_int::try_from(made) else { return Err(io::ErrorKind::InvalidData.into()) };
+    if rules < 0 {
+        let error = io::Error::last_os_error();
+        let absent = [libc::ENOSYS, libc::EOPNOTSUPP, libc::EINVAL, libc::E2BIG, libc::ENOMSG, libc::EPERM];
+        return if error.raw_os_error().is_some_and(|code| absent.contains(&code)) { Ok(false) } else { Err(error) };
+    }
+    // SAFETY: no pointer is passed; the descriptor was made above and is closed here.
+    let restricted = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) };
+    let failed = io::Error::last_os_error();
+    // SAFETY: nobody else has this descriptor.
+    unsafe { libc::close(rules) };
+    if restricted == 0 { Ok(true) } else { Err(failed) }
+}

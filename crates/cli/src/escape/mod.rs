@@ -161,6 +161,7 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
             readable: list(&places.sandbox_readable.value),
             writable: list(&places.sandbox_writable.value),
             denied: list(&places.sandbox_denied.value),
+            sockets: list(&places.sandbox_sockets.value),
             ..trial.spec.clone()
         };
         trial::view(&spec, &trial.env).map_err(|error| Failure::usage(error.to_string(), "see `windlass doctor`"))?

@@ -71,6 +71,22 @@ fn a_person_is_asked_once_for_each_repository_until_consent_is_taken_back() {
 }
 
 #[test]
+fn agent_programs_do_not_run_without_a_sandbox_until_somebody_agreed() {
+    let world = bare();
+    let mark = world.root().join("started");
+    world.install_script("claude", &format!("touch '{}'; echo '2.1.325 (Claude Code)'", mark.display()));
+    call(&world, &["agents", "--json"]).assert_code(0);
+    call(&world, &["doctor"]);
+    let refused = call(&world, &["agents", "--call"]);
+    refused.assert_code(2).assert_stderr_has("this machine has no sandbox").assert_stderr_has("WINDLASS_SANDBOX=off");
+    assert!(!mark.exists());
+    let mut off = windlass(&world, &["agents", "--json"]);
+    off.env("WINDLASS_SANDBOX", "off");
+    world.run(off).assert_code(0);
+    assert!(mark.exists());
+}
+
+#[test]
 fn the_demo_works_without_a_sandbox_and_says_so() {
     let world = bare();
     let output = call(&world, &["demo"]);

@@ -2,6 +2,7 @@
 //! `loops` that matter there, once more.
 #![cfg(target_os = "linux")]
 
+mod admitted;
 mod agents;
 mod gallery;
 mod hidden_gates;

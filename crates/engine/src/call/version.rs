@@ -92,6 +92,7 @@ fn prepare(
         shown: Vec::new(),
         result: None,
         own_places,
+        credentials: false,
     };
     let sandbox = Ground::alone(&data, &env, "version", &spec).confine(&mut command, what)?;
     Ok(ShimSpec {

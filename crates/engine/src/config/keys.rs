@@ -312,6 +312,11 @@ settings! {
         doc: "Commands that install what the project needs, run once by your shell on the base commit; gates and the agent \
               get a copy of what they made",
     }
+    setup_credentials: bool {
+        env: "WINDLASS_SETUP_CREDENTIALS", flag: None, default: "false",
+        doc: "Let the set-up on the base commit use your logins for package registries, such as ~/.npmrc. Agents, gates and \
+              a set-up on a later commit never get them",
+    }
     copy: Files {
         env: "WINDLASS_COPY", flag: Some("--copy"), default: "none",
         doc: "Files and directories of your checkout that are not in git and that the work needs, such as .env; copied for \
@@ -361,6 +366,11 @@ settings! {
     sandbox_denied: Locations {
         env: "WINDLASS_SANDBOX_DENIED", flag: None, default: "none",
         doc: "Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data",
+    }
+    sandbox_sockets: Locations {
+        env: "WINDLASS_SANDBOX_SOCKETS", flag: None, default: "none",
+        doc: "Unix sockets of services that agents and gates in the sandbox may connect to, such as \
+              /run/postgresql/.s.PGSQL.5432",
     }
     memory_limit: Size {
         env: "WINDLASS_MEMORY_LIMIT", flag: Some("--memory-limit"), default: "80% of the machine's memory",

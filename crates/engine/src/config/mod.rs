@@ -141,6 +141,7 @@ fn defaults(recipe: &str) -> Options {
         env_pass: Some(Names::default()),
         setup: Some(Commands::default()),
         hidden_gates: Some(Commands::default()),
+        setup_credentials: Some(false),
         copy: Some(Files::default()),
         plan_dirs: Some(Folders::of_known(&PLAN_DIRS)),
         context_tokens: Some(Tokens::of_known(ContextSpec::default().max_tokens as u64)),

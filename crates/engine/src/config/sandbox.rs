@@ -43,17 +43,17 @@ pub(super) fn sandbox(
     let missing = match (level, support) {
         (SandboxLevel::Off, _) => None,
         (_, SandboxSupport::Works { backend }) => {
-            return Ok(SandboxSpec {
-                backend: Some(backend.clone()),
-                network,
-                hosts: hosts(settings),
-                ..places(level, settings)
-            });
+            let backend = Some(backend.clone());
+            let spec = SandboxSpec { backend, network, hosts: hosts(settings), ..places(level, settings) };
+            warn_of_sockets(&spec, notes);
+            return Ok(spec);
         }
         (_, SandboxSupport::Docker(docker)) => {
             let docker = Some(docker.clone());
             let backend = Some("docker".to_owned());
-            return Ok(SandboxSpec { backend, docker, network, hosts: hosts(settings), ..places(level, settings) });
+            let spec = SandboxSpec { backend, docker, network, hosts: hosts(settings), ..places(level, settings) };
+            warn_of_sockets(&spec, notes);
+            return Ok(spec);
         }
         (_, SandboxSupport::Missing { reason, fix }) => Some((reason.clone(), fix.clone())),
         (_, SandboxSupport::Unknown) => {
@@ -76,6 +76,31 @@ pub(super) fn sandbox(
     Ok(SandboxSpec::default())
 }
 
+/// Parts of names of sockets behind which a service does whatever it is asked to, with the rights of root or of the user.
+const SERVES_ALL: [(&str, &str); 10] = [
+    ("docker", "root"),
+    ("containerd", "root"),
+    ("crio", "root"),
+    ("libvirt", "root"),
+    ("lxd", "root"),
+    ("incus", "root"),
+    ("podman", "you"),
+    ("bus", "you"),
+    ("systemd", "you"),
+    ("tmux", "you"),
+];
+
+/// What a user should know who shows such a socket.
+fn warn_of_sockets(spec: &SandboxSpec, notes: &mut Vec<String>) {
+    for path in &spec.sockets {
+        let lower = path.to_ascii_lowercase();
+        let all = SERVES_ALL.iter().find(|(part, _)| lower.contains(part));
+        notes.extend(all.map(|(_, who)| {
+            format!("sandbox: sandbox_sockets admits {path}: an agent that connects to it can do all that {who} can")
+        }));
+    }
+}
+
 /// What is said of places in the settings.
 fn places(level: SandboxLevel, settings: &Settings) -> SandboxSpec {
     let list = |list: &Option<Locations>| list.as_ref().map(|list| list.get().to_vec()).unwrap_or_default();
@@ -84,6 +109,7 @@ fn places(level: SandboxLevel, settings: &Settings) -> SandboxSpec {
         readable: list(&settings.sandbox_readable.value),
         writable: list(&settings.sandbox_writable.value),
         denied: list(&settings.sandbox_denied.value),
+        sockets: list(&settings.sandbox_sockets.value),
         ..SandboxSpec::default()
     }
 }

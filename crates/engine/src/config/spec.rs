@@ -435,6 +435,7 @@ fn workspace(settings: &Settings, run: &RunOptions) -> WorkspaceSpec {
         base: run.base.clone(),
         allow_dirty: run.allow_dirty,
         setup: of_its_own(settings.setup.value.as_ref().map(Commands::get)),
+        setup_credentials: !in_place && settings.setup_credentials.value.unwrap_or(false),
         copy: of_its_own(settings.copy.value.as_ref().map(Files::get)),
         baseline: settings.baseline.value.unwrap_or(true),
         verify: settings.verify.value.unwrap_or_default(),

@@ -233,6 +233,7 @@ fn spec(registration: Registration) -> LoopSpec {
             base: None,
             allow_dirty: true,
             setup: Vec::new(),
+            setup_credentials: false,
             copy: Vec::new(),
             baseline: false,
             verify: Verify::default(),

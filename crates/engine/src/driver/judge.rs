@@ -10,6 +10,7 @@ use windlass_core::trouble::{Trouble, TroubleKind};
 use windlass_workspace::{Judge, Keep, Save, WorkspaceError};
 
 use super::performing::Context;
+use super::setup::Stage;
 use super::{DriveError, setup, workspace};
 use crate::engine::Engine;
 use crate::sandbox::settle_caches;
@@ -80,7 +81,7 @@ pub(super) async fn set_up(context: &mut Context, state: &LoopState) -> Result<R
     }
     let base = workspace::handle(state)?.base_commit;
     judge.reset("set-up", &base, Keep::Nothing).await?;
-    if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone())).await? {
+    if let Err(message) = setup::prepare(context, state, &Place::of(judge.clone()), Stage::Base).await? {
         return Ok(Err(message));
     }
     settle(&judge)?;
@@ -116,7 +117,7 @@ pub(super) async fn place_of_turn(
     judge.reset(&state.turn_id(turn), commit, Keep::Nothing).await?;
     let again = wants_set_up_again(&judge, state, commit).await?;
     let place = Place::of(judge);
-    if again && let Err(message) = setup::prepare(context, state, &place).await? {
+    if again && let Err(message) = setup::prepare(context, state, &place, Stage::Later).await? {
         // Gates judge that; whoever reads can read all the same.
         tracing::warn!(loop_id = %state.id, %message, "the set-up fails on the commit under review");
     }
@@ -187,7 +188,7 @@ pub(super) async fn place(
             wants_set_up_again(&judge, state, commit).await?
         }
     };
-    if set_up_again && let Err(message) = setup::prepare(context, state, &place).await? {
+    if set_up_again && let Err(message) = setup::prepare(context, state, &place, Stage::Later).await? {
         return Ok(Err(NotReady::Commit(message)));
     }
     Ok(Ok(place))

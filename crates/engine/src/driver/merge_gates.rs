@@ -85,7 +85,7 @@ async fn judge(
     let line = Arc::new(Line { wake: Notify::new(), news: watch::channel(0).0 });
     let hurry = end.clone();
     let mut context = Context { engine: Arc::clone(engine), reports, line, live: LiveAgents::default(), end, hurry };
-    if let Err(message) = setup::prepare(&mut context, state, &place).await? {
+    if let Err(message) = setup::prepare(&mut context, state, &place, setup::Stage::Later).await? {
         return Ok(vec![FreshRun {
             command: "the set-up".to_owned(),
             hidden: false,

@@ -27,7 +27,8 @@ pub(super) async fn run(mut context: Context, state: &LoopState) -> Result<Input
             Err(message) => Err(message),
         }
     } else {
-        prepare(&mut context, state, &place).await?
+        let base = if state.last_turn.is_none() { Stage::Base } else { Stage::Later };
+        prepare(&mut context, state, &place, base).await?
     };
     Ok(match made {
         Ok(()) => {
@@ -57,12 +58,23 @@ async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), Driv
     Ok(workspaces.leave_out(&workspace, &made)?)
 }
 
+/// What a set-up runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The base commit, in a checkout that no agent has written to.
+    Base,
+    /// A commit of the loop.
+    Later,
+}
+
 /// Prepares a checkout; the inner error is the user's, and says which file or command it was.
 pub(super) async fn prepare(
     context: &mut Context,
     state: &LoopState,
     place: &Place,
+    stage: Stage,
 ) -> Result<Result<(), String>, DriveError> {
+    let credentials = state.spec.workspace.setup_credentials && stage == Stage::Base;
     for file in &state.spec.workspace.copy {
         let (from, to, name) = (Path::new(&state.project).to_owned(), place.dir.clone(), file.clone());
         let copied = tokio::task::spawn_blocking(move || copy(&from, &to, &name)).await;
@@ -74,9 +86,8 @@ pub(super) async fn prepare(
         let files = context.engine.data.new_run(&state.id, &format!("setup-{}", index + 1));
         let files =
             files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
-        let ran =
-            shell::run(context, state, shell::Line { command, timeout_ms: TIMEOUT_MS, hidden: false }, place, &files)
-                .await?;
+        let line = shell::Line { command, timeout_ms: TIMEOUT_MS, hidden: false, credentials };
+        let ran = shell::run(context, state, line, place, &files).await?;
         if !ran.verdict.passed() {
             let how = ran.exit_code.map_or("did not end well".to_owned(), |code| format!("exit code {code}"));
             let last = ran.output_tail.lines().last().unwrap_or_default().to_owned();

@@ -41,11 +41,13 @@ pub(super) struct Line<'a> {
     pub(super) timeout_ms: u64,
     /// It leaves nothing that the agent or another gate finds.
     pub(super) hidden: bool,
+    /// It may use the user's logins for package registries: nothing of an agent's is there.
+    pub(super) credentials: bool,
 }
 
 impl<'a> Line<'a> {
     pub(super) fn of(gate: &'a GateSpec) -> Self {
-        Self { command: &gate.command, timeout_ms: gate.timeout_ms, hidden: gate.hidden }
+        Self { command: &gate.command, timeout_ms: gate.timeout_ms, hidden: gate.hidden, credentials: false }
     }
 }
 
@@ -73,16 +75,17 @@ pub(super) async fn run(
         // In a container the user's own need not be there.
         program: if state.spec.sandbox.docker.is_some() { "/bin/sh".to_owned() } else { engine.shell() },
         args: vec!["-c".to_owned(), line.command.to_owned()],
-        env: engine.command_environment(state),
+        env: if line.credentials { engine.set_up_environment(state) } else { engine.command_environment(state) },
         cwd: engine.start_dir(state, &place.dir),
         stdin: Stdin::Null,
     };
+    let who = match &place.judge {
+        _ if line.hidden => "hidden gates",
+        Some(_) => "judge",
+        None => "commands",
+    };
     let confined = Confined {
-        who: match &place.judge {
-            _ if line.hidden => "hidden gates",
-            Some(_) => "judge",
-            None => "commands",
-        },
+        who,
         writes: state.spec.sandbox.writes(),
         dir: &place.dir,
         judge: place.judge.as_ref(),
@@ -90,6 +93,7 @@ pub(super) async fn run(
         shown: if line.hidden { named_files(line.command, command.env.get("HOME")) } else { Vec::new() },
         result: None,
         own_places: Vec::new(),
+        credentials: line.credentials,
     };
     let sandbox = Ground::of(&engine, state).confine(&mut command, confined)?;
     let missed = sandbox.as_ref().and_then(|policy| Missed::new(&policy.places, command.env.get("HOME")));
@@ -145,6 +149,9 @@ pub(super) async fn run(
         }
     };
     faults::point("gate.closed");
+    if line.credentials {
+        Ground::of(&engine, state).forget_home(who);
+    }
     let took = engine.clock.now().as_millisecond() - started_at.as_millisecond();
     let (verdict, exit_code) = judge(record.as_ref(), timed_out)?;
     let output = tail(files, record.as_ref());

@@ -187,6 +187,7 @@ fn shim(
         shown: Vec::new(),
         result: windlass_agents::usage_file(&agent.profile, &files.prompt()),
         own_places: windlass_agents::own_places(&agent.profile, &launch.command.env, &launch.command.cwd),
+        credentials: false,
     };
     let ground = Ground::of(engine, state);
     let sandbox = ground.confine(&mut launch.command, confined).map_err(|error| error.to_string())?;

@@ -276,6 +276,7 @@ impl Job<'_> {
                 .collect(),
             result: windlass_agents::usage_file(profile, &self.files.prompt()),
             own_places: windlass_agents::own_places(profile, &command.env, &command.cwd),
+            credentials: false,
         };
         ground.confine(command, confined)
     }

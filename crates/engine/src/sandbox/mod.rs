@@ -10,6 +10,7 @@ mod logins;
 mod missed;
 mod places;
 mod private;
+mod registries;
 mod seal;
 mod system;
 mod table;
@@ -34,6 +35,7 @@ pub(crate) use missed::Missed;
 use places::Places;
 use private::Private;
 pub(crate) use private::settle_caches;
+pub(crate) use registries::LOGIN_VARIABLES;
 pub(crate) use seal::remove_placeholders;
 use seal::{seal, seal_in_place};
 use table::DENIED;
@@ -83,6 +85,8 @@ pub(crate) struct Confined<'a> {
     /// A file that it leaves for the engine; what is beside it is its own too.
     pub(crate) result: Option<PathBuf>,
     pub(crate) own_places: Vec<OwnPlace>,
+    /// It may use the user's logins for package registries.
+    pub(crate) credentials: bool,
 }
 
 /// What is the same for all processes of a loop.
@@ -150,6 +154,9 @@ impl<'a> Ground<'a> {
         }
         let copies = !matches!(backend, Backend::Seatbelt);
         self.show_home(&mut places, &mut private, &command.env, home, copies)?;
+        if what.credentials {
+            registries::show_logins(&mut places, &private, &command.env, home, copies);
+        }
         for place in &what.own_places {
             own_place(&mut places, &mut private, place, copies)?;
         }
@@ -158,6 +165,9 @@ impl<'a> Ground<'a> {
             for path in paths {
                 places.put(&from_home(path, home), access);
             }
+        }
+        for path in &self.spec.sockets {
+            places.put(&from_home(path, home), Access::ReadOnly);
         }
         self.hide_within(&mut places, home, copies);
         self.work(&mut places, &what)?;
@@ -183,6 +193,13 @@ impl<'a> Ground<'a> {
     pub(crate) fn keep_logins(&self, who: &str) {
         if !self.spec.is_off() {
             logins::take_over(&self.data.loop_temp(self.loop_id).join(who));
+        }
+    }
+
+    /// Removes what a process of this kind had in its home, once it has ended.
+    pub(crate) fn forget_home(&self, who: &str) {
+        if let Err(error) = windlass_workspace::remove_tree(&self.data.loop_temp(self.loop_id).join(who).join("home")) {
+            tracing::debug!(%error, who, "the private home stays until the next process of this kind starts");
         }
     }
 

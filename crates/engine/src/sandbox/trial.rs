@@ -117,6 +117,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
         shown: Vec::new(),
         result: None,
         own_places: Vec::new(),
+        credentials: false,
     };
     let sandbox = ground.confine(&mut command, confined)?;
     let (stdout, stderr, exit_record) = (files.join("stdout"), files.join("stderr"), files.join("exit.json"));
@@ -176,6 +177,7 @@ pub fn view(spec: &SandboxSpec, env: &BTreeMap<String, String>) -> Result<Vec<Se
         shown: Vec::new(),
         result: None,
         own_places: Vec::new(),
+        credentials: false,
     };
     let policy = Ground::alone(&data, env, "view", spec).confine(&mut command, confined)?;
     let places = policy.map(|policy| policy.places).unwrap_or_default();

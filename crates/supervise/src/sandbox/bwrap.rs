@@ -19,8 +19,9 @@ const PROC_SEALED: [&str; 8] = [
     "/proc/mtrr",
 ];
 
-/// Root keeps what package managers need to unpack archives: none of it reaches past the mounts.
-pub(crate) const CAPABILITIES_OF_ROOT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
+/// Root keeps what package managers need to unpack archives: none of it reaches past the mounts, and a file that somebody
+/// writes to loses its set-user-ID bit.
+pub(crate) const CAPABILITIES_OF_ROOT: [&str; 3] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER"];
 
 /// Everything before the program that is to run inside.
 pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> {
@@ -48,7 +49,11 @@ pub(crate) fn arguments(policy: &SandboxPolicy, as_root: bool) -> Vec<OsString> 
                 hidden.push(path);
             }
             Access::HiddenFile => all.add(["--ro-bind".as_ref(), "/dev/null".as_ref(), path]),
-            Access::ReadOnly => all.add(["--ro-bind".as_ref(), place.source().as_os_str(), path]),
+            // What is only shown may be gone by now. What seals a part of a writable place may not.
+            Access::ReadOnly if policy.seals(place) => {
+                all.add(["--ro-bind".as_ref(), place.source().as_os_str(), path]);
+            }
+            Access::ReadOnly => all.add(["--ro-bind-try".as_ref(), place.source().as_os_str(), path]),
             Access::Writable | Access::Layered => all.add(["--bind".as_ref(), place.source().as_os_str(), path]),
             Access::Link => all.add(["--symlink".as_ref(), place.source().as_os_str(), path]),
         }
@@ -111,7 +116,7 @@ mod tests {
         assert!(said.contains("--remount-ro / --cap-drop ALL --cap-add"), "{said}");
         assert!(!said.contains("--unshare-net") && !said.contains("bind / /"), "{said}");
         let said = text(&policy(&[("/usr", Access::ReadOnly)], Network::Allow), false);
-        assert!(said.ends_with("--ro-bind /usr /usr --remount-ro / --cap-drop ALL --chdir / --"), "{said}");
+        assert!(said.ends_with("--ro-bind-try /usr /usr --remount-ro / --cap-drop ALL --chdir / --"), "{said}");
     }
 
     #[test]

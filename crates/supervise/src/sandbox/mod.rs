@@ -192,6 +192,19 @@ pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
 pub(crate) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 impl SandboxPolicy {
+    /// Whether a read-only place keeps a part of a writable one as it is, or stands for something else that must be there.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn seals(&self, place: &Place) -> bool {
+        let above = self.places.iter().filter(|above| above.path != place.path && place.path.starts_with(&above.path));
+        let nearest = above.max_by_key(|above| above.path.components().count());
+        place.from.is_some()
+            || nearest.is_some_and(|above| match above.access {
+                Access::Writable => above.from.is_none(),
+                Access::Layered => true,
+                Access::HiddenDir | Access::HiddenFile | Access::ReadOnly | Access::Link => false,
+            })
+    }
+
     /// The places, those above first; what is said last of one path holds.
     pub(crate) fn ordered(&self) -> Vec<&Place> {
         let mut places: Vec<&Place> = Vec::new();

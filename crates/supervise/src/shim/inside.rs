@@ -200,6 +200,9 @@ fn settle(orders: &Orders) -> io::Result<(Inside, Prepared, Option<i32>)> {
     };
     // Or the agent, which is the same user, could trace it and reach the shim's socket.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    // Needed for the next line, and what bubblewrap and Docker set already.
+    rustix::thread::set_no_new_privs(true)?;
+    sys::leave_abstract_sockets()?;
     restrict()?;
     let prepared = Prepared::new(&inside.command).map_err(io::Error::other)?;
     let bridge = inside.bridge.as_ref().map(Bridge::start).transpose()?;

@@ -56,6 +56,7 @@ pub fn promise_loop() -> LoopSpec {
             base: None,
             allow_dirty: false,
             setup: Vec::new(),
+            setup_credentials: false,
             copy: Vec::new(),
             baseline: false,
             verify: Verify::default(),
