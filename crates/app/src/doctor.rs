@@ -10,13 +10,14 @@ use windlass_engine::sandbox::docker;
 use windlass_redact::environment::looks_secret;
 use windlass_store::{Access, SqliteStore, StoreError};
 
+use crate::agents;
 use crate::context::Context;
 use crate::local::Local;
 use crate::problem::Problem;
+use crate::project::{Found, FoundLine};
 use crate::reports::{Condition, Diagnosis, DoctorReport};
 use crate::request::Request;
 use crate::requests::Doctor;
-use crate::{agents, suggest};
 
 impl Request for Doctor {
     type Report = DoctorReport;
@@ -92,10 +93,11 @@ async fn data(context: &Context) -> Diagnosis {
 async fn project(context: &Context) -> Diagnosis {
     match context.project().await {
         Ok(root) => {
-            let gate = suggest::gate(&root).map(|gate| format!(", gate to try: {gate}")).unwrap_or_default();
-            let protect = suggest::protect(&root);
-            let protect = match protect.as_slice() {
-                [] => String::new(),
+            let found = Found::at(&root);
+            let gate = found.gate().map(|gate| format!(", gate to try: {gate}")).unwrap_or_default();
+            let globs = |found: &[FoundLine]| found.iter().map(|glob| glob.line.clone()).collect::<Vec<_>>();
+            let protect = match [globs(&found.tests), globs(&found.protect)].concat() {
+                globs if globs.is_empty() => String::new(),
                 globs => format!(", worth protecting: --protect '{}'", globs.join("' --protect '")),
             };
             ok("project", format!("{}{gate}{protect}", root.display()))

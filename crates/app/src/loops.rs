@@ -11,11 +11,11 @@ use windlass_engine::engine::{Engine, is_alive, status_word};
 use windlass_engine::view::{LoopView, UsageView};
 use windlass_store::{ListFilter, Listed};
 
-use crate::local::{Local, settled};
+use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
-use crate::requests::{ListLoops, PauseLoop, SteerLoop};
-use crate::views::{FindingsView, LoopList, LoopSummary, PlanView, ProjectView};
+use crate::requests::{PauseLoop, SteerLoop};
+use crate::views::{FindingsView, LoopSummary, PlanView, ProjectView};
 
 /// A request that only names a loop.
 macro_rules! about_a_loop {
@@ -39,15 +39,6 @@ about_a_loop! {
     "Stop it now." StopLoop
 }
 
-/// The loop of this name or id.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct FindLoop {
-    /// Only of this project; of any if left out.
-    #[serde(default)]
-    pub project: Option<String>,
-    pub name: String,
-}
-
 /// Projects that have loops.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ListProjects {}
@@ -65,7 +56,7 @@ pub fn summary(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem>
     Ok(LoopSummary { view: LoopView { history: Vec::new(), ..view(listed)? }, ..lively(engine, listed)? })
 }
 
-fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
+pub(crate) fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
     let view = view(listed)?;
     let seen = if listed.entry.open {
         activity::activity(&engine.data, &listed.entry.id, engine.clock.now())
@@ -75,87 +66,6 @@ fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
     let last_activity_at = seen.last_at.filter(|at| *at > view.updated_at).unwrap_or(view.updated_at);
     let driven = listed.holder.as_ref().is_some_and(is_alive);
     Ok(LoopSummary { view, activity: seen.intervals, last_activity_at, driven })
-}
-
-impl Request for ListLoops {
-    type Report = LoopList;
-    const NAME: &'static str = "list";
-
-    async fn perform(self, here: &Local) -> Result<LoopList, Problem> {
-        const USUAL: usize = 100;
-        let limit = self.limit.unwrap_or(USUAL).clamp(1, 1000);
-        let mut list = LoopList { loops: Vec::new(), next: None, counts: BTreeMap::new() };
-        let Some(engine) = here.reader().await? else { return Ok(list) };
-        let filter = ListFilter { project: self.project.clone(), ..ListFilter::default() };
-        let all = engine.store.list(filter).await?;
-        for listed in &all {
-            *list.counts.entry(status_word(listed).to_owned()).or_default() += 1;
-        }
-        let words = self.q.unwrap_or_default().to_lowercase();
-        let statuses: Vec<&str> = self.status.iter().flat_map(|said| said.split(',')).map(str::trim).collect();
-        let wanted = |listed: &&Listed| {
-            let word = status_word(listed);
-            let asked = |said: &&str| *said == word || (*said == "open" && listed.entry.open);
-            let entry = &listed.entry;
-            let text = format!("{}\n{}\n{}", entry.name, entry.goal, entry.project).to_lowercase();
-            (statuses.is_empty() || statuses.iter().any(asked))
-                && words.split_whitespace().all(|part| text.contains(part))
-        };
-        let mut found: Vec<&Listed> = all.iter().filter(wanted).collect();
-        if let Some(after) = &self.after {
-            let passed = found.iter().position(|listed| listed.entry.id == *after);
-            found.drain(..passed.map_or(0, |index| index + 1));
-        }
-        list.next = (found.len() > limit).then(|| found[limit - 1].entry.id.clone());
-        for listed in found.into_iter().take(limit) {
-            // With its summary, which the list does without.
-            let Some(listed) = engine.store.get(&listed.entry.id).await? else { continue };
-            let listed = settled(&engine, listed).await?;
-            list.loops.push(if self.history { lively(&engine, &listed)? } else { summary(&engine, &listed)? });
-        }
-        Ok(list)
-    }
-}
-
-impl Request for FindLoop {
-    type Report = LoopView;
-    const NAME: &'static str = "find";
-
-    async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
-        let Self { project, name } = self;
-        let Some(engine) = here.reader().await? else {
-            let message = format!("there are no loops yet, and so none is called '{name}'");
-            return Err(Problem::refused(message, "start one with `windlass run`, or watch `windlass demo`"));
-        };
-        let named = match &project {
-            Some(project) => engine.store.find(project, &name).await?,
-            None => None,
-        };
-        if let Some(listed) = named {
-            return view(&settled(&engine, listed).await?);
-        }
-        if let Some(listed) = engine.store.get(&name).await? {
-            return view(&settled(&engine, listed).await?);
-        }
-        let all = engine.store.list(ListFilter { project: project.clone(), ..ListFilter::default() }).await?;
-        let mut named = all.iter().filter(|listed| project.is_none() && listed.entry.name == name);
-        match (named.next(), named.next()) {
-            (Some(found), None) => view(&here.found(&found.entry.id).await?),
-            (Some(found), Some(_)) => Err(Problem::refused(
-                format!("more than one project has a loop '{name}'"),
-                format!("run this inside the project, or give the loop's id, such as {}", found.entry.id),
-            )),
-            (None, _) => Err(not_found(&name, &all)),
-        }
-    }
-}
-
-fn not_found(name: &str, here: &[Listed]) -> Problem {
-    let hint = match windlass_engine::config::nearest(name, here.iter().map(|listed| listed.entry.name.as_str())) {
-        Some(nearest) => format!("did you mean '{nearest}'? `windlass list` shows all"),
-        None => "`windlass list` shows the loops of this project, `windlass list --all` those of every project".into(),
-    };
-    Problem::new(Kind::NotFound, format!("there is no loop '{name}' here")).hint(hint)
 }
 
 impl Request for ListProjects {

@@ -19,9 +19,8 @@ use windlass_engine::view::LoopView;
 
 use crate::history::LoopJournal;
 use crate::local::Local;
-use crate::loops::FindLoop;
 use crate::problem::{Kind, Problem};
-use crate::requests::Until;
+use crate::requests::{FindLoop, Until};
 
 /// One thing that can be asked for.
 pub trait Request: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
@@ -95,18 +94,18 @@ impl App {
         serde_json::from_value(report).map_err(odd)
     }
 
-    /// The loop of this name or id, in this project if we are in one.
-    pub async fn find(&self, name: &str) -> Result<LoopView, Problem> {
+    /// The loop of this name, id or start of a name, or the latest one; in this project if we are in one.
+    pub async fn find(&self, name: Option<&str>) -> Result<LoopView, Problem> {
         let project = match self {
             App::Here(local) => local.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned()),
             App::There(_) => None,
         };
-        let found = self.run(FindLoop { project, name: name.to_owned() }).await;
-        found.map_err(|problem| match self {
-            App::There(server) if problem.code == Kind::NotFound => {
+        let found = self.run(FindLoop { project, name: name.map(str::to_owned) }).await;
+        found.map_err(|problem| match (self, name) {
+            (App::There(server), Some(name)) if problem.code == Kind::NotFound => {
                 Problem { message: format!("there is no loop '{name}' at {}", server.address()), ..problem }
             }
-            App::Here(_) | App::There(_) => problem,
+            (App::Here(_) | App::There(_), _) => problem,
         })
     }
 

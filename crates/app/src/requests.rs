@@ -221,14 +221,28 @@ pub struct RevokeTrust {
     pub base: Option<String>,
 }
 
+/// The loop of a name or id, or the latest one.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FindLoop {
+    /// Look in this project first; in every project if left out.
+    pub project: Option<String>,
+    /// A name, an id, or the start of a name if only one loop matches. The latest loop if left out.
+    pub name: Option<String>,
+}
+
 /// Which loops.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ListLoops {
     /// Only of this project.
     pub project: Option<String>,
-    /// Only with one of these statuses, separated by commas; `open` stands for all that have not ended.
+    /// Only with one of these statuses or outcomes, separated by commas; `open` stands for all that have not ended.
     pub status: Option<String>,
+    /// Only of this agent.
+    pub agent: Option<String>,
+    /// Only created since then.
+    pub since: Option<jiff::Timestamp>,
     /// Words that have to be in the name, the goal or the project.
     pub q: Option<String>,
     /// At most so many, 100 if not said, 1000 at most.

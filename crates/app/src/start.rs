@@ -16,10 +16,11 @@ use crate::local::Local;
 use crate::open::leaves_to_the_background;
 use crate::plan_rows::plan_rows;
 use crate::problem::{Kind, Problem};
+use crate::project::Found;
 use crate::request::{Opened, Opens, Request};
 use crate::requests::{PreviewLoop, StartLoop};
 use crate::views::{Preview, PreviewLine};
-use crate::{agents, settings, suggest, trust};
+use crate::{agents, settings, trust};
 
 leaves_to_the_background!(StartLoop => "start");
 
@@ -156,9 +157,9 @@ fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: Run
         notes.push("the sandbox is off: the agent can read the hidden gates in Windlass's own files".to_owned());
     }
     if resolved.spec.gates.is_empty()
-        && let Some(gate) = suggest::gate(&project)
+        && let Some(gate) = Found::at(&project).gate()
     {
-        notes.push(format!("this project looks as if --gate \"{gate}\" would check it"));
+        notes.push(format!("no gates: this project looks as if --gate \"{gate}\" would check it"));
     }
     let branch_template =
         settings.branch.value.as_ref().map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned());

@@ -78,6 +78,9 @@ pub struct LoopList {
     pub loops: Vec<LoopSummary>,
     /// What `after` is to be for the next page.
     pub next: Option<String>,
+    /// How many match the filters, on all pages; `null` with a filter by agent or outcome.
+    #[serde(default)]
+    pub total: Option<usize>,
     /// How many there are in all, by status.
     pub counts: BTreeMap<String, usize>,
 }

@@ -9,20 +9,21 @@ use crate::failure::Failure;
 use crate::run::print;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
-    tell(app, &args.name, StopLoop { id }, "stopped: nothing of it runs any more").await
+    let LoopView { id, name, .. } = app.find(args.name.get()).await?;
+    tell(app, &name, StopLoop { id }, "stopped: nothing of it runs any more").await
 }
 
 pub async fn pause(app: &App, args: &PauseArgs) -> Result<Exit, Failure> {
     let done = if args.now { "paused" } else { "pauses after the current turn" };
-    let id = app.find(&args.name).await?.id;
-    tell(app, &args.name, PauseLoop { id, now: args.now }, done).await
+    let LoopView { id, name, .. } = app.find(args.name.get()).await?;
+    tell(app, &name, PauseLoop { id, now: args.now }, done).await
 }
 
 pub async fn steer(app: &App, args: &SteerArgs) -> Result<Exit, Failure> {
     let done = if args.now { "the message is given at once" } else { "the next turn gets the message" };
-    let id = app.find(&args.name).await?.id;
-    tell(app, &args.name, SteerLoop { id, message: args.message.clone(), now: args.now }, done).await
+    let (name, message) = args.name_and_message();
+    let LoopView { id, name, .. } = app.find(name).await?;
+    tell(app, &name, SteerLoop { id, message: message.to_owned(), now: args.now }, done).await
 }
 
 async fn tell(app: &App, name: &str, request: impl Request<Report = LoopView>, done: &str) -> Result<Exit, Failure> {

@@ -15,6 +15,7 @@ mod list;
 mod machine_report;
 mod mcp;
 mod milestone;
+mod project;
 mod remote;
 mod render;
 mod review;
@@ -129,6 +130,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Run(args) => run::run(app, dir, args).await,
         Command::Demo(args) => demo::demo(here(app, "demo")?, args).await,
+        Command::Init(args) => project::init(app, dir, args).await,
         Command::List(args) => list::list(app, args).await,
         Command::Status(args) => show::status(app, args).await,
         Command::Logs(args) => show::logs(app, args).await,

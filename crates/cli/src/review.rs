@@ -13,19 +13,19 @@ use crate::run::{self, print};
 use crate::style::{Style, json_line, one_line};
 
 pub async fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     let request = ApproveLoop { id: id.clone(), reason: args.reason.clone() };
     Ok(run::open(app, request, Some(&id), args.watching()).await?)
 }
 
 pub async fn reject(app: &App, args: &RejectArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     let request = RejectLoop { id: id.clone(), reason: Some(args.reason.clone()) };
     Ok(run::open(app, request, Some(&id), args.watching()).await?)
 }
 
 pub async fn findings(app: &App, args: &FindingsArgs) -> Result<Exit, Failure> {
-    let found = app.find(&args.name).await?;
+    let found = app.find(args.name.get()).await?;
     let reviewed = found.review.is_some();
     let all = app.run(LoopFindings { id: found.id }).await?.findings;
     let wanted: Vec<&Finding> = all.iter().filter(|finding| args.all || finding.is_open()).collect();
@@ -61,7 +61,7 @@ fn findings_shown(found: &[&Finding], reviewed: bool, args: &FindingsArgs) -> St
 
 /// Pauses a loop and says how a person enters its place.
 pub async fn takeover(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     print(&takeover_words(&app.run(TakeOver { id }).await?));
     Ok(Exit::Completed)
 }

@@ -1,6 +1,6 @@
 //! Commands that drive a loop: `run`, `resume`, `restart`, and the hidden `drive`.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +18,7 @@ use crate::args::{ContinueArgs, RestartArgs, ResumeArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::Follower;
+use crate::project::offered_gates;
 use crate::style::{Style, json_line, printable};
 use crate::{status, trust};
 
@@ -38,11 +39,16 @@ pub async fn run(app: &App, dir: Option<&Path>, args: &RunArgs) -> Result<Exit, 
         let causes = std::error::Error::source(&error).map(ToString::to_string).into_iter().collect();
         Failure { causes, ..Failure::usage(error.to_string(), error.hint()) }
     })?;
+    let project = project(app, dir)?;
+    let mut settings = args.options().to_json();
+    if !args.json && !args.has_gates() {
+        settings.extend(offered_gates(app, &project).await?);
+    }
     let request = StartLoop {
-        project: project(app, dir)?,
+        project,
         goal,
         name: args.name.clone(),
-        settings: args.options().to_json(),
+        settings,
         agent_command: args.agent_command.clone(),
         reviewer_command: args.reviewer_command.clone(),
         base: args.base.clone(),
@@ -96,22 +102,23 @@ pub async fn start<R: Opens + Clone>(
 
 pub async fn resume(app: &App, args: &ResumeArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     let request = ResumeLoop { id: id.clone(), raise: args.raise.raise().into() };
     Ok(open(app, request, Some(&id), watching).await?)
 }
 
 pub async fn restart(app: &App, args: &RestartArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     let request = RestartLoop { id: id.clone(), raise: args.raise.raise().into() };
     Ok(open(app, request, Some(&id), watching).await?)
 }
 
 pub async fn go_on(app: &App, args: &ContinueArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
-    let id = app.find(&args.name).await?.id;
-    let (goal, into) = (args.goal.clone(), args.into.clone());
+    let (name, goal) = args.name_and_goal();
+    let id = app.find(name).await?.id;
+    let (goal, into) = (goal.map(str::to_owned), args.into.clone());
     let request = ContinueLoop { id: id.clone(), goal, into, raise: args.raise.raise().into() };
     Ok(open(app, request, Some(&id), watching).await?)
 }
@@ -236,6 +243,9 @@ pub fn watch_signals() -> Result<(Told, watch::Receiver<bool>), Problem> {
                 std::process::exit(128 + i32::from(number));
             }
             tell.send_replace(Some(number));
+            if number == 2 && std::io::stderr().is_terminal() {
+                eprintln!("\r\x1b[2Kinterrupted: stopping the agent; press Ctrl-C again to kill it at once");
+            }
             ask.send_replace(true);
         }
     });

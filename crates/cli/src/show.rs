@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use windlass_app::{App, ListLoops, ShowLoop, Until};
+use windlass_app::{App, ShowLoop, Until};
 use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Event, LoopState};
 use windlass_engine::engine::Engine;
@@ -21,27 +21,13 @@ use crate::status;
 use crate::style::{Style, json_line, one_line, short};
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
-    let view = match &args.name {
-        Some(name) => app.find(name).await?,
-        None => latest(app).await?,
-    };
+    let view = app.find(args.name.get()).await?;
     if args.json {
         print(&json_line(&serde_json::json!(view)));
     } else {
         print(&in_full(&app.state(&view.id).await?.0, &view.status));
     }
     Ok(if args.exit_code { Exit::of_status(&view.status) } else { Exit::Completed })
-}
-
-async fn latest(app: &App) -> Result<LoopView, Failure> {
-    let project = match app {
-        App::Here(local) => local.context.project_if_any().await.map(|root| root.to_string_lossy().into_owned()),
-        App::There(_) => None,
-    };
-    let request = ListLoops { project, limit: Some(1), history: true, ..ListLoops::default() };
-    let first = app.run(request).await?.loops.into_iter().next();
-    let none = || Failure::usage("there are no loops yet", "start one with `windlass run`, or watch `windlass demo`");
-    Ok(first.ok_or_else(none)?.view)
 }
 
 fn in_full(state: &LoopState, word: &str) -> String {
@@ -76,7 +62,9 @@ fn in_full(state: &LoopState, word: &str) -> String {
 }
 
 pub async fn logs(app: &App, args: &LogsArgs) -> Result<Exit, Failure> {
-    let id = LoopId(app.find(&args.name).await?.id);
+    let found = app.find(args.name.get()).await?;
+    has_iteration(&found, args)?;
+    let id = LoopId(found.id);
     if args.raw {
         raw(&*here(app, "--raw")?.readable().await?, &id, args.iteration, args.role).await?;
         return Ok(Exit::Completed);
@@ -99,6 +87,25 @@ pub async fn logs(app: &App, args: &LogsArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Completed);
     }
     Ok(Exit::of_status(&app.run(ShowLoop { id: id.0 }).await?.status))
+}
+
+/// An iteration that is not there yet can only be waited for.
+fn has_iteration(found: &LoopView, args: &LogsArgs) -> Result<(), Failure> {
+    let Some(wanted) = args.iteration.filter(|wanted| *wanted > found.iterations) else { return Ok(()) };
+    let open = matches!(found.status.as_str(), "queued" | "running" | "waiting");
+    if open && args.follow {
+        return Ok(());
+    }
+    let has = match found.iterations {
+        0 => "no iterations yet".to_owned(),
+        count => status::count(count, "iteration"),
+    };
+    let hint = match (open, found.iterations) {
+        (true, _) => "follow the loop with -f to wait for it".to_owned(),
+        (false, 0) => format!("see what happened with `windlass status {}`", found.name),
+        (false, last) => format!("choose one from 1 to {last}"),
+    };
+    Err(Failure::usage(format!("{} has {has}, so there is no iteration {wanted}", found.name), hint))
 }
 
 /// The bytes that the agents wrote, turn after turn.

@@ -49,15 +49,29 @@ impl Style {
         self.paint("36", text)
     }
 
-    /// The colour of a status word.
+    /// A status word in its color.
     pub fn status(self, status: &str) -> String {
+        self.painted_as(status, status)
+    }
+
+    /// Text in the color of a status.
+    pub fn painted_as(self, status: &str, text: &str) -> String {
         match status {
-            "completed" => self.good(status),
-            "running" | "queued" => self.accent(status),
-            "waiting" | "paused" | "awaiting_review" | "interrupted" | "exhausted" => self.warn(status),
-            _ => self.bad(status),
+            "completed" => self.good(text),
+            "running" | "queued" => self.accent(text),
+            "waiting" | "paused" | "awaiting_review" | "interrupted" | "exhausted" => self.warn(text),
+            _ => self.bad(text),
         }
     }
+}
+
+/// How many columns a line may have: those of the terminal, of `COLUMNS`, else 80.
+pub fn columns() -> usize {
+    const USUAL: usize = 80;
+    let said = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok();
+    let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let real = |columns: &usize| *columns > 0;
+    terminal().filter(real).or_else(said).filter(real).unwrap_or(USUAL)
 }
 
 /// Text that came from elsewhere or holds such, made safe for a terminal: colours stay, everything else that a terminal would

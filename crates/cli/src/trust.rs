@@ -87,7 +87,8 @@ fn asked() -> Result<bool, Failure> {
     answered("may these files run what they say? [y/N] ")
 }
 
-fn answered(question: &str) -> Result<bool, Failure> {
+/// Asks a question at the terminal; without one the answer is no.
+pub fn answered(question: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
@@ -96,7 +97,10 @@ fn answered(question: &str) -> Result<bool, Failure> {
     let _ = error.flush();
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(match answer.trim() {
+        "" => question.contains("[Y/"),
+        answer => matches!(answer, "y" | "Y" | "yes"),
+    })
 }
 
 fn shown(demands: &[Demand], style: Style) -> String {

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, ContinueLoop, DiffLoop, Doctor,
-    FeedPage, FeedQuery, FindLoop, Health, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan,
-    LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
+    FeedPage, FeedQuery, FindLoop, Health, InitProject, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal,
+    LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
     NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop, RestartLoop,
     ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone,
     SteerLoop, StopLoop, TakeOver, TrustOf, VerifyWork,
@@ -87,6 +87,7 @@ fn of_this_machine(table: Table) -> Table {
         .add(Route::get("/api/health", "Whether the server answers; needs no token").answers::<Health>(), get(health))
         .add(Route::get("/api/server", "What runs here").answers::<ServerView>(), get(server))
         .ask::<ListProjects>(Route::get("/api/projects", "Projects that have loops"))
+        .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(
             Route::get(
                 "/api/events",
@@ -130,7 +131,7 @@ fn of_loops(table: Table) -> Table {
         .ask::<ListLoops>(Route::get("/api/loops", "Loops, newest first"))
         .ask::<StartLoop>(Route::post("/api/loops", "Start a loop").created())
         .ask::<PreviewLoop>(Route::post("/api/loops/preview", "What a loop would be; makes nothing"))
-        .ask::<FindLoop>(Route::get("/api/loops/find", "The loop of a name or id"))
+        .ask::<FindLoop>(Route::get("/api/loops/find", "The loop of a name or id, or the latest one"))
         .ask::<ShowLoop>(Route::get("/api/loops/{id}", "A loop, as `status --json`"))
         .add(
             Route::get("/api/loops/{id}/events", "The loop's feed, live and resumable")

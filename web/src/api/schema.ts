@@ -106,6 +106,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/init": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Look at a project and write its settings file, as `init --json` */
+        post: operations["post_init"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/login": {
         parameters: {
             query?: never;
@@ -165,7 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The loop of a name or id */
+        /** The loop of a name or id, or the latest one */
         get: operations["get_loops_find"];
         put?: never;
         post?: never;
@@ -1935,11 +1952,15 @@ export interface components {
             /** @description `added`, `modified`, `deleted`, `renamed`, `copied`. */
             status: string;
         };
-        /** @description The loop of this name or id. */
+        /** @description The loop of a name or id, or the latest one. */
         FindLoop: {
-            name: string;
             /**
-             * @description Only of this project; of any if left out.
+             * @description A name, an id, or the start of a name if only one loop matches. The latest loop if left out.
+             * @default null
+             */
+            name?: string | null;
+            /**
+             * @description Look in this project first; in every project if left out.
              * @default null
              */
             project?: string | null;
@@ -1990,6 +2011,26 @@ export interface components {
         };
         FindingsView: {
             findings: components["schemas"]["Finding"][];
+        };
+        /** @description What a settings file of the project would say. */
+        Found: {
+            /** @description Commands that test the project. */
+            gates: components["schemas"]["FoundLine"][];
+            /** @description Commands that check something else, such as style or types. */
+            more_gates: components["schemas"]["FoundLine"][];
+            /** @description Paths that an agent should not change. */
+            protect: components["schemas"]["FoundLine"][];
+            /** @description Commands that install what the project needs. */
+            setup: components["schemas"]["FoundLine"][];
+            /** @description Paths of tests, which an agent may change unless told otherwise. */
+            tests: components["schemas"]["FoundLine"][];
+        };
+        /** @description A line for the settings, and the file that it was found in. */
+        FoundLine: {
+            /** @description The file that suggests it. */
+            file: string;
+            /** @description A command or a glob. */
+            line: string;
         };
         FrontMatter: {
             agent?: string | null;
@@ -2084,6 +2125,41 @@ export interface components {
             version: string;
         };
         Holder: ("cgroup_v2" | "cgroup_v1" | "nothing") | "pid_namespace" | "watched";
+        /** @description Looks at a project and writes its settings file. */
+        InitProject: {
+            /**
+             * @description Replace a file that is there.
+             * @default false
+             */
+            force?: boolean;
+            /**
+             * @description The project's directory.
+             * @default
+             */
+            project?: string;
+            /**
+             * @description Write the file. Without it nothing is written.
+             * @default false
+             */
+            write?: boolean;
+        };
+        /** @description What was found, and the file that follows from it. */
+        InitReport: {
+            /** @description The first installed agent. */
+            agent: string | null;
+            /** @description Whether the file was there before. */
+            exists: boolean;
+            /** @description The settings file of the project. */
+            file: string;
+            found: components["schemas"]["Found"];
+            /** @description Whether the settings name gates already, in whichever file. */
+            has_gates: boolean;
+            /** @description The commit that loops start from does not have the file: commit it to share it. */
+            next: string[];
+            /** @description What the file says or would say. */
+            text: string;
+            written: boolean;
+        };
         /** @description Why the engine ended a turn. */
         Interrupt: {
             /** @constant */
@@ -2252,6 +2328,11 @@ export interface components {
              */
             after?: string | null;
             /**
+             * @description Only of this agent.
+             * @default null
+             */
+            agent?: string | null;
+            /**
              * @description With the history of each.
              * @default false
              */
@@ -2273,7 +2354,13 @@ export interface components {
              */
             q?: string | null;
             /**
-             * @description Only with one of these statuses, separated by commas; `open` stands for all that have not ended.
+             * Format: date-time
+             * @description Only created since then.
+             * @default null
+             */
+            since?: string | null;
+            /**
+             * @description Only with one of these statuses or outcomes, separated by commas; `open` stands for all that have not ended.
              * @default null
              */
             status?: string | null;
@@ -2325,6 +2412,12 @@ export interface components {
             loops: components["schemas"]["LoopSummary"][];
             /** @description What `after` is to be for the next page. */
             next: string | null;
+            /**
+             * Format: uint
+             * @description How many match the filters, on all pages; `null` with a filter by agent or outcome.
+             * @default null
+             */
+            total: number | null;
         };
         /** @description Its plan and sections. */
         LoopPlan: Record<string, never>;
@@ -4583,6 +4676,39 @@ export interface operations {
             };
         };
     };
+    post_init: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["InitProject"];
+            };
+        };
+        responses: {
+            /** @description Look at a project and write its settings file, as `init --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InitReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     post_login: {
         parameters: {
             query?: never;
@@ -4650,6 +4776,8 @@ export interface operations {
             query?: {
                 /** @description The id of the last loop of the page before. */
                 after?: string | null;
+                /** @description Only of this agent. */
+                agent?: string | null;
                 /** @description With the history of each. */
                 history?: boolean;
                 /** @description At most so many, 100 if not said, 1000 at most. */
@@ -4658,7 +4786,9 @@ export interface operations {
                 project?: string | null;
                 /** @description Words that have to be in the name, the goal or the project. */
                 q?: string | null;
-                /** @description Only with one of these statuses, separated by commas; `open` stands for all that have not ended. */
+                /** @description Only created since then. */
+                since?: string | null;
+                /** @description Only with one of these statuses or outcomes, separated by commas; `open` stands for all that have not ended. */
                 status?: string | null;
             };
             header?: never;
@@ -4722,10 +4852,10 @@ export interface operations {
     };
     get_loops_find: {
         parameters: {
-            query: {
-                /** @description null */
-                name: string;
-                /** @description Only of this project; of any if left out. */
+            query?: {
+                /** @description A name, an id, or the start of a name if only one loop matches. The latest loop if left out. */
+                name?: string | null;
+                /** @description Look in this project first; in every project if left out. */
                 project?: string | null;
             };
             header?: never;
@@ -4734,7 +4864,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The loop of a name or id */
+            /** @description The loop of a name or id, or the latest one */
             200: {
                 headers: {
                     [name: string]: unknown;

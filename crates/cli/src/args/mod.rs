@@ -25,7 +25,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ListArgs, LogsArgs, LoopArgs, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
+    ContinueArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -35,8 +35,8 @@ pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
 pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
-    AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, ReportArgs,
-    SchemaArgs, SchemaOf,
+    AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, InitArgs,
+    ReportArgs, SchemaArgs, SchemaOf,
 };
 pub use trust::TrustArgs;
 pub use work::{CleanArgs, DiffArgs, MergeArgs, ProofArgs, ProofFormat, RollbackArgs, VerifyArgs};
@@ -68,6 +68,7 @@ pub struct Cli {
 pub enum Command {
     Run(Box<RunArgs>),
     Demo(DemoArgs),
+    Init(InitArgs),
     List(ListArgs),
     Status(StatusArgs),
     Logs(LogsArgs),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::loops::LoopName;
 use super::values::not_blank;
 use crate::run::Watching;
 
@@ -15,8 +16,8 @@ Examples:
 
 'approve' completes a loop; it does not merge. 'windlass merge' does.")]
 pub struct ApproveArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// Why, for the journal
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     pub reason: Option<String>,
@@ -43,8 +44,8 @@ Examples:
 
 The reason goes to the coder word for word, and the rejections in a row count from 0 again.")]
 pub struct RejectArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// What is wrong, or the new direction
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     pub reason: String,
@@ -69,8 +70,8 @@ Examples:
   windlass findings search-page
   windlass findings search-page --all --json")]
 pub struct FindingsArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// The resolved ones too
     #[arg(long)]
     pub all: bool,

@@ -271,6 +271,11 @@ impl RunArgs {
         }
     }
 
+    /// Whether gates are given, or wanted to be none.
+    pub fn has_gates(&self) -> bool {
+        !self.gates.is_empty() || !self.hidden_gates.is_empty()
+    }
+
     /// Who says how often or how long, means the recipe that has such a target.
     fn has_target(&self) -> bool {
         self.iter.is_some() || self.time.is_some()

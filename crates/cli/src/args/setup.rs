@@ -20,6 +20,28 @@ pub struct DemoArgs {
     pub json: bool,
 }
 
+/// Look at the project and write .windlass/config.toml
+///
+/// Finds gates, set-up commands, CI files and an installed agent, and shows the file. In a terminal it asks before it
+/// writes.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass init
+  windlass init --yes
+  windlass init --json           what was found; writes nothing")]
+pub struct InitArgs {
+    /// Write the file without asking
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Replace an existing file
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// A report that people or scripts read.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {

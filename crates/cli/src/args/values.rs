@@ -1,8 +1,15 @@
 //! Readers of single values, so that a flag is checked by the same rules as a setting.
 
+use std::time::Duration;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use windlass_app::LISTED_AS;
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{Commands, Files, Gates, Globs, Hosts, Names, UsageError, Value, ValueError};
+use windlass_engine::config::{
+    Commands, Files, Gates, Globs, Hosts, Millis, Names, UsageError, Value, ValueError, nearest,
+};
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {
@@ -55,4 +62,29 @@ pub(super) fn loop_name(text: &str) -> Result<String, ValueError> {
     }
     let error = UsageError::Name { name: text.escape_debug().to_string() };
     Err(ValueError { problem: error.to_string(), hint: Some(error.hint().into()) })
+}
+
+/// Statuses and outcomes that `list` filters by, separated by commas.
+pub(super) fn statuses(text: &str) -> Result<String, ValueError> {
+    for word in text.split(',').map(str::trim) {
+        if !LISTED_AS.contains(&word) {
+            let hint = match nearest(word, LISTED_AS) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => format!("use {}", LISTED_AS.join(", ")),
+            };
+            let problem = format!("'{}' is not a status", word.escape_debug());
+            return Err(ValueError { problem, hint: Some(hint.into()) });
+        }
+    }
+    Ok(text.to_owned())
+}
+
+/// A time in the past: so long ago, or the start of a day.
+pub(super) fn since(text: &str) -> Result<Timestamp, ValueError> {
+    let ago = || Millis::from_text(text).ok().map(|ago| Timestamp::now() - Duration::from_millis(ago.get()));
+    let day = || text.parse::<Date>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|day| day.timestamp());
+    text.parse().ok().or_else(day).or_else(ago).ok_or_else(|| ValueError {
+        problem: format!("'{}' is not a duration or a date", text.escape_debug()),
+        hint: Some("write a duration such as 7d, or a date such as 2026-11-01".into()),
+    })
 }

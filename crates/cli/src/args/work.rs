@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::loops::LoopName;
 use super::values::not_blank;
 
 /// Show what a loop changed, as a patch
@@ -14,8 +15,8 @@ Examples:
   windlass diff fix-login --iteration 2
   windlass diff fix-login --worktree")]
 pub struct DiffArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// Only what this iteration changed, from 1 on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub iteration: Option<u32>,
@@ -36,8 +37,8 @@ Examples:
   windlass rollback fix-login --to 2
   windlass rollback fix-login --to 0     back to where it began")]
 pub struct RollbackArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// The iteration whose checkpoint is wanted; 0 is where the loop began
     #[arg(long, value_name = "N")]
     pub to: u32,
@@ -56,8 +57,8 @@ Examples:
   windlass merge fix-login --squash -m \"Fix the login\"
   windlass merge fix-login --into develop")]
 pub struct MergeArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// One commit with everything, instead of the loop's commits
     #[arg(long)]
     pub squash: bool,
@@ -113,8 +114,8 @@ Examples:
   windlass proof fix-login --output fix-login.proof.json
   windlass proof fix-login --format markdown --output fix-login.proof.md")]
 pub struct ProofArgs {
-    /// The loop's name
-    pub name: String,
+    #[command(flatten)]
+    pub name: LoopName,
     /// JSON (an in-toto statement) or Markdown for a pull request
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ProofFormat::Json)]
     pub format: ProofFormat,

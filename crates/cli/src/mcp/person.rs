@@ -253,7 +253,7 @@ impl PersonTools {
     }
 
     async fn found(&self, name: &str) -> Result<LoopView, ToolError> {
-        Ok(self.app.find(name).await?)
+        Ok(self.app.find(Some(name)).await?)
     }
 
     /// The loops of this project, or of all where we are in none.

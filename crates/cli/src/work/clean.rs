@@ -14,7 +14,7 @@ use crate::style::{json_line, warn};
 pub async fn clean(app: &App, args: &CleanArgs) -> Result<Exit, Failure> {
     let report = match (&args.name, app) {
         (Some(name), _) => {
-            let id = app.find(name).await?.id;
+            let id = app.find(Some(name)).await?.id;
             app.run(CleanLoop { id, branch: args.branches, dry_run: args.dry_run }).await?
         }
         (None, _) if args.all => app.run(everything(None, args)).await?,

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use windlass_app::{App, PatchLoop, diff};
+use windlass_engine::view::LoopView;
 
 use crate::args::DiffArgs;
 use crate::exit::Exit;
@@ -11,7 +12,7 @@ use crate::run::print;
 use crate::style::{self, json_line};
 
 pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
+    let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     let color = !args.json && colours();
     let request = PatchLoop { id, iteration: args.iteration, worktree: args.worktree, color };
     let patch = match app {
@@ -26,7 +27,7 @@ pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
             view.patch.into_bytes()
         }
     };
-    shown(&args.name, patch);
+    shown(&name, patch);
     Ok(Exit::Completed)
 }
 

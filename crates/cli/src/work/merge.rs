@@ -10,7 +10,7 @@ use crate::run::print;
 use crate::style::{json_line, one_line, short, warn};
 
 pub async fn merge(app: &App, args: &MergeArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     let (into, message) = (args.into.clone(), args.message.clone());
     let request = MergeLoop { id, into, squash: args.squash, no_gates: args.no_gates, message };
     shown(app.run(request).await?, args)
@@ -36,15 +36,15 @@ fn shown(report: MergeReport, args: &MergeArgs) -> Result<Exit, Failure> {
                 ""
             };
             let files = checkout.map_or(String::new(), |dir| format!("  files    {}\n", dir.display()));
-            print(&format!("{}: merged into {into} at {}{how}\n{files}", args.name, short(&commit)));
+            print(&format!("{}: merged into {into} at {}{how}\n{files}", report.name, short(&commit)));
         }
         MergeOutcome::UpToDate { into } => {
-            print(&format!("{}: {into} has all of it already\n", args.name));
+            print(&format!("{}: {into} has all of it already\n", report.name));
         }
         MergeOutcome::Conflicts { into, files } => {
             let by_hand = || format!("resolve them by hand: git switch {into} && git merge {}", report.branch);
             let hint = report.next.map(|command| format!("have the agent resolve them: {command}"));
-            return Err(conflict(&args.name, &into, &files, hint.unwrap_or_else(by_hand)));
+            return Err(conflict(&report.name, &into, &files, hint.unwrap_or_else(by_hand)));
         }
     }
     Ok(Exit::Completed)

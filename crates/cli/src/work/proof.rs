@@ -12,8 +12,8 @@ use crate::run::{print, project};
 use crate::style::{Style, one_line, short};
 
 pub async fn proof(app: &App, args: &ProofArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
-    let statement = app.run(ProveLoop { id }).await?;
+    let found = app.find(args.name.get()).await?;
+    let statement = app.run(ProveLoop { id: found.id }).await?;
     let text = match args.format {
         ProofFormat::Markdown => markdown(&statement),
         ProofFormat::Json => format!("{:#}\n", serde_json::json!(statement)),
@@ -23,7 +23,7 @@ pub async fn proof(app: &App, args: &ProofArgs) -> Result<Exit, Failure> {
             std::fs::write(file, text).map_err(|error| {
                 Failure::usage(format!("cannot write {}: {error}", file.display()), "choose another with --output")
             })?;
-            eprintln!("{}: proof of {} in {}", args.name, short(&statement.predicate.head.commit), file.display());
+            eprintln!("{}: proof of {} in {}", found.name, short(&statement.predicate.head.commit), file.display());
         }
         None => print(&text),
     }

@@ -11,7 +11,7 @@ use crate::run::print;
 use crate::style::{json_line, short};
 
 pub async fn rollback(app: &App, args: &RollbackArgs) -> Result<Exit, Failure> {
-    let id = app.find(&args.name).await?.id;
+    let id = app.find(args.name.get()).await?.id;
     let report = app.run(RollbackLoop { id: id.clone(), to: args.to }).await?;
     let status = app.run(ShowLoop { id }).await?.status;
     print(&shown(&report, &status, args));
@@ -20,7 +20,7 @@ pub async fn rollback(app: &App, args: &RollbackArgs) -> Result<Exit, Failure> {
 
 /// What came of it, in words or as JSON.
 fn shown(report: &RollbackReport, status: &str, args: &RollbackArgs) -> String {
-    let name = &args.name;
+    let name = &report.name;
     if args.json {
         return json_line(&serde_json::json!(report));
     }

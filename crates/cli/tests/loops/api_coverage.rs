@@ -14,6 +14,7 @@ use Over::{None, Route};
 const COMMANDS: &[(&str, Over)] = &[
     ("run", Route("post", "/api/loops")),
     ("demo", None("a loop on a throw-away repository, to be watched in a terminal")),
+    ("init", Route("post", "/api/init")),
     ("list", Route("get", "/api/loops")),
     ("status", Route("get", "/api/loops/{id}")),
     ("logs", Route("get", "/api/loops/{id}/events")),

@@ -336,14 +336,19 @@ fn resume_raises_limits_with_or_without_a_plus() {
 fn the_other_commands_take_what_the_contract_says() {
     for words in [
         &["demo"][..],
+        &["init", "--yes"],
         &["list", "--all", "--json"],
+        &["list", "--status", "open, verified", "--agent", "claude", "--since", "7d", "--page", "2"],
         &["status"],
         &["status", "x", "--json", "--exit-code"],
+        &["logs"],
         &["logs", "x", "-f"],
         &["logs", "x", "--raw", "--iteration", "2", "--role", "coder"],
+        &["stop"],
         &["stop", "x"],
         &["pause", "x", "--now"],
         &["restart", "x", "--detach"],
+        &["steer", "leave the schema"],
         &["steer", "x", "leave the schema"],
         &["diff", "x", "--iteration", "2"],
         &["diff", "x", "--worktree", "--json"],
@@ -364,10 +369,10 @@ fn the_other_commands_take_what_the_contract_says() {
         assert!(parse(["windlass"].iter().chain(words)).is_ok(), "{words:?}");
     }
     for words in [
-        &["logs"][..],
-        &["stop"],
-        &["steer", "x"],
+        &["steer"][..],
         &["steer", "x", " "],
+        &["list", "--status", "done"],
+        &["list", "--page", "0"],
         &["logs", "x", "--iteration", "0"],
         &["logs", "x", "--role", "boss"],
         &["logs", "x", "--raw", "--json"],
@@ -377,7 +382,6 @@ fn the_other_commands_take_what_the_contract_says() {
         &["diff", "x", "--iteration", "0"],
         &["rollback", "x"],
         &["rollback", "x", "--to", "-1"],
-        &["merge"],
         &["merge", "x", "-m", " "],
         &["clean", "x", "--all"],
     ] {

@@ -50,7 +50,7 @@ pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use plan::{Plan, read_plan};
 pub use profiles::{Profile, built_in_agents};
-pub use request::{RequestError, edit};
+pub use request::{RequestError, edit, write};
 pub use resources::{MachineFacts, resources};
 pub use sandbox::{SandboxSupport, asked_container};
 pub use schema::{loop_schema, profile_schema, schema};

@@ -179,8 +179,8 @@ fn toml(value: &Json) -> Option<Toml> {
     })
 }
 
-/// Whole or not at all, with the rights that the file has.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
+/// Writes a settings file: whole or not at all, with the rights that it has.
+pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     // What the link points to is changed, not the link.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());

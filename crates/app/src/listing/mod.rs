@@ -1,0 +1,136 @@
+//! Which loops there are: the list with its filters, and one loop by name.
+
+mod find;
+
+use std::collections::BTreeMap;
+
+use windlass_core::stop::Outcome;
+use windlass_engine::engine::{Engine, status_word};
+use windlass_store::{ListFilter, Listed};
+
+use crate::local::{Local, settled};
+use crate::loops::{lively, summary, view};
+use crate::problem::Problem;
+use crate::request::Request;
+use crate::requests::ListLoops;
+use crate::views::LoopList;
+
+/// What `status` of a list can ask for: statuses, outcomes of completed loops, and `open`.
+pub const LISTED_AS: [&str; 17] = [
+    "open",
+    "queued",
+    "running",
+    "waiting",
+    "paused",
+    "awaiting_review",
+    "interrupted",
+    "completed",
+    "exhausted",
+    "cancelled",
+    "stalled",
+    "errored",
+    "verified",
+    "claimed",
+    "unchanged",
+    "checked_in_place",
+    "rolled_back",
+];
+
+const OUTCOMES: [Outcome; 5] =
+    [Outcome::Verified, Outcome::Claimed, Outcome::Unchanged, Outcome::CheckedInPlace, Outcome::RolledBack];
+
+impl Request for ListLoops {
+    type Report = LoopList;
+    const NAME: &'static str = "list";
+
+    async fn perform(self, here: &Local) -> Result<LoopList, Problem> {
+        const USUAL: usize = 100;
+        let limit = self.limit.unwrap_or(USUAL).clamp(1, 1000);
+        let mut list = LoopList { loops: Vec::new(), next: None, total: None, counts: BTreeMap::new() };
+        let Some(engine) = here.reader().await? else { return Ok(list) };
+        let filter = ListFilter { project: self.project.clone(), ..ListFilter::default() };
+        let all = engine.store.list(filter).await?;
+        for listed in &all {
+            *list.counts.entry(status_word(listed).to_owned()).or_default() += 1;
+        }
+        let wanted = Wanted::of(&self);
+        let mut found: Vec<&Listed> = all.iter().filter(|listed| wanted.at_a_glance(listed)).collect();
+        list.total = (!wanted.reads_summaries()).then_some(found.len());
+        if let Some(after) = &self.after {
+            let passed = found.iter().position(|listed| listed.entry.id == *after);
+            found.drain(..passed.map_or(0, |index| index + 1));
+        }
+        for listed in found {
+            let Some(listed) = wanted.in_full(&engine, listed).await? else { continue };
+            if list.loops.len() == limit {
+                list.next = list.loops.last().map(|row| row.view.id.clone());
+                break;
+            }
+            list.loops.push(if self.history { lively(&engine, &listed)? } else { summary(&engine, &listed)? });
+        }
+        Ok(list)
+    }
+}
+
+/// The filters of a list.
+struct Wanted {
+    words: String,
+    statuses: Vec<String>,
+    outcomes: Vec<Outcome>,
+    agent: Option<String>,
+    since: Option<jiff::Timestamp>,
+}
+
+impl Wanted {
+    fn of(request: &ListLoops) -> Self {
+        let said = request.status.iter().flat_map(|said| said.split(',')).map(|word| word.trim().to_owned());
+        let (statuses, outcomes): (Vec<_>, Vec<_>) = said.partition(|word| outcome(word).is_none());
+        Self {
+            words: request.q.clone().unwrap_or_default().to_lowercase(),
+            statuses,
+            outcomes: outcomes.iter().filter_map(|word| outcome(word)).collect(),
+            agent: request.agent.clone(),
+            since: request.since,
+        }
+    }
+
+    /// What the row of the catalogue decides, which is read for every loop.
+    fn at_a_glance(&self, listed: &Listed) -> bool {
+        let entry = &listed.entry;
+        let word = status_word(listed);
+        let text = format!("{}\n{}\n{}", entry.name, entry.goal, entry.project).to_lowercase();
+        (self.statuses.is_empty() && self.outcomes.is_empty()
+            || self.has_status(word, entry.open)
+            || (!self.outcomes.is_empty() && word == "completed"))
+            && self.since.is_none_or(|since| entry.created_at >= since)
+            && self.words.split_whitespace().all(|part| text.contains(part))
+    }
+
+    fn has_status(&self, word: &str, open: bool) -> bool {
+        self.statuses.iter().any(|said| said == word || (said == "open" && open))
+    }
+
+    /// Whether the row alone does not decide.
+    fn reads_summaries(&self) -> bool {
+        !self.outcomes.is_empty() || self.agent.is_some()
+    }
+
+    /// The loop with its summary, if that fits as well.
+    async fn in_full(&self, engine: &Engine, listed: &Listed) -> Result<Option<Listed>, Problem> {
+        let Some(listed) = engine.store.get(&listed.entry.id).await? else { return Ok(None) };
+        let listed = settled(engine, listed).await?;
+        if !self.reads_summaries() {
+            return Ok(Some(listed));
+        }
+        let view = view(&listed)?;
+        let fits = (self.outcomes.is_empty()
+            || self.has_status(&view.status, listed.entry.open)
+            || view.outcome.is_some_and(|outcome| self.outcomes.contains(&outcome)))
+            && self.agent.as_ref().is_none_or(|agent| *agent == view.agent);
+        Ok(fits.then_some(listed))
+    }
+}
+
+fn outcome(word: &str) -> Option<Outcome> {
+    OUTCOMES.into_iter().find(|outcome| outcome.name() == word)
+}
