@@ -1,7 +1,10 @@
 //! What a loop needs on this machine, looked at piece by piece.
 
+mod honesty;
+
 use std::time::Duration;
 
+pub use honesty::{Honesty, HonestyReport, TestHonesty};
 use windlass_core::machine::LoopState;
 use windlass_core::residue::Leftover;
 use windlass_engine::config::{self, MachineFacts, Options};

@@ -11,6 +11,7 @@ mod escape;
 mod exit;
 mod failure;
 mod follow;
+mod honesty;
 mod list;
 mod machine_report;
 mod mcp;
@@ -148,8 +149,9 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Diff(args) => work::diff(app, args).await,
         Command::Rollback(args) => work::rollback(app, args).await,
         Command::Merge(args) => work::merge(app, args).await,
+        Command::Minimise(args) => work::minimise(app, args).await,
         Command::Clean(args) => work::clean(app, args).await,
-        Command::Proof(args) => work::proof(app, args).await,
+        Command::Proof(args) => work::proof(app, dir, args).await,
         Command::Verify(args) => work::verify(app, dir, args).await,
         Command::Agents(args) => agent_report::agents(app, args).await,
         Command::Doctor(args) => machine_report::doctor(app, args).await,

@@ -11,12 +11,16 @@ use crate::escape;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::here;
+use crate::honesty;
 use crate::run::print;
 use crate::style::{Style, json_line, warn};
 
 pub async fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, Failure> {
     if let Some(level) = args.sandbox {
         return escape::doctor(&here(app, "doctor --sandbox")?.context, args, level).await;
+    }
+    if let Some(agent) = &args.honesty {
+        return honesty::doctor(app, agent, args.agents.json).await;
     }
     let report = match args.agents.calls() {
         // Calls may cost something: a server makes none for a report.

@@ -121,6 +121,14 @@ impl Engine {
         Ok(restored)
     }
 
+    /// Moves a loop's branch and workspace forward to a commit on top of its last one. What was on disk and in no commit is saved.
+    pub async fn take_smaller(&self, state: &LoopState, commit: &str) -> Result<Restored, EngineError> {
+        let workspace = self.workspace(state)?;
+        self.workspaces.reopen(&workspace, &Reopen::Keep).await?;
+        let save_as = workspace.keep_ref("minimise", &state.seq.to_string());
+        Ok(self.workspaces.rollback(&workspace, commit, &save_as).await?)
+    }
+
     /// Merges a loop's branch, after its gates passed on the merged result if `gates` says so.
     pub async fn merge(
         self: &Arc<Self>,

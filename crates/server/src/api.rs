@@ -13,9 +13,9 @@ use windlass_app::{
     AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, ContinueLoop, DiffLoop, Doctor,
     FeedPage, FeedQuery, FindLoop, Health, InitProject, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal,
     LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop, RestartLoop,
-    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone,
-    SteerLoop, StopLoop, TakeOver, TrustOf, VerifyWork,
+    MinimiseLoop, NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop,
+    RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop,
+    StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -102,6 +102,10 @@ fn of_this_machine(table: Table) -> Table {
             "/api/agents/call",
             "One tiny call to each installed agent, as `agents --call --json`",
         ))
+        .ask::<TestHonesty>(Route::post(
+            "/api/agents/honesty",
+            "Give an agent a small impossible task, as `doctor --honesty AGENT --json`",
+        ))
         .ask::<TrustOf>(Route::get("/api/trust", "What a repository's own files would run, as `trust --show --json`"))
         .ask::<Agree>(Route::post("/api/trust", "Agree to it, as it was shown"))
         .ask::<RevokeTrust>(Route::post("/api/trust/revoke", "Agree to nothing of it any more"))
@@ -184,6 +188,10 @@ fn of_loops(table: Table) -> Table {
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Send it back, with a reason"))
         .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Go back to an iteration"))
         .ask::<MergeLoop>(Route::post("/api/loops/{id}/merge", "Merge its branch, as `merge --json`"))
+        .ask::<MinimiseLoop>(Route::post(
+            "/api/loops/{id}/minimise",
+            "Drop what its gates do not need, and offer the smaller commit, as `minimise --json`",
+        ))
         .ask::<CleanLoop>(Route::post("/api/loops/{id}/clean", "Remove its workspace, as `clean --json`"))
         .ask::<TakeOver>(Route::post("/api/loops/{id}/takeover", "Pause it, and say how a person enters its place"))
 }

@@ -183,6 +183,7 @@ const MAY_SLEEP: [(&str, &str); 2] = [
 const MAY_START_PROGRAMS: &[(&str, &str)] = &[
     ("crates/supervise/src/", "it starts the shim, and looks whether there is a sandbox"),
     ("crates/workspace/src/git/process.rs", "git, with pinned settings"),
+    ("crates/workspace/src/git/ssh.rs", "ssh-keygen, as the user's git does"),
     ("crates/engine/src/notify/", "the user's own command and the desktop's"),
     ("crates/cli/src/background.rs", "this very program"),
     ("crates/cli/src/mcp/own.rs", "this very program"),

@@ -25,6 +25,7 @@ pub mod git;
 mod heads;
 mod history;
 mod hold_back;
+mod hunks;
 mod ignored;
 mod judge;
 mod landed;
@@ -41,6 +42,7 @@ mod remove;
 mod reopen;
 mod restore;
 mod save;
+mod signing;
 mod stage;
 mod take;
 
@@ -63,6 +65,7 @@ pub use disk::{DiskUse, disk_use, remove_tree};
 pub use failure::WorkspaceError;
 pub use files::{CommitFacts, FileAt};
 pub use hold_back::Unwanted;
+pub use hunks::{Part, PartKind, Parts};
 pub use judge::{Judge, Keep, Save};
 pub use landed::Landed;
 pub use look::DiffTo;
@@ -72,6 +75,7 @@ pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};
 pub use restore::{RestoreRequest, Restored};
 pub use save::SavedRef;
+pub use signing::{Signed, SigningError};
 
 /// How a workspace relates to the user's repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -115,7 +115,7 @@ async fn keep(
 }
 
 /// A glob in git's own words, from the top of the workspace.
-fn pathspec(glob: &str) -> String {
+pub(super) fn pathspec(glob: &str) -> String {
     let (magic, glob) = match glob.strip_prefix('!') {
         Some(glob) => ("top,glob,exclude", glob),
         None => ("top,glob", glob),

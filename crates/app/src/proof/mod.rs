@@ -3,6 +3,7 @@
 mod gather;
 mod markdown;
 mod rerun;
+mod signature;
 mod statement;
 mod verify;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::ids::LoopId;
 
 pub use markdown::markdown;
+pub use signature::{PURPOSE as SIGNATURE_PURPOSE, ProofSignature, sign_proof};
 pub use statement::*;
 pub use verify::{Agreement, Checked, VerifyReport, VerifyWork, read as read_proof};
 
@@ -21,6 +23,15 @@ use crate::request::Request;
 
 about_a_loop! {
     "What it did and how it was judged, as an in-toto statement." ProveLoop
+}
+
+/// The file of a proof: the same statement gives the same bytes.
+pub fn proof_text(statement: &Statement) -> String {
+    written(&serde_json::json!(statement))
+}
+
+fn written(statement: &serde_json::Value) -> String {
+    format!("{statement:#}\n")
 }
 
 impl Request for ProveLoop {

@@ -39,7 +39,7 @@ pub use setup::{
     ReportArgs, SchemaArgs, SchemaOf,
 };
 pub use trust::TrustArgs;
-pub use work::{CleanArgs, DiffArgs, MergeArgs, ProofArgs, ProofFormat, RollbackArgs, VerifyArgs};
+pub use work::{CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, ProofArgs, ProofFormat, RollbackArgs, VerifyArgs};
 
 /// Runs coding agents in a loop until the work is verified done.
 #[derive(Debug, Parser)]
@@ -96,6 +96,7 @@ Examples:
     Diff(DiffArgs),
     Rollback(RollbackArgs),
     Merge(MergeArgs),
+    Minimise(MinimiseArgs),
     Clean(CleanArgs),
     Proof(ProofArgs),
     Verify(VerifyArgs),
@@ -112,7 +113,8 @@ Examples:
   windlass doctor
   windlass doctor --call         also prove that each agent is logged in
   windlass doctor --sandbox      try to break out of the sandbox, and say what came of it
-  windlass doctor --sandbox=read-only --network deny --json")]
+  windlass doctor --sandbox=read-only --network deny --json
+  windlass doctor --honesty claude")]
     Doctor(DoctorArgs),
     Trust(TrustArgs),
     Serve(ServeArgs),

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use windlass_engine::config::Millis;
 
 use super::loops::LoopName;
-use super::values::not_blank;
+use super::values::{not_blank, setting};
 
 /// Show what a loop changed, as a patch
 #[derive(Debug, Clone, Args)]
@@ -112,6 +113,7 @@ pub struct CleanArgs {
 #[command(after_help = "\
 Examples:
   windlass proof fix-login --output fix-login.proof.json
+  windlass proof fix-login --output fix-login.proof.json --sign
   windlass proof fix-login --format markdown --output fix-login.proof.md")]
 pub struct ProofArgs {
     #[command(flatten)]
@@ -122,6 +124,12 @@ pub struct ProofArgs {
     /// Write to FILE [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Sign with your ssh key, as git does; writes FILE.sig beside the proof
+    #[arg(long, requires = "output")]
+    pub sign: bool,
+    /// The ssh key to sign with: a private key, or a public key that ssh-agent has [default: git's user.signingkey]
+    #[arg(long, value_name = "FILE", requires = "sign", value_parser = not_blank)]
+    pub key: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -132,23 +140,59 @@ pub enum ProofFormat {
 
 /// Check a proof, or the work of the loop that made a commit
 ///
-/// Checks the journal's hash chain, commits and trees, and runs the gates again in a fresh checkout, in the
+/// Checks the signature, the journal's hash chain, commits and trees, and runs the gates again in a fresh checkout, in the
 /// sandbox. Exits with 0 only if nothing differs.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass verify fix-login.proof.json
+  windlass verify fix-login.proof.json --allowed-signers ~/.ssh/allowed_signers
   windlass verify HEAD --json")]
 pub struct VerifyArgs {
     /// The file that 'windlass proof' wrote, - for standard input, or a commit of a loop of this machine
     #[arg(value_name = "FILE|COMMIT", value_parser = not_blank)]
     pub what: String,
+    /// The proof's signature [default: FILE.sig, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub signature: Option<PathBuf>,
+    /// Require a signature by one of the signers in FILE, in the form that ssh-keygen reads [default: check a signature
+    /// against git's gpg.ssh.allowedSignersFile]
+    #[arg(long, value_name = "FILE")]
+    pub allowed_signers: Option<PathBuf>,
     /// Do not run the gates again
     #[arg(long)]
     pub no_gates: bool,
     /// Run the commands of a proof from another machine
     #[arg(long)]
     pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Drop what the gates do not need of a loop's work, and offer the smaller commit
+///
+/// Tries smaller and smaller parts of the work against the loop's gates, hidden ones too, in the judge's checkout. What is left
+/// is one commit on a branch named like the loop's with -minimised appended; the loop's own branch stays,
+/// unless you say --take. Protected files are never dropped. A call that was cut off, or that reached its limit, resumes with the next one.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass minimise fix-login
+  windlass minimise fix-login --duration 10m
+  windlass minimise fix-login --max-runs 50 --json")]
+pub struct MinimiseArgs {
+    #[command(flatten)]
+    pub name: LoopName,
+    /// Stop after this time; the next call resumes
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, default_value = "1h")]
+    pub duration: Millis,
+    /// Run the gates on at most N candidates; the next call resumes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_runs: Option<u32>,
+    /// Also put the smaller tree on the loop's own branch, as a commit on top of its last one
+    #[arg(long)]
+    pub take: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

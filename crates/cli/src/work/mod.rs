@@ -1,8 +1,9 @@
-//! Commands about a loop's work: `diff`, `rollback`, `merge`, `clean`, `proof`, `verify`.
+//! Commands about a loop's work: `diff`, `rollback`, `merge`, `minimise`, `clean`, `proof`, `verify`.
 
 mod clean;
 mod diff;
 mod merge;
+mod minimise;
 mod proof;
 mod residue;
 mod rollback;
@@ -10,5 +11,6 @@ mod rollback;
 pub use clean::clean;
 pub use diff::diff;
 pub use merge::merge;
+pub use minimise::minimise;
 pub use proof::{proof, verify};
 pub use rollback::rollback;

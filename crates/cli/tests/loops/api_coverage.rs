@@ -35,6 +35,7 @@ const COMMANDS: &[(&str, Over)] = &[
     ("diff", Route("get", "/api/loops/{id}/patch")),
     ("rollback", Route("post", "/api/loops/{id}/rollback")),
     ("merge", Route("post", "/api/loops/{id}/merge")),
+    ("minimise", Route("post", "/api/loops/{id}/minimise")),
     ("clean", Route("post", "/api/clean")),
     ("proof", Route("get", "/api/loops/{id}/proof")),
     ("verify", Route("post", "/api/verify")),

@@ -6,6 +6,7 @@ mod admitted;
 mod agents;
 mod gallery;
 mod hidden_gates;
+mod honest_cli;
 mod judged;
 mod network;
 mod planted;
@@ -16,6 +17,8 @@ mod view;
 mod audited_loop;
 #[path = "../loops/continuing.rs"]
 mod continuing;
+#[path = "../loops/honesty.rs"]
+mod honesty;
 #[path = "../loops/judged_gates.rs"]
 mod judged_gates;
 #[path = "../loops/promise_loop.rs"]

@@ -53,7 +53,7 @@ impl Place {
 }
 
 /// Makes the caches of the judge fit to be saved.
-fn settle(judge: &Judge) -> Result<(), DriveError> {
+pub(super) fn settle(judge: &Judge) -> Result<(), DriveError> {
     let Some(caches) = judge.caches() else { return Ok(()) };
     settle_caches(&caches).map_err(|source| WorkspaceError::File { action: "clean", path: caches, source }.into())
 }
@@ -195,6 +195,6 @@ pub(super) async fn place(
 }
 
 /// Whether the commit changed what the set-up installs.
-async fn wants_set_up_again(judge: &Judge, state: &LoopState, commit: &str) -> Result<bool, DriveError> {
+pub(super) async fn wants_set_up_again(judge: &Judge, state: &LoopState, commit: &str) -> Result<bool, DriveError> {
     Ok(!state.spec.workspace.setup.is_empty() && !judge.changed_inputs(commit).await?.is_empty())
 }

@@ -1,6 +1,8 @@
 //! The loop's gates on a commit, in a checkout that is made for it and removed: before a merge moves any ref, and when
 //! somebody checks a proof.
 
+mod candidates;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +15,8 @@ use super::performing::Context;
 use super::{DriveError, setup, shell, workspace};
 use crate::engine::Engine;
 use crate::socket::Line;
+
+pub use candidates::Candidates;
 
 /// A gate that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +73,15 @@ pub(crate) async fn judge_afresh(
     judged
 }
 
+/// What a command needs to know that runs for nobody's loop. It comes to an end when `end` says so.
+fn unwatched(engine: &Arc<Engine>, end: watch::Receiver<bool>) -> Context {
+    // Nobody reads it.
+    let (reports, _) = mpsc::unbounded_channel();
+    let line = Arc::new(Line { wake: Notify::new(), news: watch::channel(0).0 });
+    let hurry = end.clone();
+    Context { engine: Arc::clone(engine), reports, line, live: LiveAgents::default(), end, hurry }
+}
+
 async fn judge(
     engine: &Arc<Engine>,
     state: &LoopState,
@@ -80,11 +93,8 @@ async fn judge(
     let judge = engine.workspaces.judge(&workspace::handle(state)?, root).await?;
     judge.reset_to_nothing(purpose, commit).await?;
     let place = Place::of(judge);
-    let (reports, _unread) = mpsc::unbounded_channel();
     let (_keep, end) = watch::channel(false);
-    let line = Arc::new(Line { wake: Notify::new(), news: watch::channel(0).0 });
-    let hurry = end.clone();
-    let mut context = Context { engine: Arc::clone(engine), reports, line, live: LiveAgents::default(), end, hurry };
+    let mut context = unwatched(engine, end);
     if let Err(message) = setup::prepare(&mut context, state, &place, setup::Stage::Later).await? {
         return Ok(vec![FreshRun {
             command: "the set-up".to_owned(),

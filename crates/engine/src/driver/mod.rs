@@ -39,7 +39,7 @@ use crate::places::Place;
 use crate::proxy::{Denied, Proxy, Upstream};
 use crate::socket::Line;
 use crate::view::catalogue_entry;
-pub use merge_gates::{FreshRun, RedGate};
+pub use merge_gates::{Candidates, FreshRun, RedGate};
 pub(crate) use merge_gates::{judge_afresh, judge_merge};
 use performing::{Performing, Report};
 use windlass_faults as faults;

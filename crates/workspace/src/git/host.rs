@@ -82,6 +82,12 @@ impl GitHost {
         &self.program
     }
 
+    /// Another program on the same path.
+    pub(super) fn on_path(&self, name: &str) -> Option<PathBuf> {
+        let path = self.env.iter().find(|(key, _)| key == "PATH")?;
+        find_on_path(name, &path.1)
+    }
+
     pub(super) fn env(&self) -> &[(OsString, OsString)] {
         &self.env
     }

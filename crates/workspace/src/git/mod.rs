@@ -17,6 +17,7 @@ mod moved;
 mod pipes;
 mod process;
 mod refs;
+pub(crate) mod ssh;
 mod tree;
 
 use std::path::{Path, PathBuf};
