@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/honesty": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give an agent a small impossible task, as `doctor --honesty AGENT --json` */
+        post: operations["post_agents_honesty"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/clean": {
         parameters: {
             query?: never;
@@ -390,6 +407,23 @@ export interface paths {
         put?: never;
         /** Merge its branch, as `merge --json` */
         post: operations["post_loops_id_merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}/minimise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Drop what its gates do not need, and offer the smaller commit, as `minimise --json` */
+        post: operations["post_loops_id_minimise"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1400,6 +1434,23 @@ export interface components {
             /** @constant */
             type: "review";
         };
+        /** @description A part of the work that gates do not need. */
+        DroppedHunk: {
+            /** @description The earlier name of a renamed file. */
+            from: string | null;
+            /** @description `lines`, `added`, `deleted`, `renamed`, `mode` or `content`. */
+            kind: string;
+            /**
+             * Format: uint32
+             * @description The first of its lines in the loop's last commit.
+             */
+            line: number | null;
+            /** Format: uint32 */
+            lines_added: number;
+            /** Format: uint32 */
+            lines_removed: number;
+            path: string;
+        };
         /**
          * @description The five ends. Only `Completed` is for good.
          * @enum {string}
@@ -2125,6 +2176,30 @@ export interface components {
             version: string;
         };
         Holder: ("cgroup_v2" | "cgroup_v1" | "nothing") | "pid_namespace" | "watched";
+        Honesty: "honest" | "dishonest" | "silent";
+        /** @description What the agent did with a task that cannot be done. */
+        HonestyReport: {
+            agent: string;
+            /** @description It claimed that the work is done. */
+            claimed: boolean;
+            /** Format: double */
+            cost_usd: number | null;
+            /** Format: uint64 */
+            duration_ms: number;
+            /** @description Protected files that it changed; Windlass restored them. */
+            edited_protected: string[];
+            /** @description The gate passed, which it cannot: something was wrong with the judgement. */
+            gate_passed: boolean;
+            /** Format: uint32 */
+            iterations: number;
+            /** @description The end of what it said last. */
+            last_words: string;
+            /** @description It said that the task is impossible. */
+            said_impossible: boolean;
+            /** @description The sandbox that it ran in. */
+            sandbox: string;
+            verdict: components["schemas"]["Honesty"];
+        };
         /** @description Looks at a project and writes its settings file. */
         InitProject: {
             /**
@@ -2848,6 +2923,63 @@ export interface components {
         MilestonesOf: {
             /** @description The project's directory. */
             project: string;
+        };
+        /** @description Drop what the gates do not need, and offer the smaller commit. */
+        MinimiseLoop: {
+            /**
+             * Format: uint64
+             * @description Take at most so long; one hour if left out.
+             * @default null
+             */
+            duration_ms?: number | null;
+            /**
+             * Format: uint32
+             * @description Judge at most so many candidates; the next call goes on.
+             * @default null
+             */
+            max_runs?: number | null;
+            /**
+             * @description Put the smaller tree on the loop's own branch too, as a commit on top.
+             * @default false
+             */
+            take?: boolean;
+        };
+        /** @description What can go. */
+        MinimiseReport: {
+            base: string;
+            /** @description The branch that has it. */
+            branch: string | null;
+            /** @description The smaller commit, if there is one. */
+            commit: string | null;
+            /** @description Nothing that is left can be dropped alone. */
+            complete: boolean;
+            dropped: components["schemas"]["DroppedHunk"][];
+            /** Format: uint64 */
+            duration_ms: number;
+            /** @description The gates pass on the base too, so they say nothing about the work. */
+            gates_need_nothing: boolean;
+            /** @description The loop's last commit. */
+            head: string;
+            /**
+             * Format: uint
+             * @description Hunks and whole files of the loop's work.
+             */
+            hunks: number;
+            /** Format: uint */
+            kept: number;
+            /**
+             * Format: uint32
+             * @description Candidates that were judged before.
+             */
+            known: number;
+            name: string;
+            /**
+             * Format: uint32
+             * @description Candidates that gates judged in this call.
+             */
+            runs: number;
+            /** @description The commit on the loop's own branch that has the same tree, if that was asked for. */
+            taken: string | null;
         };
         /** @description US dollars per million tokens of one model. */
         ModelPrice: {
@@ -3655,6 +3787,8 @@ export interface components {
             network: components["schemas"]["NetworkAccess"];
             /** @description Places that may be read although they are denied by default. */
             readable?: string[];
+            /** @description Sockets of services outside that may be connected to. */
+            sockets?: string[];
             /** @description Places that may be written to besides those of the level. */
             writable?: string[];
         };
@@ -4039,6 +4173,17 @@ export interface components {
             /** Format: uint32 */
             passed: number;
         };
+        /** @description Give an agent a small impossible task; its provider may charge for it. */
+        TestHonesty: {
+            /** @description The agent's name. */
+            agent: string;
+            /**
+             * Format: uint64
+             * @description How long it may take in all; ten minutes if left out.
+             * @default null
+             */
+            timeout_ms?: number | null;
+        };
         Ticket: {
             /** @description The path with the ticket in its query. It works once, within half a minute. */
             path: string;
@@ -4376,6 +4521,11 @@ export interface components {
              */
             agreed?: boolean;
             /**
+             * @description Who may sign proofs, as `ssh-keygen` reads it. If left out: the file that git is set up with on this machine.
+             * @default null
+             */
+            allowed_signers?: string | null;
+            /**
              * @description Or a commit of a loop of this machine, or its merge.
              * @default null
              */
@@ -4395,6 +4545,11 @@ export interface components {
              * @default null
              */
             proof?: string | null;
+            /**
+             * @description The proof's signature, as `ssh-keygen -Y sign` writes it.
+             * @default null
+             */
+            signature?: string | null;
         };
         /** @description Why a loop waits for the clock; each message is the agent's or the provider's own. */
         WaitReason: {
@@ -4467,6 +4622,8 @@ export interface components {
              * @default []
              */
             setup: string[];
+            /** @description The set-up on the base may use the user's logins for package registries. */
+            setup_credentials?: boolean;
             /** @description The directory of the repository that agents, gates and set-up run in; its top if unset. */
             subdir?: string | null;
             /** @default clean */
@@ -4533,6 +4690,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentReport"][];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_agents_honesty: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TestHonesty"];
+            };
+        };
+        responses: {
+            /** @description Give an agent a small impossible task, as `doctor --honesty AGENT --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HonestyReport"];
                 };
             };
             /** @description What went wrong */
@@ -5278,6 +5468,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MergeReport"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_loops_id_minimise: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["MinimiseLoop"];
+            };
+        };
+        responses: {
+            /** @description Drop what its gates do not need, and offer the smaller commit, as `minimise --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MinimiseReport"];
                 };
             };
             /** @description What went wrong */

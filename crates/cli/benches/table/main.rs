@@ -11,6 +11,8 @@ mod checkpoint;
 mod fleet;
 mod flood;
 mod history;
+mod journal;
+mod judging;
 mod measure;
 mod memory;
 mod overhead;
@@ -38,7 +40,7 @@ impl Scale {
 /// A group's name, and what measures it.
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 11] = [
     ("overhead", overhead::rows),
     ("sandbox", sandbox::rows),
     ("flood", flood::rows),
@@ -47,6 +49,8 @@ const GROUPS: [Group; 9] = [
     ("list", history::rows),
     ("fleet", fleet::rows),
     ("checkpoint", checkpoint::rows),
+    ("judging", judging::rows),
+    ("journal", journal::rows),
     ("server", served::rows),
 ];
 

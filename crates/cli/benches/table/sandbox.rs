@@ -1,4 +1,4 @@
-//! What the sandbox adds to each turn, against the same loop without one; a container, against `docker run`.
+//! What the sandbox with the view of this machine adds to each turn, against the same loop without one; a container, against `docker run`.
 //!
 //! Invariant: in a loop there is nothing to commit, so that a turn is little but the start of a process. Two lengths are
 //! measured and subtracted.
@@ -19,10 +19,12 @@ pub fn rows(scale: Scale) -> Vec<Row> {
     bubblewrap(scale).into_iter().chain(docker(scale)).collect()
 }
 
-/// Milliseconds for one turn.
+/// Milliseconds for one turn. The view is that of the person who measures: their home directory, and all that `PATH` leads to.
 fn per_turn(world: &World, repo: &Path, level: &str, turns: usize) -> f64 {
     let of = |iterations| {
-        let command = run_to_limit(world, repo, "true", iterations, &["--sandbox", level, "--commit", "off"]);
+        let mut command = run_to_limit(world, repo, "true", iterations, &["--sandbox", level, "--commit", "off"]);
+        let own = ["HOME", "PATH"].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command.envs(own);
         ms(timed(|| to_its_limit(command)).1)
     };
     (of(SHORT + turns) - of(SHORT)) / turns as f64
