@@ -2,6 +2,7 @@
 
 use windlass_core::duration::human;
 use windlass_core::machine::LoopState;
+use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
 
@@ -13,6 +14,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     let mut rows: Vec<(&'static str, String)> = vec![("goal", one_line(&spec.goal, 100))];
     let command = spec.agent.profile.command.join(" ");
     rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
+    rows.extend(read_as_words(&spec.agent.profile).map(|words| ("words", words.to_owned())));
     for stand_in in &spec.fallbacks {
         rows.push(("then", stand_in.label()));
     }
@@ -72,6 +74,18 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         rows.push(("commits", "off: nothing is committed".to_owned()));
     }
     rows
+}
+
+/// What of a command's output counts as the agent's own words; known agents have a format that tells.
+fn read_as_words(profile: &AgentProfile) -> Option<&'static str> {
+    if profile.adapter() != AdapterKind::Command {
+        return None;
+    }
+    Some(match (profile.output.unwrap_or_default(), &profile.answer_pattern) {
+        (OutputFormat::Text, None) => "everything that the command prints, JSON lines included",
+        (OutputFormat::Text, Some(_)) => "everything that the command prints; a claim counts only in answer_pattern",
+        (OutputFormat::Jsonl, _) => "the text events among the JSON lines that the command prints",
+    })
 }
 
 /// What agents and gates are kept away from, in words.

@@ -28,6 +28,17 @@ fn without_blocks(text: &str) -> String {
     kept.join("\n")
 }
 
+/// What was said as one line without markup, of at most 100 characters; nothing if no words are left.
+pub fn summary_line(words: &str, promise: Option<&str>) -> Option<String> {
+    const LONGEST: usize = 100;
+    let words = without_blocks(words);
+    let wanted = |line: &&str| promise.is_none_or(|promise| !line.contains(promise));
+    let plain = |line: &str| line.trim().trim_matches(['#', '*', '-', '>', ' ', '`', '|']).to_owned();
+    let line = words.lines().filter(wanted).map(plain).find(|line| line.chars().any(char::is_alphanumeric))?;
+    let short: String = line.chars().take(LONGEST).collect();
+    Some(if short == line { line } else { format!("{}…", short.trim_end()) })
+}
+
 /// First line `[iter-N] …` of at most 50 characters, a blank line, then what the agent said last.
 pub fn compose(iteration: u32, last_words: &str, promise: Option<&str>) -> String {
     const BODY: usize = 1_000;
@@ -78,6 +89,14 @@ mod tests {
         assert_eq!(compose(1, &format!("Fixed it.\n{block}\nBye."), None), "[iter-1] Fixed it.\n\nFixed it.\nBye.\n");
         assert_eq!(compose(1, "- one\n<!-- coder-decisions:end -->\nBye.", None), "[iter-1] Bye.\n\nBye.\n");
         assert_eq!(compose(1, "Fixed it.\n<!-- x:start -->\n- one", None), "[iter-1] Fixed it.\n\nFixed it.\n");
+    }
+
+    #[test]
+    fn a_summary_is_one_plain_line() {
+        let said = "<!-- x:start -->\n- raw\n<!-- x:end -->\n<p>\n---\n## **Fixed the parser**\nmore";
+        assert_eq!(summary_line(said, Some("<p>")).as_deref(), Some("Fixed the parser"));
+        assert_eq!(summary_line("<p>\n***", Some("<p>")), None);
+        assert_eq!(summary_line(&"ä".repeat(200), None).map(|line| line.chars().count()), Some(101));
     }
 
     #[test]

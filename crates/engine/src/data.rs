@@ -1,5 +1,6 @@
 //! Where Windlass keeps its things. Everything is readable by the owner only.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -92,6 +93,13 @@ impl DataDir {
     /// The judge's checkout with what belongs to it; gone with the loop's end.
     pub fn judge(&self, id: &str) -> PathBuf {
         self.root.join("judge").join(id)
+    }
+
+    /// What gates built on the base of the last loop of a project, for the next one. It may be removed at any time.
+    pub fn builds(&self, project: &str) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(project.as_bytes());
+        self.root.join("builds").join(format!("{:016x}", hasher.finish()))
     }
 
     /// What the loop's processes have for a temporary directory where they are in a sandbox; gone with the loop's end.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, Phase, Ruling, Verdict,
+    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Phase, Ruling, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -73,6 +73,14 @@ pub struct LoopView {
     /// What is left of the loop on the machine, once it rests.
     #[serde(default)]
     pub residue: Option<ResidueView>,
+    /// New files that git ignores and that are in no commit, the first of them, as of the last checkpoint.
+    #[serde(default)]
+    pub ignored_new: Vec<String>,
+    #[serde(default)]
+    pub ignored_new_count: u64,
+    /// Refs that moved in the user's repository during a turn, without a sandbox, with where they were.
+    #[serde(default)]
+    pub moved_refs: Vec<MovedRef>,
     pub history: Vec<IterationRecord>,
     pub elapsed_ms: u64,
     pub created_at: Timestamp,
@@ -126,6 +134,7 @@ pub struct SteeringView {
 impl LoopView {
     pub fn of(state: &LoopState) -> Self {
         let workspace = state.workspace.as_ref();
+        let last = state.iterations.last();
         Self {
             id: state.id.0.clone(),
             name: state.name.clone(),
@@ -168,6 +177,9 @@ impl LoopView {
                 .map(|(host, count)| DeniedHost { host: host.clone(), count: *count })
                 .collect(),
             residue: state.residue.as_ref().map(ResidueView::of),
+            ignored_new: last.map(|last| last.checkpoint.ignored_new.clone()).unwrap_or_default(),
+            ignored_new_count: last.map(|last| last.checkpoint.ignored_new_count).unwrap_or_default(),
+            moved_refs: state.iterations.iter().flat_map(|record| record.checkpoint.moved_refs.clone()).collect(),
             history: state.iterations.iter().map(|record| (**record).clone()).collect(),
             elapsed_ms: state.elapsed_ms,
             created_at: state.created_at,

@@ -62,6 +62,9 @@ pub struct Checkpoint {
     pub created: bool,
     /// Files whose changes are in no commit, each with the reason: the secret it holds, or why git cannot take it.
     pub held_back: Vec<String>,
+    /// New files that git ignores, the first of them, and how many there are.
+    pub ignored_new: Vec<String>,
+    pub ignored_new_count: u64,
     /// What the user should know: repairs, saved refs, files left out.
     pub notes: Vec<String>,
 }
@@ -78,6 +81,8 @@ struct Taken {
     tree: Option<String>,
     /// Files that git cannot take, each with the reason.
     refused: Vec<(FilePath, String)>,
+    /// Submodules with content that is in no commit, each with the reason.
+    unrecorded: Vec<(FilePath, String)>,
 }
 
 impl Workspaces {
@@ -119,6 +124,7 @@ impl Workspaces {
             taken = self.take_in(workspace, &git, request, request.previous_head.clone(), &mut notes).await?;
         }
         let refused = std::mem::take(&mut taken.refused);
+        let unrecorded = std::mem::take(&mut taken.unrecorded);
         if !refused.is_empty() {
             let waiting = found.files.iter().chain(&refused).map(|(path, _)| path.as_glob());
             hold_back::note(workspace, &waiting.collect::<Vec<_>>())?;
@@ -133,6 +139,7 @@ impl Workspaces {
             .files
             .iter()
             .chain(&refused)
+            .chain(&unrecorded)
             .map(|(path, what)| hold_back::shown(rules, &path.to_string(), what))
             .collect();
         self.with_ignored(workspace, &git, made).await
@@ -147,6 +154,10 @@ impl Workspaces {
     ) -> Result<Checkpoint, WorkspaceError> {
         let look = self.look_for_ignored(workspace, git, true).await?;
         made.notes.extend(look.note());
+        made.ignored_new = look.names();
+        made.ignored_new_count = look.files.len() as u64;
+        let no_file = |path: &FilePath| format!("{path} (git cannot store it: it is a pipe, a socket or a device)");
+        made.held_back.extend(look.special.iter().map(no_file));
         Ok(made)
     }
 
@@ -164,14 +175,19 @@ impl Workspaces {
         let mut staged = stage(self, git, workspace, &request.never_commit, &request.turn_id).await?;
         notes.append(&mut staged.notes);
         let refused = std::mem::take(&mut staged.refused);
+        // In place gates see what is there, and it may be the user's.
+        let unrecorded = match workspace.kind {
+            Kind::Clone => std::mem::take(&mut staged.unrecorded),
+            Kind::InPlace => Vec::new(),
+        };
         if plain {
             let files = staged.changed_since(git, head, request.previous_tree.as_deref()).await?;
-            return Ok(Taken { tip, files, history: Vec::new(), tree: None, refused });
+            return Ok(Taken { tip, files, history: Vec::new(), tree: None, refused, unrecorded });
         }
         let tree = staged.tree(git).await?;
         let files = changed(git, head, &tree).await?;
         let history = history(git, head, &tip).await?;
-        Ok(Taken { tip, files, history, tree: Some(tree), refused })
+        Ok(Taken { tip, files, history, tree: Some(tree), refused, unrecorded })
     }
 
     /// The agent made no commit: what is staged is all that changed.

@@ -42,6 +42,7 @@ impl Workspaces {
             let tip = loop_ref(&git, workspace).await?;
             git.clone().with_network().run(&["read-tree", "--reset", "-u", &tip]).await?;
         }
+        self.fill_submodules(&git, workspace).await?;
         self.publish(&git, workspace, &mut Vec::new()).await
     }
 
@@ -104,6 +105,14 @@ impl Workspaces {
             .await?;
         write(&git_dir.join("packed-refs"), &String::from_utf8_lossy(&listed))?;
         Ok(partial)
+    }
+
+    /// Who commits in this repository, as settings for another one.
+    pub(super) async fn identity_settings(&self, workspace: &Workspace) -> Result<String, WorkspaceError> {
+        let home = Git::repository(self.host.clone(), &workspace.home.git_dir, &workspace.home.common_dir);
+        let own = own_settings(&home).await?;
+        let who = own.iter().filter(|(key, _)| key == "user.name" || key == "user.email");
+        Ok(who.filter_map(|(key, value)| setting(key, value)).collect())
     }
 
     /// Gives the clone the repository's own settings that say who commits, how files are written, where remotes are.

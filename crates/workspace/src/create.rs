@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::project::Project;
+use super::submodules::Submodules;
 use super::{Home, Kind, Workspace, WorkspaceError, Workspaces, keep_ref};
 use crate::git::{Git, GitError, TrustedConfig};
 
@@ -68,6 +69,9 @@ impl Workspaces {
             Kind::Clone => {
                 workspace.git_dir = workspace.own_git_dir();
                 workspace.base_commit = claim_branch(&git, &project, request).await?;
+                let submodules = Submodules::of(&self.host, &workspace.home, &git, &workspace.base_commit).await?;
+                notes.extend(submodules.note());
+                workspace.submodules = submodules.present;
                 self.check_out_clone(&mut workspace).await?;
             }
         }
@@ -85,7 +89,8 @@ impl Workspaces {
             return Err(WorkspaceError::UnknownBase { revision: revision.to_owned(), path: project.checkout.clone() });
         };
         let described = self.described(&project, &git, request).await?;
-        Ok(Workspace { base_commit: base, git_dir: described.own_git_dir(), ..described })
+        let submodules = Submodules::of(&self.host, &described.home, &git, &base).await?.present;
+        Ok(Workspace { base_commit: base, git_dir: described.own_git_dir(), submodules, ..described })
     }
 
     async fn described(
@@ -115,6 +120,7 @@ impl Workspaces {
             fallback_identity: no_identity(git).await?,
             trusted: TrustedConfig::default(),
             home_trusted: TrustedConfig::freeze(git).await?,
+            submodules: Vec::new(),
         })
     }
 

@@ -44,6 +44,7 @@ mod restore;
 mod save;
 mod signing;
 mod stage;
+mod submodules;
 mod take;
 
 use std::collections::HashSet;
@@ -76,6 +77,7 @@ pub use reopen::{Reopen, Reopened};
 pub use restore::{RestoreRequest, Restored};
 pub use save::SavedRef;
 pub use signing::{Signed, SigningError};
+pub use submodules::Submodule;
 
 /// How a workspace relates to the user's repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -123,6 +125,9 @@ pub struct Workspace {
     pub trusted: TrustedConfig,
     /// The same of the user's repository, for merging into it.
     pub home_trusted: TrustedConfig,
+    /// The submodules of the base that are on this machine.
+    #[serde(default)]
+    pub submodules: Vec<Submodule>,
 }
 
 impl Workspace {

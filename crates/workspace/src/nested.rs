@@ -4,7 +4,8 @@
 //! - A nested repository that `.gitmodules` does not declare is committed as plain files (its `.git` stays on disk),
 //!   and its history is kept under `refs/windlass/<loop>/nested/…`.
 //! - A declared submodule stays a pointer; the commit it points to is kept under such a ref, and so is whatever it
-//!   holds uncommitted.
+//!   holds uncommitted. That is in no commit, so no gate sees it: it is reported and blocks a claim. If the submodule is
+//!   one of the user's, refs and objects go to the user's own repository of it, where `git submodule update` finds them.
 //!
 //! Invariant: to the engine a nested repository is data. No git is started on its git directory; its commits are taken as
 //! those of the agent's clone are, and its files are read with the engine's own repository and configuration. What leads
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 use super::agent_git::beneath::{Beneath, Found};
 use super::agent_git::{AgentGit, git_dir_at};
 use super::stage::beside;
-use super::{Workspace, WorkspaceError, Workspaces, save};
+use super::submodules::{self, Repository};
+use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
 use crate::git::{Entry, FilePath, Git, GitError, hex};
 
 /// A repository found inside the workspace.
@@ -36,7 +38,16 @@ impl Nested {
     }
 }
 
-/// Settles new nested repositories and the pointers that were there before; says whether the index changed.
+/// What settling nested repositories did.
+#[derive(Debug, Default)]
+pub(super) struct TakenIn {
+    /// The index changed.
+    pub(super) touched: bool,
+    /// Submodules with content that is in no commit, each with the reason.
+    pub(super) unrecorded: Vec<(FilePath, String)>,
+}
+
+/// Settles new nested repositories and the pointers that were there before.
 pub(super) async fn take_in(
     workspaces: &Workspaces,
     git: &Git,
@@ -45,16 +56,17 @@ pub(super) async fn take_in(
     known: &[Entry],
     tag: &str,
     notes: &mut Vec<String>,
-) -> Result<bool, WorkspaceError> {
-    let mut touched = false;
+) -> Result<TakenIn, WorkspaceError> {
+    let mut taken = TakenIn::default();
     if !found.is_empty() {
         let declared = declared(git, workspace).await?;
         for nested in found {
             if declared.contains(&nested.path) {
-                keep_submodule(workspaces, git, workspace, &nested.path, tag, notes).await?;
+                let kept = keep_submodule(workspaces, git, workspace, &nested.path, tag, notes).await?;
+                taken.unrecorded.extend(kept);
             } else {
                 flatten(workspaces, git, workspace, &nested, notes).await?;
-                touched = true;
+                taken.touched = true;
             }
         }
     }
@@ -62,20 +74,24 @@ pub(super) async fn take_in(
         let path = FilePath::new(link.path.clone());
         let old = hex(&link.id[..workspace.id_len]);
         if let Some(head) = head_commit(workspace, &path) {
-            if head != old {
+            let kept = keep_submodule(workspaces, git, workspace, &path, tag, notes).await?;
+            let lost = kept.iter().any(|(of, why)| *of == path && why.starts_with(NOT_KEPT));
+            if head != old && !lost {
                 let info = [b"160000 ", head.as_bytes(), b"\t", path.as_bytes(), b"\0"].concat();
                 git.call(&["update-index", "-z", "--index-info"]).input(info).run().await?;
-                touched = true;
+                taken.touched = true;
             }
-            keep_submodule(workspaces, git, workspace, &path, tag, notes).await?;
-        } else if look(workspace, &below(&path, ".git")) == Found::Nothing && has_files(workspace, &path) {
+            taken.unrecorded.extend(kept);
+        } else if look(workspace, &below(&path, ".git")) != Found::Nothing {
+            taken.unrecorded.push((path, "the submodule's .git cannot be read".to_owned()));
+        } else if has_files(workspace, &path) {
             // No repository any more: its files are files.
             feed_paths(git, &["update-index", "--force-remove", "-z", "--stdin"], [&path]).await?;
             flatten(workspaces, git, workspace, &Nested::unborn(path), notes).await?;
-            touched = true;
+            taken.touched = true;
         }
     }
-    Ok(touched)
+    Ok(taken)
 }
 
 /// Whether a real directory is at a path of the workspace.
@@ -115,8 +131,10 @@ async fn flatten(
     let mut note = format!("{path} is a repository of its own: its files are committed as plain files");
     if nested.committed {
         let head = head_commit(workspace, path).unwrap_or_default();
-        match keep_history(workspaces, git, workspace, path, &head).await {
-            Ok(name) => note.push_str(&format!(", its history is kept at {name}")),
+        let home = Store { git: git.clone(), objects: workspace.objects() };
+        match keep_history(workspaces, &home, workspace, path, &head).await {
+            Ok(Some(name)) => note.push_str(&format!(", its history is kept at {name}")),
+            Ok(None) => {}
             Err(error) => note.push_str(&format!(", its history stays only there ({error})")),
         }
     }
@@ -124,7 +142,36 @@ async fn flatten(
     Ok(())
 }
 
-/// Keeps what a submodule points to, and what it holds beyond that.
+/// Why a submodule's commit is not recorded.
+const NOT_KEPT: &str = "the submodule's commit cannot be kept";
+
+/// Where commits and files of a submodule are kept.
+struct Store {
+    git: Git,
+    objects: PathBuf,
+}
+
+impl Store {
+    /// The user's own repository of the submodule, or the user's repository if they have none.
+    fn of(workspaces: &Workspaces, git: &Git, workspace: &Workspace, path: &FilePath) -> Self {
+        match workspace.users_submodule(path).filter(|_| workspace.kind == Kind::Clone) {
+            Some(module) => Self {
+                git: submodules::users(&workspaces.host, &module.git_dir)
+                    .committing_as_windlass(workspace.fallback_identity),
+                objects: module.git_dir.join("objects"),
+            },
+            None => Self { git: git.clone(), objects: workspace.objects() },
+        }
+    }
+}
+
+/// Where the engine has its own repositories of submodules.
+pub(super) fn own_repositories(workspace: &Workspace) -> PathBuf {
+    beside(&workspace.index, ".modules")
+}
+
+/// Keeps what a submodule and those within it point to, and what they hold beyond that; says of which, and why, not
+/// everything is recorded.
 async fn keep_submodule(
     workspaces: &Workspaces,
     git: &Git,
@@ -132,50 +179,94 @@ async fn keep_submodule(
     path: &FilePath,
     tag: &str,
     notes: &mut Vec<String>,
-) -> Result<(), WorkspaceError> {
-    let Some(head) = head_commit(workspace, path).filter(|_| is_dir(workspace, path.as_bytes())) else {
-        return Ok(());
-    };
-    let dir = path.below(&workspace.dir);
-    let history = keep_history(workspaces, git, workspace, path, &head).await;
-    // Kept from one checkpoint to the next, so that unchanged files are not read again.
-    let index = beside(&workspace.index, &format!(".nested-{}", keep_name(path)));
-    let inner = git.clone().work_tree(&dir).index(&index);
-    inner.call(&["add", "-A", "--ignore-errors"]).answers(&[1]).run().await?;
-    let tree = inner.line(&["write-tree"]).await?;
-    let known = match &history {
-        Ok(_) => git.tree_of(&head).await.ok(),
-        Err(_) => None,
-    };
-    if known.as_deref() != Some(&tree) {
-        let name = workspace.keep_ref("nested", &format!("{tag}-{}-tree", keep_name(path)));
-        let parents: Vec<&str> = known.iter().map(|_| head.as_str()).collect();
-        let saved = save::keep_tree(git, workspace, &name, &tree, &parents, "windlass: submodule's tree\n").await?;
-        notes.push(format!("the submodule {path} has uncommitted files: kept at {}", saved.name));
+) -> Result<Vec<(FilePath, String)>, WorkspaceError> {
+    let mut unrecorded = Vec::new();
+    let mut pending = vec![(path.clone(), None)];
+    while let Some((path, recorded)) = pending.pop() {
+        let Some(head) = head_commit(workspace, &path).filter(|_| is_dir(workspace, path.as_bytes())) else {
+            continue;
+        };
+        let store = Store::of(workspaces, git, workspace, &path);
+        let history = keep_history(workspaces, &store, workspace, &path, &head).await;
+        // Its index is kept from one checkpoint to the next, so that unchanged files are not read again.
+        let own = Repository::at(&own_repositories(workspace), &path, workspace.id_len);
+        let inner = own.writing(git, &path.below(&workspace.dir), &store.objects)?;
+        let within = own.pointers(&path);
+        let there = within.iter().filter(|inside| is_dir(workspace, inside.path.as_bytes()));
+        let excluded = there.map(|inside| {
+            let from_here = inside.path.as_bytes().get(path.as_bytes().len() + 1..).unwrap_or_default();
+            [b":(top,exclude,literal)", from_here].concat()
+        });
+        let paths = [b":(top)".to_vec()].into_iter().chain(excluded).collect::<Vec<_>>().join(&0);
+        let add = ["add", "-A", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        inner.call(&add).input(paths).answers(&[1]).run().await?;
+        let tree = inner.line(&["write-tree"]).await?;
+        let known = match &history {
+            Ok(_) => store.git.tree_of(&head).await.ok(),
+            Err(_) => None,
+        };
+        let within = own.pointers(&path);
+        let same = match &known {
+            Some(known) if *known == tree => true,
+            // Where the submodules within it are is looked at below.
+            Some(known) if !within.is_empty() => {
+                let args = ["diff-tree", "-r", "--quiet", "--ignore-submodules=all", known, &tree];
+                store.git.call(&args).answers(&[1]).run().await?.code == 0
+            }
+            Some(_) | None => false,
+        };
+        if !same {
+            let name = workspace.keep_ref("nested", &format!("{tag}-{}-tree", keep_name(&path)));
+            let parents: Vec<&str> = known.iter().map(|_| head.as_str()).collect();
+            let message = "windlass: submodule's tree\n";
+            let saved = save::keep_tree(&store.git, workspace, &name, &tree, &parents, message).await?;
+            notes.push(format!("the submodule {path} has uncommitted files: kept at {}", saved.name));
+            let why = "a submodule with uncommitted files: commit them in it, or undo them";
+            unrecorded.push((path.clone(), why.to_owned()));
+        }
+        match history {
+            Err(error) => {
+                notes.push(format!("the submodule {path} points to a commit that could not be kept ({error})"));
+                unrecorded.push((path.clone(), format!("{NOT_KEPT}: {error}")));
+            }
+            Ok(Some(bundle)) if !bundle.starts_with("refs/") => {
+                unrecorded.push((path.clone(), format!("{NOT_KEPT}: its commits hold a secret, and are at {bundle}")));
+            }
+            Ok(_) if recorded.is_some_and(|recorded| recorded != head) => {
+                let why = "its commit is not the one that the submodule around it records: commit that there";
+                unrecorded.push((path.clone(), why.to_owned()));
+            }
+            Ok(_) => {}
+        }
+        if known.is_some() && !within.is_empty() {
+            let recorded = submodules::pointers_of(&store.git, &head, &path).await?;
+            pending.extend(recorded.into_iter().map(|inside| (inside.path, Some(inside.commit))));
+        }
     }
-    if let Err(error) = history {
-        notes.push(format!("the submodule {path} points to a commit that could not be kept ({error})"));
-    }
-    Ok(())
+    Ok(unrecorded)
 }
 
-/// Takes the nested repository's HEAD into the user's repository under a ref that names the commit.
+/// Takes the nested repository's HEAD into the store, under a ref that names the commit unless another one reaches it.
 async fn keep_history(
     workspaces: &Workspaces,
-    git: &Git,
+    store: &Store,
     workspace: &Workspace,
     path: &FilePath,
     head: &str,
-) -> Result<String, WorkspaceError> {
+) -> Result<Option<String>, WorkspaceError> {
+    let new = ["rev-list", "-n", "1", head, "--not", "--all", "--"];
+    let new = store.git.call(&new).answers(&[128]).run().await?;
+    if new.code == 0 && new.stdout.is_empty() {
+        return Ok(None);
+    }
     let name = workspace.keep_ref("nested", &format!("{}-{head}", keep_name(path)));
-    if git.read_ref(&name).await?.is_none() {
+    if new.code != 0 {
         let Some(git_dir) = git_dir_at(workspace, path.as_bytes()) else {
             return Err(GitError::LeadsOut { path: path.to_string() }.into());
         };
-        workspaces.take(workspace, &git_dir, &[head]).await?;
-        return Ok(save::keep(git, workspace, &name, head).await?.name);
+        workspaces.take_to(workspace, &store.git, &store.objects, &git_dir, &[head]).await?;
     }
-    Ok(name)
+    Ok(Some(save::keep(&store.git, workspace, &name, head).await?.name))
 }
 
 /// A path as part of a ref's or file's name.
@@ -280,6 +371,40 @@ fn has_files(workspace: &Workspace, path: &FilePath) -> bool {
 fn head_commit(workspace: &Workspace, path: &FilePath) -> Option<String> {
     let git_dir = git_dir_at(workspace, path.as_bytes())?;
     AgentGit::in_workspace(workspace, &git_dir)?.head_commit()
+}
+
+impl Workspaces {
+    /// Brings the submodules of a clone to the commits that its index names; what they held beyond that is kept already.
+    pub(super) async fn fill_submodules(&self, git: &Git, workspace: &Workspace) -> Result<(), WorkspaceError> {
+        let mut pending = submodules::pointers(&workspace.index, None, workspace.id_len);
+        while let Some(pointer) = pending.pop() {
+            let path = &pointer.path;
+            if workspace.kind != Kind::Clone || !is_dir(workspace, path.as_bytes()) {
+                continue;
+            }
+            let store = Store::of(self, git, workspace, path);
+            let own = Repository::at(&own_repositories(workspace), path, workspace.id_len);
+            let inner = own.writing(git, &path.below(&workspace.dir), &store.objects)?;
+            if !own.check_out(&inner, &pointer.commit).await? {
+                continue;
+            }
+            let dot_git = below(path, ".git");
+            let failed = WorkspaceError::file("write", dot_git.below(&workspace.dir));
+            let agent = git_dir_at(workspace, path.as_bytes()).and_then(|dir| AgentGit::in_workspace(workspace, &dir));
+            let shown = match (agent, look(workspace, &dot_git)) {
+                (Some(agent), _) => agent.detach(&pointer.commit).and_then(|()| agent.take_index(&own.index())),
+                (None, Found::Nothing) => {
+                    let who = self.identity_settings(workspace).await?;
+                    own.show(&dot_git.below(&workspace.dir), &pointer.commit, &[store.objects.clone()], &who)
+                }
+                // What is there stays; its files are right, and the next checkpoint reports it.
+                (None, _) => Ok(()),
+            };
+            shown.map_err(failed)?;
+            pending.extend(own.pointers(path));
+        }
+        Ok(())
+    }
 }
 
 /// A scratch file beside the engine's index, not shared with another process.

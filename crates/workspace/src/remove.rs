@@ -142,4 +142,5 @@ fn remove_beside(workspace: &Workspace) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
+    let _ = super::remove_tree(&super::nested::own_repositories(workspace));
 }

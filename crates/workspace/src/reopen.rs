@@ -108,6 +108,7 @@ impl Workspaces {
         let owned = workspace.kind != Kind::InPlace;
         if there && target.tree.is_some() && target.tree == staged.known_tree() {
             if owned {
+                self.fill_submodules(&git, workspace).await?;
                 self.publish(&git, workspace, notes).await?;
             }
             return Ok(Moved::default());
@@ -118,6 +119,7 @@ impl Workspaces {
         let changed = staged.changed_since(&git, &commit, target.tree).await?;
         if there && changed.is_empty() {
             if owned {
+                self.fill_submodules(&git, workspace).await?;
                 self.publish(&git, workspace, notes).await?;
             }
             return Ok(Moved::default());
@@ -134,6 +136,7 @@ impl Workspaces {
         }
         self.end_operations(&git, workspace, tag, notes).await?;
         git.run(&["read-tree", "--reset", "-u", &commit]).await?;
+        self.fill_submodules(&git, workspace).await?;
         if tip.as_deref() != Some(commit.as_str()) {
             git.run(&["update-ref", &own, &commit]).await?;
         }

@@ -24,6 +24,8 @@ pub(super) struct Staged {
     tree: Option<String>,
     /// Files that git cannot take as they are, each with the reason. The index has them as they were before.
     pub(super) refused: Vec<(FilePath, String)>,
+    /// Submodules with content that is in no commit, each with the reason.
+    pub(super) unrecorded: Vec<(FilePath, String)>,
     pub(super) notes: Vec<String>,
 }
 
@@ -104,19 +106,17 @@ pub(super) async fn stage(
             git.call(&args).input(input).run().await?;
         }
         found.extend(repositories.into_iter().map(Nested::unborn));
-        if !unread.is_empty() {
-            let names: Vec<String> = unread.iter().take(10).map(ToString::to_string).collect();
-            let count = unread.len();
-            staged.notes.push(format!("{count} unreadable file(s) could not be committed: {}", names.join(", ")));
-        }
+        let why = "git cannot store it: it cannot be read, or is no regular file";
+        staged.refused.extend(unread.into_iter().take(MOST_REFUSED).map(|path| (path, why.to_owned())));
     }
     let mut after = Index::read(&file, workspace.id_len).ok();
     if let Some(after) = &after {
         let new = after.gitlinks().filter(|link| !links.iter().any(|known| known.path == link.path));
         found.extend(new.map(|link| Nested::with_commit(FilePath::new(link.path.clone()))));
     }
-    let touched = nested::take_in(workspaces, git, workspace, found, &links, tag, &mut staged.notes).await?;
-    if touched {
+    let taken = nested::take_in(workspaces, git, workspace, found, &links, tag, &mut staged.notes).await?;
+    staged.unrecorded = taken.unrecorded;
+    if taken.touched {
         after = Index::read(&file, workspace.id_len).ok();
     }
     if let (Some(before), Some(mut after)) = (before.take(), after) {

@@ -35,8 +35,20 @@ impl Workspaces {
     /// Takes the commits or tags with these ids from the repository whose git directory is at `git_dir` in the workspace. No
     /// ref comes to them yet.
     pub(super) async fn take(&self, workspace: &Workspace, git_dir: &Path, wanted: &[&str]) -> Result<(), GitError> {
-        let (lender, git_dir) = (workspace.clone(), git_dir.to_owned());
-        let copied = tokio::task::spawn_blocking(move || quarantine(&lender, &git_dir)).await;
+        self.take_to(workspace, &self.home_git(workspace), &workspace.objects(), git_dir, wanted).await
+    }
+
+    /// The same into another repository of the user's, whose object store is `objects`.
+    pub(super) async fn take_to(
+        &self,
+        workspace: &Workspace,
+        store: &Git,
+        objects: &Path,
+        git_dir: &Path,
+        wanted: &[&str],
+    ) -> Result<(), GitError> {
+        let (of, objects, git_dir) = (workspace.clone(), objects.to_owned(), git_dir.to_owned());
+        let copied = tokio::task::spawn_blocking(move || quarantine(&of, &objects, &git_dir)).await;
         let unread = |error: io::Error| GitError::NotTaken { reason: error.to_string() };
         let quarantine = copied.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(unread)?;
         let inside = Git::repository(self.host.clone(), &quarantine.dir, &quarantine.dir);
@@ -52,13 +64,12 @@ impl Workspaces {
         let from = quarantine.dir.to_string_lossy();
         let refspecs: Vec<&str> = refspecs.iter().map(String::as_str).collect();
         let checked = vec![("fetch.fsckObjects".to_owned(), "true".to_owned())];
-        self.home_git(workspace).overriding(checked).run(&fetch_args(&from, &refspecs)).await.map(drop)
+        store.clone().overriding(checked).run(&fetch_args(&from, &refspecs)).await.map(drop)
     }
 }
 
-fn quarantine(workspace: &Workspace, git_dir: &Path) -> io::Result<Quarantine> {
+fn quarantine(workspace: &Workspace, lender: &Path, git_dir: &Path) -> io::Result<Quarantine> {
     let agent = AgentGit::in_workspace(workspace, git_dir).ok_or_else(|| io::Error::other("it is no repository"))?;
-    let lender = workspace.home.common_dir.join("objects");
     let dir = place(workspace);
     let mut made = Quarantine { dir, packs: Vec::new() };
     let objects = made.dir.join("objects");
@@ -69,7 +80,7 @@ fn quarantine(workspace: &Workspace, git_dir: &Path) -> io::Result<Quarantine> {
     let format = if workspace.id_len == 32 { "1\n[extensions]\n\tobjectFormat = sha256\n" } else { "0\n" };
     std::fs::write(made.dir.join("config"), format!("[core]\n\tbare = true\n\trepositoryFormatVersion = {format}"))?;
     std::fs::write(objects.join("info/alternates"), format!("{}\n", lender.display()))?;
-    let shallow = workspace.home.common_dir.join("shallow");
+    let shallow = lender.with_file_name("shallow");
     if shallow.is_file() {
         std::fs::copy(shallow, made.dir.join("shallow"))?;
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windlass_core::commit_message::summary_line;
 use windlass_core::ids::Role;
 use windlass_core::machine::{Input, LoopState, Merge};
 use windlass_core::stop::{Outcome, Status};
@@ -99,6 +100,28 @@ fn red(state: &LoopState, into: &str, gate: &RedGate, wanted: &MergeLoop) -> Pro
     Problem { causes, ..Problem::new(Kind::Failed, message).hint(hint) }
 }
 
+/// One line for each iteration that changed something, or for each feature of a milestone.
+fn what_was_done(state: &LoopState) -> String {
+    const SHOWN: usize = 30;
+    let promise = state.spec.done.promise();
+    let features = state.reviewed().map(|(_, review)| &review.accepted).filter(|accepted| !accepted.is_empty());
+    let mut lines: Vec<String> = match features {
+        Some(features) => features.iter().map(|feature| one_line(&feature.feature, 100)).collect(),
+        None => {
+            let counted =
+                state.iterations.iter().filter(|record| !record.undone && record.checkpoint.files_changed > 0);
+            counted.filter_map(|record| summary_line(&record.summary, promise)).collect()
+        }
+    };
+    lines.dedup();
+    let left_out = lines.len().saturating_sub(SHOWN);
+    let mut text: String = lines.iter().skip(left_out).map(|line| format!("- {line}\n")).collect();
+    if left_out > 0 {
+        text.insert_str(0, &format!("- {left_out} more before these\n"));
+    }
+    if text.is_empty() { text } else { format!("{text}\n") }
+}
+
 /// The goal, what was done for it, and trailers.
 fn message(state: &LoopState, wanted: &MergeLoop) -> String {
     let text = match &wanted.message {
@@ -107,7 +130,8 @@ fn message(state: &LoopState, wanted: &MergeLoop) -> String {
             let count = state.iteration;
             let iterations = if count == 1 { "1 iteration".to_owned() } else { format!("{count} iterations") };
             let agent = &state.agent(Role::Coder).name;
-            format!("Merge the work of {}\n\n{}\n\n{iterations} by {agent}.", state.name, state.spec.goal.trim())
+            let done = what_was_done(state);
+            format!("Merge the work of {}\n\n{}\n\n{done}{iterations} by {agent}.", state.name, state.spec.goal.trim())
         }
     };
     let gates = match (state.spec.gates.is_empty(), wanted.no_gates) {

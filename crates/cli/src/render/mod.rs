@@ -28,6 +28,8 @@ pub struct Renderer {
     max_iterations: Option<u32>,
     pending: String,
     fresh_told: bool,
+    /// What gates judge before the first turn.
+    first_judged: &'static str,
     hints: Hints,
 }
 
@@ -35,7 +37,14 @@ const LONGEST_LINE: usize = 4_000;
 
 impl Renderer {
     pub fn new(style: Style) -> Self {
-        Self { style, max_iterations: None, pending: String::new(), fresh_told: false, hints: Hints::default() }
+        Self {
+            style,
+            max_iterations: None,
+            pending: String::new(),
+            fresh_told: false,
+            first_judged: "the base",
+            hints: Hints::default(),
+        }
     }
 
     /// For who runs the loop in this environment: a gate that may lack a part of it gets a hint.
@@ -149,7 +158,10 @@ impl Renderer {
                         if opening.target.is_some() { "uncommitted files" } else { "files of the cut-off turn" };
                     notes.push(style.warn(&format!("the {whose} are saved at {saved}")));
                 }
-                notes.extend(opening.target.as_ref().filter(|target| target.news).map(|target| self.merged(target)));
+                if let Some(target) = opening.target.as_ref().filter(|target| target.news) {
+                    self.first_judged = "the merge";
+                    notes.push(self.merged(target));
+                }
                 notes.join("\n")
             }
             Event::IterationStarted { iteration } => {
@@ -179,7 +191,9 @@ impl Renderer {
             )),
             Event::Checkpointed { checkpoint, .. } => self.checkpointed(checkpoint),
             Event::PhaseEntered { phase: Phase::Gates, .. } => style.dim("  running the gates …"),
-            Event::PhaseEntered { phase: Phase::Baseline, .. } => style.dim("running the gates on the base first …"),
+            Event::PhaseEntered { phase: Phase::Baseline, .. } => {
+                style.dim(&format!("running the gates on {} first …", self.first_judged))
+            }
             Event::PhaseEntered { phase: Phase::Setup, .. } => style.dim("setting the workspace up …"),
             Event::Summarised { summary, .. } => match &summary.problem {
                 Some(problem) => style.warn(&format!("  {}", one_line(problem, 300))),
@@ -343,8 +357,8 @@ impl Renderer {
         let style = self.style;
         let command = format!("{}{}", if report.hidden { "hidden: " } else { "" }, one_line(&report.command, 120));
         match (report.verdict.passed(), attempt) {
-            (true, 1) => style.dim(&format!("  ✓ {command} passes on the base")),
-            (false, 1) => style.dim(&format!("  ✗ {command} fails on the base; running it once more")),
+            (true, 1) => style.dim(&format!("  ✓ {command} passes on {}", self.first_judged)),
+            (false, 1) => style.dim(&format!("  ✗ {command} fails on {}; running it once more", self.first_judged)),
             (true, _) => style
                 .warn(&format!("  ! {command} flips: it failed and passed on the same files, so it gets up to 3 runs")),
             (false, _) => {

@@ -27,14 +27,8 @@ fn shown(report: MergeReport, args: &MergeArgs) -> Result<Exit, Failure> {
         return Ok(if conflicts { Exit::Failed } else { Exit::Completed });
     }
     match report.outcome {
-        MergeOutcome::Merged { commit, into, fast_forward, checkout } => {
-            let how = if args.squash {
-                ", as one commit"
-            } else if fast_forward {
-                ", without a merge commit"
-            } else {
-                ""
-            };
+        MergeOutcome::Merged { commit, into, checkout, .. } => {
+            let how = if args.squash { ", as one commit" } else { "" };
             let files = checkout.map_or(String::new(), |dir| format!("  files    {}\n", dir.display()));
             print(&format!("{}: merged into {into} at {}{how}\n{files}", report.name, short(&commit)));
         }

@@ -103,3 +103,63 @@ fn ended_loop_goes_on_or_stays_as_it_ended_whatever_is_gone() {
         }
     }
 }
+
+/// Brings a loop called `work` to a rest of this kind.
+fn rested(world: &World, state: &str) {
+    let claims =
+        "[[turn]]\nsteps = [{ write = { path = \"a\", content = \"1\" } }, { say = \"<promise>COMPLETE</promise>\" }]";
+    match state {
+        "completed" => drop(run(world, &world.script(claims), &["--gate", "test -f a"]).assert_code(0)),
+        "errored" => drop(run(world, &world.script("[[turn]]\nsteps = [{ exit = 1 }]"), &[]).assert_code(7)),
+        "paused" | "cancelled" => {
+            let agent = world.script(
+                "[[turn]]\nsteps = [{ write = { path = \"a\", content = \"1\" } }, { touch = \"at\" }, \"hang\"]",
+            );
+            let running = start(world, &agent, &[]);
+            agent.wait_touched("at");
+            call(world, &[if state == "paused" { "pause" } else { "stop" }, "work"]).assert_code(0);
+            running.wait_ended();
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+// promise: control-11
+fn every_command_answers_in_every_rest_whatever_is_gone() {
+    const COMMANDS: [&[&str]; 9] = [
+        &["pause"],
+        &["diff"],
+        &["logs"],
+        &["merge"],
+        &["rollback", "--to", "0"],
+        &["continue", "--detach"],
+        &["proof"],
+        &["stop"],
+        &["status"],
+    ];
+    for state in ["paused", "cancelled", "completed", "errored"] {
+        for gone in GONE {
+            let world = World::new();
+            rested(&world, state);
+            let id = lose(&world, gone);
+            for command in COMMANDS {
+                // A hopeless loop is not continued; one that could be would run.
+                if command[0] == "continue" && !is_hopeless(gone) {
+                    continue;
+                }
+                let args = [&[command[0], id.as_str()], &command[1..]].concat();
+                let out = at_root(&world, &args);
+                let code = out.code.unwrap_or(-1);
+                assert!((0..=9).contains(&code), "{state}, without {gone:?}: {}", out.shown());
+                assert!(code == 0 || out.stderr.contains("error: "), "{state}, without {gone:?}: {}", out.shown());
+                assert!(!out.stderr.contains("panicked"), "{state}, without {gone:?}: {}", out.shown());
+            }
+            let now = standing(&world, &id).0;
+            let expected = if state == "paused" { "cancelled" } else { state };
+            assert_eq!(now, expected, "without {gone:?}: a stop ends what rests, and nothing else changed its end");
+            at_root(&world, &["clean", &id]).assert_code(0);
+            world.wait_no_processes();
+        }
+    }
+}

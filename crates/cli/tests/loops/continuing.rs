@@ -76,6 +76,7 @@ fn claim_is_refused_while_conflict_markers_are_left() {
 }
 
 #[test]
+// promise: done-14
 fn red_merge_names_continue_and_the_new_stretch_is_judged_on_the_merge() {
     let world = crate::world();
     world.repo().write("a", "1\n");
@@ -97,7 +98,10 @@ fn red_merge_names_continue_and_the_new_stretch_is_judged_on_the_merge() {
     world.repo().write("a", "9\n");
     world.repo().commit("moved on");
     call(&world, &["merge", "work"]).assert_code(1).assert_stderr_has(": windlass continue work\n");
-    call(&world, &["continue", "work"]).assert_code(0);
+    let continued = call(&world, &["continue", "work"]);
+    continued.assert_code(0).assert_stdout_has("fails on the merge; running it once more");
+    let prompt = agent.prompts().pop().unwrap();
+    assert!(prompt.contains("These gates fail on the merged files:\n\n$ ! test -f b"), "{prompt}");
     assert_eq!(status(&world, "work")["outcome"], "verified");
     call(&world, &["merge", "work"]).assert_code(0);
     assert_eq!((world.repo().read("a"), world.repo().read("b")), ("9\n".into(), "9\n".into()));

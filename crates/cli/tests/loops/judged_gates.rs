@@ -253,6 +253,7 @@ fn merge_runs_gates_on_the_merged_result() {
     call(&world, &["merge", "work"]).assert_code(0);
     let message = world.repo().git(["log", "-1", "--format=%B", "main"]);
     assert!(message.contains("Windlass-Gates: passed"), "{message}");
+    assert!(message.starts_with("Merge the work of work\n\ndo the work\n\n"), "{message}");
     let id = status(&world, "work")["id"].as_str().unwrap().to_owned();
     let output = world.data_dir().join("transcripts").join(&id).join("merge.gate-1.1/stdout");
     assert_eq!(std::fs::read_to_string(output).unwrap(), "both\n");
@@ -289,6 +290,7 @@ fn copied_directory_keeps_its_links() {
 }
 
 #[test]
+// promise: work-19
 fn new_files_that_are_ignored_are_told_and_protected_ones_are_undone() {
     let world = crate::world();
     world.repo().write(".gitignore", "target/\n*.log\ndeps/\n");
@@ -307,6 +309,9 @@ fn new_files_that_are_ignored_are_told_and_protected_ones_are_undone() {
     let status = status(&world, "work");
     let notes = status["history"][0]["checkpoint"]["notes"].to_string();
     assert!(notes.contains(said), "{notes}");
+    let ignored = serde_json::json!(["a.log", "build/y", "deps/new", "hidden/b"]);
+    assert_eq!((&status["ignored_new"], &status["ignored_new_count"]), (&ignored, &4.into()));
+    assert_eq!(status["history"][0]["checkpoint"]["ignored_new"], ignored);
     assert!(world.repo().tree_files("windlass/work").contains(&"excluded".to_owned()), "rules in .git do not count");
     // What was protected is undone, reported, and kept.
     assert_eq!(status["history"][0]["checkpoint"]["restored"][0]["path"], "tests/extra");

@@ -46,6 +46,7 @@ mod terminal;
 mod trust;
 mod usage_flags;
 mod usage_reference;
+mod verdict_gallery;
 mod withheld_environment;
 
 #[path = "../support/clocked.rs"]

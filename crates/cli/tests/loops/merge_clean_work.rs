@@ -216,3 +216,18 @@ fn clean_removes_6000_nested_directories_with_few_descriptors() {
         left.map(|entry| entry.file_name()).filter(|name| name.to_string_lossy().contains("removing")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+// promise: work-18
+fn merge_is_a_commit_with_the_goal_what_was_done_and_trailers() {
+    let world = World::new();
+    grown(&world);
+    let tip = world.repo().rev("windlass/work");
+    call(&world, &["merge", "work"]).assert_code(0);
+    let message = world.repo().git(["log", "-1", "--format=%B", "main"]);
+    let expected = "Merge the work of work\n\ndo the work\n\n- did one. Changed 1 file.\n- did two. Changed 1 file.\n- did three. Changed 1 file.\n\n3 iterations by ";
+    assert!(message.starts_with(expected), "{message}");
+    assert!(message.trim_end().ends_with(".\n\nWindlass-Loop: work\nWindlass-Gates: none"), "{message}");
+    assert_eq!(world.repo().rev("main^2"), tip);
+    assert_eq!(world.repo().status(), "");
+}

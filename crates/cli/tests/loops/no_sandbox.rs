@@ -93,3 +93,31 @@ fn the_demo_works_without_a_sandbox_and_says_so() {
     output.assert_code(0);
     assert!(output.stdout.contains("This machine has no sandbox (bubblewrap does not work here"), "{}", output.shown());
 }
+
+#[test]
+// promise: work-19
+fn refs_that_moved_in_the_users_repository_are_reported_with_where_they_were() {
+    let world = World::new();
+    let old = world.repo().head();
+    world.repo().git(["branch", "side"]);
+    let repo = world.repo().path().display().to_string();
+    let moves = format!(
+        "echo 1 > a; git add a; git commit -qm mine; n=$(git rev-parse HEAD); git push -q '{repo}' HEAD:refs/heads/new; \
+         git -C '{repo}' update-ref refs/heads/main $n; git -C '{repo}' update-ref -d refs/heads/side"
+    );
+    let agent = world.script(&format!("[[turn]]\nsteps = [{{ run = {moves:?} }}, {{ say = \"{PROMISE}\" }}]\n"));
+    run(&world, &agent, &["--gate", "test -f a"])
+        .assert_code(0)
+        .assert_stdout_has("everything that the command prints, JSON lines included")
+        .assert_stdout_has("moved in your repository during the turn, and left there: refs/heads/main was ");
+    let now = world.repo().rev("main");
+    assert_ne!(now, old, "Windlass moves nothing back");
+    let moved = serde_json::json!([
+        { "name": "refs/heads/main", "from": old, "to": now },
+        { "name": "refs/heads/new", "from": null, "to": now },
+        { "name": "refs/heads/side", "from": old, "to": null },
+    ]);
+    let status = status(&world, "work");
+    assert_eq!(status["moved_refs"], moved);
+    assert_eq!(status["history"][0]["checkpoint"]["moved_refs"], moved);
+}

@@ -11,6 +11,7 @@ mod judged;
 mod network;
 mod planted;
 mod probes;
+mod projects;
 mod view;
 
 #[path = "../loops/audited_loop.rs"]
@@ -31,6 +32,8 @@ mod refine_target;
 mod reviewed_crash;
 #[path = "../loops/sessions.rs"]
 mod sessions;
+#[path = "../loops/verdict_gallery.rs"]
+mod verdict_gallery;
 
 #[path = "../real/driven.rs"]
 #[allow(dead_code, reason = "a part of what the conformance tests have is used here")]

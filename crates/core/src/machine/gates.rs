@@ -99,9 +99,10 @@ impl LoopState {
         self.baseline.get(&index).is_some_and(|runs| runs.len() > 1 && runs.iter().all(|run| !run.verdict.passed()))
     }
 
-    /// Whether the base has to be judged before the first turn.
+    /// Whether what the first turn of a stretch begins with has to be judged: the base, or the target merged into it.
     pub(super) fn wants_baseline(&self) -> bool {
-        self.iteration == 0
+        let merged = self.continued.merged.as_ref().is_some_and(|merged| merged.news);
+        (self.iteration == 0 || merged)
             && self.spec.workspace.baseline
             && !self.is_external()
             && self.next_baseline_gate().is_some()

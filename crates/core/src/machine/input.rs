@@ -257,8 +257,26 @@ pub struct CheckpointReport {
     /// Commits that the agent made by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agent_commits: Vec<String>,
+    /// New files that git ignores and that are in no commit, the first of them; `ignored_new_count` counts all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored_new: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ignored_new_count: u64,
+    /// Refs that moved in the user's repository during the turn, without a sandbox; Windlass left them where they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved_refs: Vec<MovedRef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// A ref of the user's repository that is not where it was before a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MovedRef {
+    pub name: String,
+    /// Where it was; nothing if it is new.
+    pub from: Option<String>,
+    /// Where it is; nothing if it is gone.
+    pub to: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

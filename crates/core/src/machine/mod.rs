@@ -25,8 +25,8 @@ pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
-    Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, Raise, SummaryReport, Verdict, WorkspaceFailure,
-    WorkspaceOpening,
+    Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
+    WorkspaceFailure, WorkspaceOpening,
 };
 pub use outcome::Merge;
 pub use review::{

@@ -10,7 +10,7 @@ use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::agent::{ErrorKind, TurnOutcome};
-use crate::machine::{LoopState, SessionUse, Verdict};
+use crate::machine::{GateReport, LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
 const ASK_PROMISE: &str = include_str!("texts/ask_promise.md");
@@ -120,7 +120,7 @@ fn baseline(state: &LoopState) -> Option<String> {
     };
     let failing = named(&|index| state.failed_before(index));
     let flaky = named(&|index| state.is_flaky(index));
-    let nothing = resumed || (failing.is_empty() && flaky.is_empty());
+    let nothing = resumed || state.continued.merged.is_some() || (failing.is_empty() && flaky.is_empty());
     (!nothing).then(|| fill(BASELINE, context! { failing, flaky }))
 }
 
@@ -135,7 +135,9 @@ fn protected(state: &LoopState) -> Option<String> {
 fn merged_target(state: &LoopState) -> Option<String> {
     let merged = state.continued.merged.as_ref()?;
     let conflicts: Vec<String> = merged.conflicts.iter().take(50).cloned().collect();
-    merged.news.then(|| fill(MERGED_TARGET, context! { branch => merged.branch.as_str(), conflicts }))
+    let runs = state.baseline.values().filter_map(|runs| runs.last());
+    let failing: Vec<Value> = runs.filter(|gate| !gate.hidden && !gate.verdict.passed()).map(failure).collect();
+    merged.news.then(|| fill(MERGED_TARGET, context! { branch => merged.branch.as_str(), conflicts, failing }))
 }
 
 /// What of the agent's work is not accepted.
@@ -182,23 +184,22 @@ pub(super) fn overflow(state: &LoopState) -> Option<String> {
     (fresh && overflowed).then(|| OVERFLOW.trim_end().to_owned())
 }
 
+/// A gate that failed, with the end of what it printed.
+fn failure(gate: &GateReport) -> Value {
+    let how = match gate.verdict {
+        Verdict::TimedOut => "timed out".to_owned(),
+        Verdict::NotStarted => "could not be started".to_owned(),
+        Verdict::Fail | Verdict::Pass => {
+            gate.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"))
+        }
+    };
+    let output = last_chars(gate.output_tail.trim_end(), LONGEST_GATE_OUTPUT);
+    context! { command => gate.command.as_str(), how, fence => fence_around(&output), output }
+}
+
 fn refusal(state: &LoopState) -> Option<String> {
     let judged = state.iterations.last().filter(|last| !last.undone)?;
-    let failing: Vec<Value> = state
-        .visible_gates()
-        .filter(|gate| !gate.verdict.passed())
-        .map(|gate| {
-            let how = match gate.verdict {
-                Verdict::TimedOut => "timed out".to_owned(),
-                Verdict::NotStarted => "could not be started".to_owned(),
-                Verdict::Fail | Verdict::Pass => {
-                    gate.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"))
-                }
-            };
-            let output = last_chars(gate.output_tail.trim_end(), LONGEST_GATE_OUTPUT);
-            context! { command => gate.command.as_str(), how, fence => fence_around(&output), output }
-        })
-        .collect();
+    let failing: Vec<Value> = state.visible_gates().filter(|gate| !gate.verdict.passed()).map(failure).collect();
     if !failing.is_empty() {
         let gates = state.visible_gates().count();
         // A turn that failed is not judged: what is known is older than its commit.

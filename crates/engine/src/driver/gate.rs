@@ -32,8 +32,8 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
     let files = files.map_err(|source| super::transcript_error(&context.engine.data.transcripts(&state.id), source))?;
     let ran = shell::run(&mut context, state, shell::Line::of(spec), &place, &files).await?;
     let changed = place.put_back(&context, state).await?;
-    // The agent gets a copy of what is kept.
-    if gate.iteration == 0 && !spec.hidden {
+    // The agent gets a copy of what is kept; what is built from its own work is not.
+    if gate.iteration == 0 && state.iteration == 0 && !spec.hidden {
         place.keep_build().await?;
     }
     Ok(Input::GateEnded { report: report(state, spec, ran, changed), gate })

@@ -67,6 +67,19 @@ pub(super) fn has_checkout(state: &LoopState) -> bool {
     own && state.spec.commit != CommitPolicy::Off
 }
 
+/// Whether builds go from loop to loop: without a sandbox an agent could write what the next loop compiles from.
+fn hands_builds_on(state: &LoopState) -> bool {
+    !state.spec.sandbox.is_off() && state.spec.workspace.baseline && has_checkout(state)
+}
+
+/// Keeps what gates built on the base for the next loop of the project; this one is over.
+pub(super) fn hand_on(engine: &Engine, state: &LoopState) -> Result<(), WorkspaceError> {
+    match hands_builds_on(state) {
+        true => engine.workspaces.hand_on(&engine.data.judge(&state.id.0), &engine.data.builds(&state.project)),
+        false => Ok(()),
+    }
+}
+
 async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
     let root = engine.data.judge(&state.id.0);
     Ok(engine.workspaces.judge(&workspace::handle(state)?, &root).await?)
@@ -75,6 +88,9 @@ async fn open(engine: &Engine, state: &LoopState) -> Result<Judge, DriveError> {
 /// Runs the set-up on the base, once. The inner error is the user's.
 pub(super) async fn set_up(context: &mut Context, state: &LoopState) -> Result<Result<Judge, String>, DriveError> {
     let judge = open(&context.engine, state).await?;
+    if hands_builds_on(state) {
+        judge.take_builds(&context.engine.data.builds(&state.project)).await?;
+    }
     let spec = &state.spec.workspace;
     if judge.is_set_up() || (spec.setup.is_empty() && spec.copy.is_empty()) {
         return Ok(Ok(judge));

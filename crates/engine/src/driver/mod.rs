@@ -499,6 +499,9 @@ impl Driver {
 
 /// Removes the judge's checkout, and what the loop's processes left in their temporary directory.
 fn remove_temp(engine: &Engine, state: &LoopState) {
+    if let Err(error) = judge::hand_on(engine, state) {
+        tracing::warn!(loop_id = %state.id, %error, "cannot keep what gates built on the base");
+    }
     for dir in [engine.data.loop_temp(&state.id.0), engine.data.judge(&state.id.0)] {
         if let Err(error) = engine.workspaces.remove_own(&dir) {
             tracing::warn!(loop_id = %state.id, %error, "cannot remove a temporary directory of the loop");

@@ -216,6 +216,9 @@ pub(super) async fn checkpoint_in_time(
                 restored: Vec::new(),
                 held_back: vec![held.to_owned()],
                 agent_commits: Vec::new(),
+                ignored_new: Vec::new(),
+                ignored_new_count: 0,
+                moved_refs: Vec::new(),
                 notes: Vec::new(),
             };
             Ok(Input::Checkpointed { turn, checkpoint: kept })
@@ -246,7 +249,9 @@ async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Resul
         Ok(notes) => notes,
         Err(error) => return missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     };
-    notes.extend(moved_refs(&context.engine.data.turn(&state.id, turn)));
+    let moved = moved_refs(&context.engine.data.turn(&state.id, turn));
+    let words = |one: &MovedRef| format!("moved in your repository during the turn, and left there: {}", one.words());
+    notes.extend(moved.iter().map(words));
     let protect = &state.spec.protect;
     let restored = context
         .engine
@@ -267,7 +272,9 @@ async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Resul
         let unresolved = context.engine.workspaces.conflict_markers(&workspace, commit, conflicts).await?;
         made.held_back.extend(unresolved.iter().map(|file| format!("{file} (it has conflict markers)")));
     }
-    Ok(Input::Checkpointed { turn, checkpoint: checkpoint_report(made, &restored) })
+    let mut checkpoint = checkpoint_report(made, &restored);
+    checkpoint.moved_refs = moved.into_iter().map(journalled).collect();
+    Ok(Input::Checkpointed { turn, checkpoint })
 }
 
 /// What no commit of this loop may hold.
@@ -297,6 +304,9 @@ pub(super) fn checkpoint_report(
         created: made.created,
         held_back: made.held_back,
         agent_commits: made.agent_commits,
+        ignored_new: made.ignored_new,
+        ignored_new_count: made.ignored_new_count,
+        moved_refs: Vec::new(),
         notes: made.notes,
     }
 }
@@ -334,13 +344,17 @@ pub(super) fn before_turn(state: &LoopState, turn: TurnKey, files: &TurnFiles) -
     Ok(remembered)
 }
 
-/// Refs of the user's repository that are not where they were before the turn, in words.
-fn moved_refs(files: &TurnFiles) -> Vec<String> {
+fn journalled(moved: MovedRef) -> windlass_core::machine::MovedRef {
+    windlass_core::machine::MovedRef { name: moved.name, from: moved.from, to: moved.to }
+}
+
+/// Refs of the user's repository that are not where they were before the turn, the first of them.
+fn moved_refs(files: &TurnFiles) -> Vec<MovedRef> {
     let remembered = std::fs::read_to_string(files.refs_before()).ok();
     let before = remembered.and_then(|text| serde_json::from_str::<RefsSeen>(&text).ok());
-    let moved = before.map(|before| before.moved()).unwrap_or_default();
-    let words = |one: &MovedRef| format!("moved in your repository during the turn, and left there: {}", one.words());
-    moved.iter().take(NAMED_REFS).map(words).collect()
+    let mut moved = before.map(|before| before.moved()).unwrap_or_default();
+    moved.truncate(NAMED_REFS);
+    moved
 }
 
 /// Puts back what a turn changed of it, makes repositories in the workspace inert, and says what that was.

@@ -114,10 +114,9 @@ pub(super) fn leave_out_variables(env: &mut BTreeMap<String, String>, places: &[
 }
 
 /// Where a repository has its objects, with those that it borrows.
-pub(super) fn object_stores(common_dir: &Path) -> Vec<PathBuf> {
+pub(super) fn object_stores(mut found: Vec<PathBuf>) -> Vec<PathBuf> {
     /// As deep as git itself goes.
     const DEEPEST: usize = 5;
-    let mut found = vec![common_dir.join("objects")];
     let mut next = 0;
     for _ in 0..DEEPEST {
         let level = next..found.len();
@@ -194,7 +193,7 @@ mod tests {
             std::fs::write(info.join("alternates"), borrowed).unwrap();
         }
         let path = |name: &str| dir.path().join(name).join("objects");
-        assert_eq!(object_stores(&dir.path().join("a")), [path("a"), "/else/objects".into()]);
-        assert_eq!(object_stores(&dir.path().join("b")), [path("b")]);
+        assert_eq!(object_stores(vec![path("a")]), [path("a"), "/else/objects".into()]);
+        assert_eq!(object_stores(vec![path("b")]), [path("b")]);
     }
 }

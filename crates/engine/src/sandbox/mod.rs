@@ -270,7 +270,7 @@ impl<'a> Ground<'a> {
         if !holds_more {
             places.put_from(checkout, judged);
         }
-        for objects in docker::object_stores(&workspace.home.common_dir) {
+        for objects in docker::object_stores(workspace.object_stores()) {
             places.put(&objects, Access::ReadOnly);
         }
     }
@@ -355,7 +355,7 @@ impl<'a> Ground<'a> {
             (Some(workspace), None) => {
                 // Where the objects are that a clone borrows.
                 if workspace.kind == Kind::Clone {
-                    for objects in docker::object_stores(&workspace.home.common_dir) {
+                    for objects in docker::object_stores(workspace.object_stores()) {
                         places.put(&objects, Access::ReadOnly);
                     }
                 }

@@ -130,6 +130,14 @@ impl AgentGit {
         Ok(())
     }
 
+    /// Puts HEAD onto a commit, and onto no branch.
+    pub(super) fn detach(&self, commit: &str) -> io::Result<()> {
+        match self.head() == HeadFile::Commit(commit.to_owned()) {
+            true => Ok(()),
+            false => self.files.write(Path::new("HEAD"), format!("{commit}\n").as_bytes(), None),
+        }
+    }
+
     /// Makes the engine's index the agent's, unless it is that already.
     pub(super) fn take_index(&self, index: &Path) -> io::Result<()> {
         let content = std::fs::read(index)?;

@@ -101,6 +101,13 @@ impl Git {
         self
     }
 
+    /// The same settings and rules on another repository of the engine's own.
+    pub(crate) fn elsewhere(&self, git_dir: &Path) -> Self {
+        let mut owned = self.owned.clone();
+        owned.push(git_dir.to_owned());
+        Self { git_dir: Some(git_dir.to_owned()), common_dir: Some(git_dir.to_owned()), owned, ..self.clone() }
+    }
+
     /// With this index file instead of the repository's own.
     #[must_use]
     pub fn index(mut self, file: impl Into<PathBuf>) -> Self {

@@ -18,6 +18,7 @@ pub(crate) use rules::{check_out_rules, ignored_by};
 use super::stage::{beside, workspace_index};
 use super::{Workspace, WorkspaceError, Workspaces, copying, nested};
 use crate::git::{FilePath, Git, Index};
+use walk::Walked;
 
 /// So many are named.
 const NAMED: usize = 20;
@@ -58,9 +59,16 @@ pub(super) struct Look {
     pub(super) files: Vec<FilePath>,
     /// It is not what the look before found.
     pub(super) news: bool,
+    /// Pipes, sockets and devices that no rule ignores.
+    pub(super) special: Vec<FilePath>,
 }
 
 impl Look {
+    /// The first of them.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.files.iter().take(NAMED).map(ToString::to_string).collect()
+    }
+
     /// For whoever reads the checkpoint, once.
     pub(super) fn note(&self) -> Option<String> {
         let what = match self.files.len() {
@@ -68,7 +76,7 @@ impl Look {
             count if count >= walk::MOST => format!("{count} new files or more are ignored and not"),
             count => format!("{count} new files are ignored and not"),
         };
-        let names: Vec<String> = self.files.iter().take(NAMED).map(ToString::to_string).collect();
+        let names = self.names();
         let more = if self.files.len() > NAMED { " …" } else { "" };
         self.news.then(|| format!("{what} in any commit: {}{more}", names.join(", ")))
     }
@@ -79,7 +87,7 @@ impl Workspaces {
     pub async fn note_present(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
         let Ok(index) = Index::read(&workspace.index, workspace.id_len) else { return Ok(()) };
         let mut noted = Noted::read(workspace);
-        let files = not_in_index(workspace, index, noted.known_paths()).await;
+        let files = not_in_index(workspace, index, noted.known_paths()).await.files;
         let upper = |path: PathBuf| walk::dir_of_tool(&path).unwrap_or(path).into_os_string().into_vec();
         noted.known.extend(files.into_iter().map(upper));
         noted.write(workspace)
@@ -92,14 +100,17 @@ impl Workspaces {
         git: &Git,
         tells: bool,
     ) -> Result<Look, WorkspaceError> {
-        let nothing = Look { files: Vec::new(), news: false };
+        let nothing = Look { files: Vec::new(), news: false, special: Vec::new() };
         let Ok(index) = Index::read(&workspace_index(git, workspace), workspace.id_len) else { return Ok(nothing) };
         let mut noted = Noted::read(workspace);
-        let files = not_in_index(workspace, index, noted.known_paths()).await;
+        let Walked { files, special } = not_in_index(workspace, index, noted.known_paths()).await;
         let of = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        let mut special: Vec<FilePath> = special.iter().map(|path| FilePath::new(of(path))).collect();
+        let unwanted = nested::ignored(git, &special).await?;
+        special.retain(|path| !unwanted.contains(path));
         if files.iter().all(|path| noted.told.contains(&of(path))) {
             let files = files.iter().map(|path| FilePath::new(of(path))).collect();
-            return Ok(Look { files, news: false });
+            return Ok(Look { files, news: false, special });
         }
         let tools: HashSet<PathBuf> = files.iter().filter_map(|path| walk::dir_of_tool(path)).collect();
         let tools = self.ignored_by_base(workspace, git, tools).await?;
@@ -114,7 +125,7 @@ impl Workspaces {
             noted.told = told;
         }
         noted.write(workspace)?;
-        Ok(Look { files, news })
+        Ok(Look { files, news, special })
     }
 
     async fn ignored_by_base(
@@ -134,7 +145,7 @@ impl Workspaces {
     }
 }
 
-async fn not_in_index(workspace: &Workspace, index: Index, known: HashSet<PathBuf>) -> Vec<PathBuf> {
+async fn not_in_index(workspace: &Workspace, index: Index, known: HashSet<PathBuf>) -> Walked {
     let top = workspace.dir.clone();
     tokio::task::spawn_blocking(move || walk::not_in_index(&top, &index, &known)).await.unwrap_or_default()
 }

@@ -9,6 +9,8 @@ use crate::git::Index;
 
 /// More are not looked at: they are counted as so many.
 pub(super) const MOST: usize = 10_000;
+/// So many pipes, sockets and devices are named.
+const MOST_SPECIAL: usize = 100;
 
 /// Names by which tools call directories of installed packages, builds and their own caches.
 const TOOLS: [&str; 37] = [
@@ -63,10 +65,19 @@ pub(super) fn dir_of_tool(path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Files and symbolic links that the index does not have, by path from the top and in order; none below `known`.
-pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
+/// What a walk found, by path from the top and in order.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    /// Files and symbolic links.
+    pub(super) files: Vec<PathBuf>,
+    /// Pipes, sockets and devices, which git passes over in silence.
+    pub(super) special: Vec<PathBuf>,
+}
+
+/// Looks for what the index does not have; nothing below `known` is looked at.
+pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) -> Walked {
     let tracked: HashSet<&[u8]> = index.entries.iter().map(|entry| entry.path.as_slice()).collect();
-    let mut found = Vec::new();
+    let mut found = Walked::default();
     let mut pending = vec![PathBuf::new()];
     while let Some(dir) = pending.pop() {
         // What went away meanwhile, or cannot be read, is not there.
@@ -80,14 +91,17 @@ pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) 
             if kind.is_dir() {
                 pending.push(path);
             } else if kind.is_file() || kind.is_symlink() {
-                found.push(path);
-                if found.len() >= MOST {
+                found.files.push(path);
+                if found.files.len() >= MOST {
                     return found;
                 }
+            } else if found.special.len() < MOST_SPECIAL {
+                found.special.push(path);
             }
         }
     }
-    found.sort();
+    found.files.sort();
+    found.special.sort();
     found
 }
 
@@ -112,10 +126,12 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         std::os::unix::fs::symlink("/", dir.path().join("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("b/socket")).unwrap();
         let entry = crate::git::Entry { path: b"a/tracked".to_vec(), mode: 0o100_644, id: [0; 32], stage: 0 };
         let index = Index { entries: vec![entry], ..Index::default() };
         let known = HashSet::from([PathBuf::from("known")]);
         let found = not_in_index(dir.path(), &index, &known);
-        assert_eq!(found, ["a/new", "b/c/d", "link"].map(PathBuf::from));
+        assert_eq!(found.files, ["a/new", "b/c/d", "link"].map(PathBuf::from));
+        assert_eq!(found.special, ["b/socket"].map(PathBuf::from));
     }
 }

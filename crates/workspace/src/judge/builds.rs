@@ -1,14 +1,17 @@
 //! Directories in which tools keep what they built: the only ones whose content may outlive a judgement.
 //!
-//! Invariant: such a directory counts only if the base's own ignore rules ignore it, so an agent's rules add none.
+//! What the gates built on the base of one loop is handed on to the next loop of the project, which compiles from there.
+//!
+//! Invariants: such a directory counts only if the base's own ignore rules ignore it, so an agent's rules add none. What is
+//! handed on was built before any agent's code ran, and the next loop works on a copy.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::Judge;
-use crate::WorkspaceError;
+use super::{Judge, blocking};
 use crate::ignored::{check_out_rules, ignored_by};
+use crate::{WorkspaceError, Workspaces, copying};
 
 /// Names by which build tools call their directories.
 const NAMES: [&str; 24] = [
@@ -53,7 +56,57 @@ pub(super) fn build_dir(path: &Path, is_dir: bool) -> Option<PathBuf> {
     None
 }
 
+/// So many projects have builds that are handed on.
+const MOST_HANDED_ON: usize = 8;
+
+impl Workspaces {
+    /// Hands on the build directories that the judge's checkout at `root` has saved, when its loop is over. Nothing else of
+    /// the saved state is kept: it may hold copied files such as `.env`.
+    pub fn hand_on(&self, root: &Path, to: &Path) -> Result<(), WorkspaceError> {
+        let saved = root.join("saved");
+        let found = build_dirs(&saved);
+        let Some(all) = to.parent().filter(|_| !found.is_empty()) else { return Ok(()) };
+        let failed = |error| WorkspaceError::File { action: "keep", path: to.to_owned(), source: error };
+        copying::remove(to).map_err(failed)?;
+        for dir in found {
+            let place = to.join(&dir);
+            std::fs::create_dir_all(place.parent().unwrap_or(to)).map_err(failed)?;
+            std::fs::rename(saved.join(&dir), place).map_err(failed)?;
+        }
+        let age = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+        let mut others: Vec<PathBuf> =
+            std::fs::read_dir(all).map_err(failed)?.flatten().map(|one| one.path()).collect();
+        others.retain(|other| other != to);
+        others.sort_by_key(age);
+        for old in others.iter().rev().skip(MOST_HANDED_ON - 1) {
+            copying::remove(old).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
 impl Judge {
+    /// Takes the build directories that an earlier loop handed on into the saved state, once and before any agent's code ran.
+    pub async fn take_builds(&self, from: &Path) -> Result<(), WorkspaceError> {
+        let done = self.root.join("builds-taken");
+        if done.exists() {
+            return Ok(());
+        }
+        let top = from.to_owned();
+        let found = blocking(move || Ok(build_dirs(&top))).await.map_err(WorkspaceError::file("read", from))?;
+        let wanted = self.ignored_by_base(found).await?;
+        let (from, saved, partial) = (from.to_owned(), self.saved.clone(), self.root.join("saved.partial"));
+        let copied = blocking(move || {
+            wanted.iter().try_for_each(|dir| copying::copy_over(&from.join(dir), &saved.join(dir), &partial))
+        });
+        if let Err(error) = copied.await {
+            // Another loop of the project has just ended and put its own there: gates compile from nothing.
+            tracing::info!(%error, "builds of an earlier loop cannot be taken");
+            copying::remove(&self.saved).map_err(WorkspaceError::file("remove", &self.saved))?;
+        }
+        std::fs::write(&done, "").map_err(WorkspaceError::file("write", done))
+    }
+
     /// Those of the directories that the base's rules ignore.
     pub(super) async fn ignored_by_base(&self, dirs: HashSet<PathBuf>) -> Result<HashSet<PathBuf>, WorkspaceError> {
         if dirs.is_empty() {
@@ -65,6 +118,24 @@ impl Judge {
         }
         ignored_by(&self.git, &rules, &dirs).await
     }
+}
+
+/// The uppermost build directories below a directory.
+fn build_dirs(top: &Path) -> HashSet<PathBuf> {
+    let mut found = HashSet::new();
+    let mut pending = vec![PathBuf::new()];
+    while let Some(dir) = pending.pop() {
+        for entry in std::fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
+            let path = dir.join(entry.file_name());
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            match build_dir(&path, is_dir) {
+                Some(dir) => drop(found.insert(dir)),
+                None if is_dir => pending.push(path),
+                None => {}
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

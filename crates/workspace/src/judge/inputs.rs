@@ -54,13 +54,16 @@ fn is_input(path: &Path) -> bool {
 }
 
 impl Judge {
-    /// Which of these files differ between the base and a commit.
+    /// Which of these files, and which submodules, differ between the base and a commit.
     pub async fn changed_inputs(&self, commit: &str) -> Result<Vec<String>, WorkspaceError> {
-        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--ignore-submodules=all"];
-        let args = [&args[..], &[&self.base, commit]].concat();
+        let args = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", &self.base, commit];
         let output = self.git.run(&args).await?;
         let paths = output.split(|&byte| byte == 0).filter(|path| !path.is_empty()).map(FilePath::new);
-        Ok(paths.filter(|path| is_input(&path.below(Path::new("")))).map(|path| path.to_string()).collect())
+        let within = self.submodules();
+        let counts = |path: &FilePath| {
+            is_input(&path.below(Path::new(""))) || within.iter().any(|pointer| pointer.path == *path)
+        };
+        Ok(paths.filter(counts).map(|path| path.to_string()).collect())
     }
 }
 

@@ -16,6 +16,7 @@ mod builds;
 mod caches;
 mod inputs;
 mod stamps;
+mod within;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,8 @@ pub struct Judge {
     git: Git,
     base: String,
     id_len: usize,
+    /// Where commits of submodules are.
+    stores: Vec<PathBuf>,
 }
 
 impl Workspaces {
@@ -87,6 +90,7 @@ impl Workspaces {
             git,
             base: workspace.base_commit.clone(),
             id_len: workspace.id_len,
+            stores: workspace.object_stores(),
         })
     }
 
@@ -187,6 +191,7 @@ impl Judge {
         }
         copying::remove(&self.stamps()).map_err(WorkspaceError::file("remove", self.stamps()))?;
         self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        self.fill_submodules(commit).await?;
         write(&head, format!("{commit}\n"))?;
         let (saved, tree, stamps) = (self.saved.clone(), self.tree(), self.stamps());
         blocking(move || {
@@ -206,6 +211,7 @@ impl Judge {
     pub async fn reset_to_nothing(&self, judgement: &str, commit: &str) -> Result<(), WorkspaceError> {
         self.wipe()?;
         self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
+        self.fill_submodules(commit).await?;
         write(&self.root.join("git/HEAD"), format!("{commit}\n"))?;
         self.renew_repository(commit)?;
         write(&self.root.join("judgement"), judgement)
@@ -234,7 +240,7 @@ impl Judge {
     }
 
     fn wipe(&self) -> Result<(), WorkspaceError> {
-        for name in ["judgement", "tmp", "stamps", "index", "tree", caches::LIVE, caches::STAMPS] {
+        for name in ["judgement", "tmp", "stamps", "index", "tree", within::DIR, caches::LIVE, caches::STAMPS] {
             let path = self.root.join(name);
             copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
         }
@@ -261,10 +267,29 @@ impl Judge {
 
     /// Returns tracked files to the commit, removes new ones that are not ignored, and reports both.
     pub async fn put_back(&self) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        let mut all = self.put_back_in(&self.git, None).await?;
+        for within in self.submodules() {
+            if let Some(git) = self.git_within(&within)? {
+                all.extend(self.put_back_in(&git, Some(&within.path)).await?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The same for the checkout itself, or for the submodule at a path.
+    async fn put_back_in(&self, git: &Git, below: Option<&FilePath>) -> Result<Vec<ChangedFile>, WorkspaceError> {
         let args =
             ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
-        let changed: Vec<ChangedFile> = parse_status(&self.git.run(&args).await?)?
+        let whole = |file: ChangedFile| match below {
+            Some(above) => {
+                let path = [above.as_bytes(), b"/", file.path.as_bytes()].concat();
+                ChangedFile { path: FilePath::new(path), ..file }
+            }
+            None => file,
+        };
+        let changed: Vec<ChangedFile> = parse_status(&git.run(&args).await?)?
             .into_iter()
+            .map(whole)
             .filter(|file| file.change != Change::Added || !self.was_saved(&file.path))
             .collect();
         for file in changed.iter().filter(|file| file.change == Change::Added) {
@@ -274,7 +299,7 @@ impl Judge {
             }
         }
         if changed.iter().any(|file| file.change != Change::Added) {
-            self.git.run(&["read-tree", "--reset", "-u", "HEAD"]).await?;
+            git.run(&["read-tree", "--reset", "-u", "HEAD"]).await?;
         }
         Ok(changed)
     }
@@ -327,6 +352,7 @@ impl Judge {
     fn tracked(&self) -> HashSet<PathBuf> {
         let index = Index::read(&self.root.join("index"), self.id_len).unwrap_or_default();
         let files = index.entries.iter().map(|entry| FilePath::new(entry.path.clone()).below(Path::new("")));
+        let files = files.chain(self.tracked_within());
         files.flat_map(|file| file.ancestors().map(Path::to_owned).collect::<Vec<_>>()).collect()
     }
 }

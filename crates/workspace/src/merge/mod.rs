@@ -34,7 +34,7 @@ pub enum MergeOutcome {
     Merged {
         commit: String,
         into: String,
-        /// No merge commit was needed.
+        /// Always false: each merge is a commit of its own, which has the goal in its message.
         fast_forward: bool,
         /// The checkout whose files moved along.
         checkout: Option<PathBuf>,
@@ -56,7 +56,6 @@ pub struct PlannedMerge {
     pub commit: String,
     pub tree: String,
     pub into: String,
-    fast_forward: bool,
     old: String,
     tip: String,
 }
@@ -105,18 +104,12 @@ impl Workspaces {
             }
             tree
         };
-        let fast_forward = forward && !request.squash;
-        let commit = if fast_forward {
-            tip.clone()
-        } else if request.squash {
-            if tree == git.tree_of(&old).await? {
-                return Ok(MergePlan::Over(MergeOutcome::UpToDate { into }));
-            }
-            save::commit_tree(&git, &tree, &[&old], &request.message).await?
-        } else {
-            save::commit_tree(&git, &tree, &[&old, &tip], &request.message).await?
-        };
-        Ok(MergePlan::Ready(PlannedMerge { commit, tree, into, fast_forward, old, tip }))
+        if request.squash && tree == git.tree_of(&old).await? {
+            return Ok(MergePlan::Over(MergeOutcome::UpToDate { into }));
+        }
+        let parents: &[&str] = if request.squash { &[&old] } else { &[&old, &tip] };
+        let commit = save::commit_tree(&git, &tree, parents, &request.message).await?;
+        Ok(MergePlan::Ready(PlannedMerge { commit, tree, into, old, tip }))
     }
 
     /// Moves the branch, and the checkout that has it. Refused if the branch moved since the merge was planned.
@@ -125,7 +118,7 @@ impl Workspaces {
         workspace: &Workspace,
         planned: PlannedMerge,
     ) -> Result<MergeOutcome, WorkspaceError> {
-        let PlannedMerge { commit, into, fast_forward, old, tip, tree: _ } = planned;
+        let PlannedMerge { commit, into, old, tip, tree: _ } = planned;
         let git = self.guarded_home_git(workspace).await?;
         let target = format!("refs/heads/{into}");
         let checkout = checked_out_at(&git, &into).await?.filter(|dir| dir.is_dir());
@@ -135,7 +128,7 @@ impl Workspaces {
         let reason = format!("windlass: merge {}", workspace.branch);
         git.run(&["update-ref", "-m", &reason, &target, &commit, &old]).await?;
         landed::mark(&git, workspace, &tip, &into).await?;
-        Ok(MergeOutcome::Merged { commit, into, fast_forward, checkout })
+        Ok(MergeOutcome::Merged { commit, into, fast_forward: false, checkout })
     }
 
     /// Moves the files of a checkout from one commit to another, or refuses before touching any.

@@ -42,8 +42,13 @@ pub(super) async fn set_aside(
         private.recursive(true).mode(0o700).create(dir).map_err(WorkspaceError::file("create", dir))?;
     }
     git.run(&["update-ref", OWN_REF, commit]).await?;
+    let mut args = vec!["bundle", "create", "--quiet", &saved.name, OWN_REF];
     let base = format!("^{}", workspace.base_commit);
-    let made = git.run(&["bundle", "create", "--quiet", &saved.name, OWN_REF, &base]).await;
+    // The repository of a submodule has no such commit.
+    if git.commit(&workspace.base_commit).await?.is_some() {
+        args.push(&base);
+    }
+    let made = git.run(&args).await;
     git.run(&["update-ref", "-d", OWN_REF]).await?;
     made?;
     Ok(Some(saved))

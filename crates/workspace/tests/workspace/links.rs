@@ -140,6 +140,7 @@ async fn pipes_that_git_would_wait_at_hold_up_nothing() {
     assert_eq!(names(&made), ["deep/er/file added", "nested/file added"]);
     let left: Vec<_> = pipes.into_iter().filter(|pipe| ws.dir.join(pipe).exists()).collect();
     assert_eq!(left, ["talk"], "a pipe that git has no business with stays");
+    assert_eq!(made.held_back, ["talk (git cannot store it: it is a pipe, a socket or a device)"]);
 }
 
 #[tokio::test]

@@ -13,3 +13,4 @@ mod inplace;
 mod links;
 mod merge;
 mod nested;
+mod submodules;

@@ -334,6 +334,10 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
         workspace.take_target(state.iteration, target);
         state.continued.conflicts.clone_from(&target.conflicts);
         state.continued.merged = Some(target.clone());
+        if target.news {
+            // What was known of the gates is not known of the merge.
+            state.baseline = Shared::default();
+        }
     }
     state.workspace = Some(workspace);
 }

@@ -229,6 +229,9 @@ pub fn checkpoint_of(turn: TurnKey) -> CheckpointReport {
         restored: Vec::new(),
         held_back: Vec::new(),
         agent_commits: Vec::new(),
+        ignored_new: Vec::new(),
+        ignored_new_count: 0,
+        moved_refs: Vec::new(),
         notes: Vec::new(),
     }
 }
