@@ -37,7 +37,7 @@ pub struct TargetMerged {
     /// The loop's branch afterwards.
     pub head: String,
     pub head_tree: String,
-    /// The target had commits that the loop's branch did not have.
+    /// The target had changes that the loop's branch did not have.
     pub news: bool,
     pub conflicts: Vec<String>,
 }
@@ -104,6 +104,8 @@ impl Workspaces {
         }
         let MergedTree { tree: head_tree, conflicts } = merged_tree(&git, head, &commit).await?;
         let conflicts: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
+        // A merge of this very work into the target brings no file.
+        let news = git.tree_of(head).await? != head_tree;
         let save_as = workspace.keep_ref("continue", &request.stretch);
         let merge = match made {
             Some((merge, _)) => {
@@ -120,7 +122,7 @@ impl Workspaces {
                 merge
             }
         };
-        Ok((reopened, Some(TargetMerged { branch, commit, tree, head: merge, head_tree, news: true, conflicts })))
+        Ok((reopened, Some(TargetMerged { branch, commit, tree, head: merge, head_tree, news, conflicts })))
     }
 
     /// The merge that an earlier call made for this stretch, with the target's commit.
