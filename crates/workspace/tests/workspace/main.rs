@@ -1,6 +1,7 @@
 //! The workspace against real repositories in temporary directories, as one program.
 
 mod agent;
+mod builds;
 mod checkpoint;
 mod clone;
 mod create;
