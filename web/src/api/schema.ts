@@ -1165,6 +1165,12 @@ export interface components {
              *     conflict is not resolved.
              */
             held_back?: string[];
+            /** @description New files that git ignores and that are in no commit, the first of them; `ignored_new_count` counts all. */
+            ignored_new?: string[];
+            /** Format: uint64 */
+            ignored_new_count?: number;
+            /** @description Refs that moved in the user's repository during the turn, without a sandbox; Windlass left them where they are. */
+            moved_refs?: components["schemas"]["MovedRef"][];
             notes?: string[];
             /** @description Protected paths that the agent changed; they were put back. */
             restored?: components["schemas"]["ChangedFile"][];
@@ -2686,6 +2692,16 @@ export interface components {
             head_commit: string | null;
             history: components["schemas"]["IterationRecord"][];
             id: string;
+            /**
+             * @description New files that git ignores and that are in no commit, the first of them, as of the last checkpoint.
+             * @default []
+             */
+            ignored_new: string[];
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            ignored_new_count: number;
             /** Format: uint32 */
             iterations: number;
             limits: components["schemas"]["Limits"];
@@ -2694,6 +2710,11 @@ export interface components {
              * @default null
              */
             merged: components["schemas"]["Merge"] | null;
+            /**
+             * @description Refs that moved in the user's repository during a turn, without a sandbox, with where they were.
+             * @default []
+             */
+            moved_refs: components["schemas"]["MovedRef"][];
             name: string;
             /**
              * @description Of a completed loop.
@@ -2826,7 +2847,7 @@ export interface components {
             /** @description The checkout whose files moved along. */
             checkout: string | null;
             commit: string;
-            /** @description No merge commit was needed. */
+            /** @description Always false: each merge is a commit of its own, which has the goal in its message. */
             fast_forward: boolean;
             into: string;
             /** @constant */
@@ -3048,6 +3069,14 @@ export interface components {
              * @default 0
              */
             reasoning_tokens: number;
+        };
+        /** @description A ref of the user's repository that is not where it was before a turn. */
+        MovedRef: {
+            /** @description Where it was; nothing if it is new. */
+            from: string | null;
+            name: string;
+            /** @description Where it is; nothing if it is gone. */
+            to: string | null;
         };
         NetworkAccess: ("allow" | "deny") | "list";
         /** @description A milestone to be made. */
