@@ -117,7 +117,8 @@ fn rested(world: &World, state: &str) {
             );
             let running = start(world, &agent, &[]);
             agent.wait_touched("at");
-            call(world, &[if state == "paused" { "pause" } else { "stop" }, "work"]).assert_code(0);
+            let rest: &[&str] = if state == "paused" { &["pause", "work", "--now"] } else { &["stop", "work"] };
+            call(world, rest).assert_code(0);
             running.wait_ended();
         }
         other => panic!("{other}"),
