@@ -11,6 +11,8 @@ before(async () => {
   world.agent("judge", `await say("I have read it all, and it is good."); ${REVIEW({ verdict: "clean" })}`);
   world.agent("changer", `write("README.md", "a market\\n"); write("src/one.txt", "one\\n"); write("src/long.txt", "a line\\n".repeat(1200)); await say(DONE);`);
   world.agent("writer", `append("work.txt", "more\\n"); await say("# Done\\n\\n- first\\n- **bold**\\n\\n<img src=x onerror=alert(1)> [link](javascript:alert(1)) ![picture](https://example.com/x.png)\\n"); await say(DONE);`);
+  world.agent("crafter", `if (iteration > 1) { write("src/app.rs", "// the app\\nfn main() {\\n    let answer = 43;\\n}\\n"); await held("crafted"); await say(DONE); } else { write("src/app.rs", "// the app\\nfn main() {\\n    let answer = 42;\\n}\\n"); write("Cargo.lock", "# @generated\\n"); write("README.md", "not mine\\n"); await say(DONE); }`);
+  world.agent("picky", `await say("Not yet."); ${REVIEW({ verdict: "dirty", findings: [{ severity: "bug", file: "src/app.rs", line: 3, description: "The answer is wrong." }] })}`);
   world.agent("patient", `await say("I wait."); await held("never");`);
   await world.serve();
 });
@@ -30,7 +32,7 @@ test("refused_claim_shows_gate_output_exit_code_and_strip", async () => {
   assert.doesNotMatch(await card.locator("pre").textContent(), /checked case 1\s/, "only the end at first");
   await card.getByRole("button", { name: "Show the whole log" }).click();
   await card.locator("pre").filter({ hasText: /checked case 1\s/ }).waitFor();
-  await page.waitForFunction(() => document.title === "refused · Limit reached · shop · Windlass");
+  await page.waitForFunction(() => document.title.endsWith("refused · Limit reached · shop · Windlass"));
   const cells = page.locator("[data-strip] [data-cell=refused]");
   await cells.nth(1).waitFor();
   await cells.first().click();
@@ -64,6 +66,57 @@ test("diff_shows_tree_word_marks_and_both_views_with_few_rows_in_the_page", asyn
   await page.locator("[data-diff=split] mark", { hasText: "market" }).waitFor();
   await page.reload();
   await page.locator("[data-diff=split]").waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+// promise: api-9
+test("diff_has_colours_findings_and_comments_that_become_a_message", async () => {
+  const loop = await world.loop("Write the app", { agent: "crafter", reviewer: "picky", recipe: "audited", gates: ["true"], protect: ["README.md"] }, { name: "crafted" });
+  await world.until(loop.id, (item) => item.type === "iteration_started" && item.iteration === 2);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=diff`);
+  const lines = page.locator("[data-diff]");
+  await lines.locator(".code-keyword", { hasText: "fn" }).waitFor();
+  await lines.locator("[data-note=finding]").getByText("The answer is wrong.").waitFor();
+  await page.locator("[data-kept]").getByText("README.md").waitFor();
+  await page.locator("[data-file='Cargo.lock']").getByText("generated").waitFor();
+  assert.equal(await page.locator("[data-file='Cargo.lock']").getAttribute("aria-expanded"), "false");
+  await lines.locator("[data-comment-on='2']").click();
+  await lines.locator("[data-comment-on='3']").click();
+  await page.getByLabel("Comment on src/app.rs:2-3").fill("Compute it instead.");
+  await page.getByRole("button", { name: "Add the comment" }).click();
+  await page.reload();
+  await lines.locator("[data-note=comment]").getByText("Compute it instead.").waitFor();
+  await page.locator("[data-comments]").getByRole("button", { name: "Send to the agent" }).click();
+  assert.equal(await page.getByRole("dialog").getByLabel("Message").inputValue(), "src/app.rs:2-3\n> fn main() {\n>     let answer = 42;\nCompute it instead.");
+  await page.getByRole("dialog").getByRole("button", { name: "Message" }).click();
+  await page.locator("[data-comments]").waitFor({ state: "detached" });
+  const { steering } = await world.api("GET", `/api/loops/${loop.id}`);
+  assert.match(steering.at(-1).text, /Compute it instead/);
+  assert.deepEqual(page.complaints, []);
+  await world.api("POST", `/api/loops/${loop.id}/stop`);
+  await page.context().close();
+});
+
+test("diff_compares_any_two_iterations_and_the_merge_target", async () => {
+  const loop = await world.loop("Try it thrice", { agent: "stubborn", gates: ["test -f never"], max_iterations: 3 }, { name: "thrice" });
+  await world.stopped(loop.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${loop.id}?tab=diff`);
+  const size = (text) => page.locator("[data-diff-total]").getByText(text, { exact: true }).waitFor();
+  await size("+3");
+  await page.getByLabel("Compared with").selectOption("1");
+  await size("+2");
+  assert.match(new URL(page.url()).search, /since=1|since=%221%22/);
+  await page.getByLabel("Changes of").selectOption("2");
+  await size("+1");
+  await page.getByLabel("Compared with").selectOption("0");
+  await size("+2");
+  await page.getByLabel("Compared with").selectOption("target");
+  await page.getByLabel("Changes of").selectOption("");
+  await page.getByLabel("Compared with").selectOption("target");
+  await size("+3");
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -93,6 +93,7 @@ test("filters_are_in_the_address_and_totals_lead_to_their_loops", async () => {
   await page.context().close();
 });
 
+// promise: api-8
 test("cost_tokens_and_time_move_while_a_turn_runs", async () => {
   const loop = await world.loop("Spend it", { agent: "spender", budget_usd: 4, max_tokens: 100000, duration: "1h" }, { name: "spends" });
   await world.until(loop.id, (item) => item.type === "usage_reported");

@@ -38,7 +38,7 @@ before(async () => {
   const waiting = await world.loop("Wait for the provider", { agent: "limited" }, { name: "limited" });
   await world.until(waiting.id, (item) => item.type === "wait_started");
   await world.api("POST", "/api/milestones", { project: world.repo, id: "search", title: `Search ${HOSTILE} \u202e turned`, goal: "g", features: [`F1: ${HOSTILE}`], criteria: ["c"] });
-  paths = ["/", "/new", "/milestones", "/agents", "/settings", "/nowhere", ...["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
+  paths = ["/", "/new", "/milestones", "/usage", "/agents", "/settings", "/nowhere", ...["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"].map((tab) => `/loops/${loop.id}?tab=${tab}`)];
 });
 after(() => world.end());
 
@@ -132,13 +132,9 @@ test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async (
 
 test("the theme is the system's, until somebody chooses; charts follow", async () => {
   const page = await world.page({ colorScheme: "dark" });
-  await page.goto(world.origin + paths.find((path) => path.endsWith("usage")));
+  await page.goto(world.origin + paths.find((path) => path.endsWith("tab=usage")));
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const chart = async () => {
-    await page.locator("canvas").first().waitFor();
-    await page.evaluate(() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted))));
-    return page.locator("canvas").first().evaluate((canvas) => canvas.toDataURL());
-  };
+  const chart = () => page.locator("[data-column] rect").first().evaluate((bar) => getComputedStyle(bar).fill);
   const dark = { ground: await ground(), chart: await chart() };
   await page.getByRole("button", { name: "Theme and language" }).click();
   await page.getByRole("menuitemcheckbox", { name: "Light" }).click();

@@ -20,8 +20,8 @@ impl Request for DiffLoop {
     const NAME: &'static str = "diff";
 
     async fn perform(self, here: &Local) -> Result<DiffView, Problem> {
-        let Self { id, iteration, worktree } = self;
-        let patch = changed(here, &PatchLoop { id, iteration, worktree, color: false }).await?;
+        let Self { id, iteration, worktree, since, target } = self;
+        let patch = changed(here, &PatchLoop { id, iteration, worktree, since, target, color: false }).await?;
         let (files, files_left_out) = files(&patch.bytes);
         Ok(DiffView { from: patch.span.from, to: patch.span.to, files, files_left_out })
     }
@@ -50,8 +50,14 @@ pub struct Patch {
 pub async fn changed(here: &Local, request: &PatchLoop) -> Result<Patch, Problem> {
     let state = here.state_of(&request.id).await?;
     let engine = here.readable().await?;
-    let span = work::span(&state, request.iteration).map_err(|error| no_such_point(&error, &state.name))?;
+    let mut span = work::span(&state, request.iteration).map_err(|error| no_such_point(&error, &state.name))?;
     let workspace = engine.workspace(&state)?;
+    if let Some(since) = request.since {
+        span.from = work::point(&state, since).map_err(|error| no_such_point(&error, &state.name))?.commit;
+    } else if request.target {
+        let left = engine.workspaces.left_target_at(&workspace, &span.to).await?;
+        span.from = left.ok_or_else(|| no_target(&state.name))?;
+    }
     let to = if request.worktree { DiffTo::Worktree } else { DiffTo::Commit(span.to.clone()) };
     let bytes = engine.workspaces.shown_diff(&workspace, &span.from, &to, request.color).await;
     let bytes = bytes.map_err(|error| Problem { code: Kind::Failed, ..error.into() })?;
@@ -68,6 +74,14 @@ pub(crate) fn no_such_point(error: &NoSuchPoint, name: &str) -> Problem {
         }
     };
     Problem::refused(format!("{name}: {error}"), hint).field("iteration")
+}
+
+fn no_target(name: &str) -> Problem {
+    Problem::refused(
+        format!("{name}: the branch shares no commit with its merge target, or the loop started from no branch"),
+        "show what changed since the base commit instead",
+    )
+    .field("target")
 }
 
 /// The files of a patch as git writes it, and how many are left out.

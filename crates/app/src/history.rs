@@ -7,7 +7,7 @@ use windlass_core::agent::TurnOutcome;
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::Event;
 use windlass_core::spec::LoopSpec;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{Usage, UsageByModel, total};
 use windlass_engine::data::TurnFiles;
 use windlass_engine::journal;
 
@@ -63,6 +63,9 @@ pub struct TurnView {
     pub outcome: Option<TurnOutcome>,
     pub claim: bool,
     pub usage: Option<Usage>,
+    /// The same by model; an agent that named none has an empty name.
+    #[serde(default)]
+    pub usage_by_model: UsageByModel,
     pub last_words: Option<String>,
     pub duration_ms: Option<u64>,
     pub prompt_bytes: Option<u64>,
@@ -86,6 +89,7 @@ impl TurnView {
             outcome: None,
             claim: false,
             usage: None,
+            usage_by_model: UsageByModel::default(),
             last_words: None,
             duration_ms: None,
             prompt_bytes: None,
@@ -99,15 +103,20 @@ impl TurnView {
         if let Event::TurnEnded { report, .. } = event {
             self.ended(report, at);
         } else if let Event::UsageReported { usage, .. } = event {
-            self.usage = Some(windlass_core::usage::total(&usage));
+            self.used(usage);
         }
+    }
+
+    fn used(&mut self, usage: UsageByModel) {
+        self.usage = Some(total(&usage));
+        self.usage_by_model = usage;
     }
 
     fn ended(&mut self, report: windlass_core::agent::TurnReport, at: Timestamp) {
         self.ended_at = Some(at);
         self.claim = report.claim;
         if !report.usage.is_empty() || self.usage.is_none() {
-            self.usage = Some(windlass_core::usage::total(&report.usage));
+            self.used(report.usage);
         }
         self.last_words = Some(report.last_words);
         self.duration_ms = Some(report.duration_ms);

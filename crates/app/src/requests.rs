@@ -339,6 +339,10 @@ pub struct DiffLoop {
     pub iteration: Option<u32>,
     /// What lies in the workspace now, committed or not.
     pub worktree: bool,
+    /// From the checkpoint of this iteration on instead; 0 is the base commit.
+    pub since: Option<u32>,
+    /// From where the branch left its merge target on instead.
+    pub target: bool,
 }
 
 /// The same in one piece.
@@ -351,6 +355,10 @@ pub struct PatchLoop {
     pub iteration: Option<u32>,
     /// What lies in the workspace now, committed or not.
     pub worktree: bool,
+    /// From the checkpoint of this iteration on instead; 0 is the base commit.
+    pub since: Option<u32>,
+    /// From where the branch left its merge target on instead.
+    pub target: bool,
     /// Painted for a terminal.
     pub color: bool,
 }

@@ -23,7 +23,7 @@ pub mod journal;
 mod limits;
 pub mod loop_log;
 pub mod milestones;
-mod notify;
+pub mod notify;
 mod own_socket;
 pub mod places;
 pub mod ports;

@@ -14,8 +14,8 @@ use windlass_app::{
     FeedPage, FeedQuery, FindLoop, Health, InitProject, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal,
     LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
     MinimiseLoop, NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop,
-    RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop,
-    StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    ReportUsage, RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop,
+    StartLoop, StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -121,6 +121,7 @@ fn of_this_machine(table: Table) -> Table {
                 .query::<SettingsOf>()
                 .takes::<SettingsChange>(),
         )
+        .ask::<ReportUsage>(Route::get("/api/report", "What loops used and reached, by day, project, agent and model"))
         .ask::<MilestonesOf>(Route::get("/api/milestones", "A project's milestones in their order"))
         .ask::<VerifyWork>(Route::post("/api/verify", "Check a proof or a commit, as `verify --json`"))
         .ask::<NewMilestone>(Route::post("/api/milestones", "Make one"))

@@ -109,6 +109,9 @@ impl Guard {
 
     fn admit(&self, request: &Request) -> Result<Caller, Problem> {
         let headers = request.headers();
+        if head_of(request) > LONGEST_HEAD {
+            return Err(Problem::new(Kind::TooLarge, "the head of the request is longer than 64 KiB"));
+        }
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         if hosts.next().is_some() || !host.is_some_and(|host| self.is_ours(host)) {
@@ -172,6 +175,15 @@ impl Guard {
     }
 }
 
+/// Longer heads are refused. The connection reads a little more than it is told to, so it cannot hold this alone.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+/// The bytes of a request's head, as they were sent or a few less.
+fn head_of(request: &Request) -> usize {
+    let line = request.method().as_str().len() + request.uri().to_string().len() + " HTTP/1.1\r\n".len();
+    request.headers().iter().fold(line, |sum, (name, value)| sum + name.as_str().len() + value.len() + ": \r\n".len())
+}
+
 /// The name or address in `host:port` or `[v6]:port`.
 fn host_of(authority: &str) -> &str {
     if let Some(v6) = authority.strip_prefix('[') {
@@ -209,6 +221,10 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
                 if let Caller::Session(id) = caller { while_it_lives(&app, id, response) } else { response }
             }
         },
+        // A body that is too large is told from a head that is.
+        Err(problem) if problem.code == Kind::TooLarge => {
+            (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, Refused(problem)).into_response()
+        }
         Err(problem) => Refused(problem).into_response(),
     };
     let headers = response.headers_mut();

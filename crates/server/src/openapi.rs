@@ -137,11 +137,13 @@ impl Document {
             let path = paths.entry(route.path.to_owned()).or_insert_with(|| json!({}));
             path[route.method] = operation;
         }
+        let webhooks = json!({ "notification": { "post": webhook(&mut answers) } });
         let mut schemas = answers.take_definitions(true);
         for (name, schema) in takes.take_definitions(true) {
             schemas.entry(name).or_insert(schema);
         }
         schemas.values_mut().for_each(say_both);
+        keep_used(&mut schemas, &[&json!(paths), &webhooks]);
         json!({
             "openapi": "3.1.0",
             "info": {
@@ -150,14 +152,60 @@ impl Document {
                 "description": "The API of `windlass serve`. Fields are only ever added.",
                 "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
             },
+            "servers": [{ "url": "http://127.0.0.1:4747", "description": "`windlass serve` on this machine" }],
             "security": [{ "bearer": [] }],
             "paths": paths,
+            "webhooks": webhooks,
             "components": {
                 "schemas": schemas,
                 "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
             },
         })
     }
+}
+
+/// Takes out schemas that nothing leads to: those of requests that are all query or path.
+fn keep_used(schemas: &mut Map<String, Value>, roots: &[&Value]) {
+    let mut used = std::collections::BTreeSet::new();
+    let mut todo: Vec<Value> = roots.iter().map(|root| (*root).clone()).collect();
+    while let Some(value) = todo.pop() {
+        match value {
+            Value::Object(fields) => {
+                let name = fields.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+                if let Some(name) = name
+                    && used.insert(name.to_owned())
+                {
+                    todo.extend(schemas.get(name).cloned());
+                }
+                todo.extend(fields.into_iter().map(|(_, value)| value));
+            }
+            Value::Array(items) => todo.extend(items),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    schemas.retain(|name, _| used.contains(name));
+}
+
+/// What `notify_webhook` is sent; docs/notifications.md has the details.
+fn webhook(answers: &mut SchemaGenerator) -> Value {
+    let body = described::<windlass_engine::notify::Notification<'_>>(answers);
+    json!({
+        "operationId": "webhook_notification",
+        "summary": "A loop needs a person, completed, stopped or waits; sent to the address in `notify_webhook`",
+        "security": [],
+        "parameters": [
+            { "name": "X-Windlass-Event", "in": "header", "required": true, "schema": { "type": "string" } },
+            {
+                "name": "X-Windlass-Signature", "in": "header", "required": false, "schema": { "type": "string" },
+                "description": "`sha256=` and the HMAC-SHA256 of the body in hex, if a secret is set",
+            },
+        ],
+        "requestBody": { "required": true, "content": { "application/json": { "schema": body } } },
+        "responses": {
+            "200": { "description": "Received" },
+            "4XX": { "description": "Given up, except 408, 425 and 429, which are tried twice more" },
+        },
+    })
 }
 
 /// Fields beside a choice, which is what a flattened enum is, said as "both": generators read fields and `anyOf` side by
@@ -180,6 +228,32 @@ fn say_both(schema: &mut Value) {
     }
 }
 
+/// Those that need no token.
+fn is_open(route: &Route) -> bool {
+    matches!(route.path, "/api/health" | "/api/login")
+}
+
+/// What a client has to expect; `default` has the rest.
+fn refusals(route: &Route) -> Vec<(&'static str, &'static str)> {
+    let mut codes = vec![("400", "The request is not understood")];
+    if !is_open(route) {
+        codes.push(("401", "No token, or a wrong one"));
+    }
+    if route.path.contains('{') {
+        codes.push(("404", "There is no such thing"));
+    }
+    if route.method != "get" {
+        codes.push(("409", "That is not possible now, or a person has to agree first"));
+        codes.push(("429", "Too many changes at once"));
+    }
+    codes
+}
+
+/// Any JSON is `true` to JSON Schema, which generators do not read; what we answer so is an object.
+fn any_object(schema: Value) -> Value {
+    if schema == json!(true) { json!({ "type": "object" }) } else { schema }
+}
+
 fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGenerator, failed: &Value) -> Value {
     let mut parameters: Vec<Value> = route
         .path
@@ -191,7 +265,7 @@ fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGen
         parameters.extend(query_parameters(&query(takes), takes));
     }
     let content = match route.answer {
-        Some(answer) => json!({ route.kind: { "schema": answer(answers) } }),
+        Some(answer) => json!({ route.kind: { "schema": any_object(answer(answers)) } }),
         None => json!({ route.kind: {} }),
     };
     let mut operation = json!({
@@ -202,13 +276,17 @@ fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGen
             "default": { "description": "What went wrong", "content": { "application/json": { "schema": failed } } },
         },
     });
+    for (code, description) in refusals(route) {
+        operation["responses"][code] =
+            json!({ "description": description, "content": { "application/json": { "schema": failed } } });
+    }
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
     if let Some(body) = route.body.map(|body| body(takes)).filter(|body| has_fields(body, takes)) {
         operation["requestBody"] = json!({ "content": { "application/json": { "schema": body } } });
     }
-    if route.path == "/api/health" {
+    if is_open(route) {
         operation["security"] = json!([]);
     }
     operation
@@ -238,7 +316,11 @@ fn query_parameters(reference: &Value, takes: &mut SchemaGenerator) -> Vec<Value
         .map(|(name, mut schema)| {
             let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let required = needed.iter().any(|needed| *needed == name);
-            json!({ "name": name, "in": "query", "required": required, "description": description, "schema": schema })
+            let mut parameter = json!({ "name": name, "in": "query", "required": required, "schema": schema });
+            if let Some(description) = description {
+                parameter["description"] = description;
+            }
+            parameter
         })
         .collect()
 }

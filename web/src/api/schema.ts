@@ -805,6 +805,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What loops used and reached, by day, project, agent and model */
+        get: operations["get_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/server": {
         parameters: {
             query?: never;
@@ -943,7 +960,25 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    notification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A loop needs a person, completed, stopped or waits; sent to the address in `notify_webhook` */
+        post: operations["webhook_notification"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description A feature that the acceptor accepted. */
@@ -1050,14 +1085,6 @@ export interface components {
             problem: string | null;
             program: string;
             version: string | null;
-        };
-        /** @description The agents of this machine, with the settings of a project. */
-        AgentsOf: {
-            /**
-             * @description The project's directory.
-             * @default null
-             */
-            project?: string | null;
         };
         /** @description Consent to a repository's own files, as they were shown. */
         Agree: {
@@ -1363,20 +1390,6 @@ export interface components {
             state: components["schemas"]["Condition"];
             what: string;
         };
-        /** @description What a loop changed, file by file. */
-        DiffLoop: {
-            /**
-             * Format: uint32
-             * @description Only what this iteration changed.
-             * @default null
-             */
-            iteration?: number | null;
-            /**
-             * @description What lies in the workspace now, committed or not.
-             * @default false
-             */
-            worktree?: boolean;
-        };
         DiffView: {
             files: components["schemas"]["FileDiff"][];
             /**
@@ -1398,14 +1411,6 @@ export interface components {
             rootless: boolean;
             /** @description The path of the daemon's socket. */
             socket: string;
-        };
-        /** @description What a loop needs on this machine. */
-        Doctor: {
-            /**
-             * @description The project's directory.
-             * @default null
-             */
-            project?: string | null;
         };
         /** @description What a loop needs on this machine. */
         DoctorReport: {
@@ -1970,24 +1975,6 @@ export interface components {
             before: string | null;
             items: components["schemas"]["FeedEntry"][];
         };
-        FeedQuery: {
-            /**
-             * @description Only what comes after this item. The header `Last-Event-ID` wins.
-             * @default null
-             */
-            after?: string | null;
-            /**
-             * Format: uint64
-             * @description Begin so many KiB of output before the end, at the start of a line.
-             * @default null
-             */
-            tail?: number | null;
-            /**
-             * @description When the stream of a loop ends by itself; never if left out.
-             * @default null
-             */
-            until?: components["schemas"]["Until"] | null;
-        };
         /**
          * @description What a section should tell.
          * @enum {string}
@@ -2008,19 +1995,6 @@ export interface components {
             removed: number;
             /** @description `added`, `modified`, `deleted`, `renamed`, `copied`. */
             status: string;
-        };
-        /** @description The loop of a name or id, or the latest one. */
-        FindLoop: {
-            /**
-             * @description A name, an id, or the start of a name if only one loop matches. The latest loop if left out.
-             * @default null
-             */
-            name?: string | null;
-            /**
-             * @description Look in this project first; in every project if left out.
-             * @default null
-             */
-            project?: string | null;
         };
         Finding: {
             description: string;
@@ -2401,53 +2375,6 @@ export interface components {
             /** @constant */
             type: "issues";
         };
-        /** @description Which loops. */
-        ListLoops: {
-            /**
-             * @description The id of the last loop of the page before.
-             * @default null
-             */
-            after?: string | null;
-            /**
-             * @description Only of this agent.
-             * @default null
-             */
-            agent?: string | null;
-            /**
-             * @description With the history of each.
-             * @default false
-             */
-            history?: boolean;
-            /**
-             * Format: uint
-             * @description At most so many, 100 if not said, 1000 at most.
-             * @default null
-             */
-            limit?: number | null;
-            /**
-             * @description Only of this project.
-             * @default null
-             */
-            project?: string | null;
-            /**
-             * @description Words that have to be in the name, the goal or the project.
-             * @default null
-             */
-            q?: string | null;
-            /**
-             * Format: date-time
-             * @description Only created since then.
-             * @default null
-             */
-            since?: string | null;
-            /**
-             * @description Only with one of these statuses or outcomes, separated by commas; `open` stands for all that have not ended.
-             * @default null
-             */
-            status?: string | null;
-        };
-        /** @description Projects that have loops. */
-        ListProjects: Record<string, never>;
         /** @description The code of a login link. */
         LogIn: {
             code: string;
@@ -2479,12 +2406,8 @@ export interface components {
             /** Format: date-time */
             stopped_at: string | null;
         };
-        /** @description What its reviewers found. */
-        LoopFindings: Record<string, never>;
         /** @description A loop's id, chosen by whoever creates the loop (a UUID). */
         LoopId: string;
-        /** @description Every event of its journal, from which its state follows. */
-        LoopJournal: Record<string, never>;
         LoopList: {
             /** @description How many there are in all, by status. */
             counts: {
@@ -2500,8 +2423,6 @@ export interface components {
              */
             total: number | null;
         };
-        /** @description Its plan and sections. */
-        LoopPlan: Record<string, never>;
         LoopSpec: {
             agent: components["schemas"]["AgentChoice"];
             commit: components["schemas"]["CommitPolicy"];
@@ -2666,12 +2587,6 @@ export interface components {
             waiting_until: string | null;
             worktree: string | null;
         };
-        /** @description How it went: iterations, turns, verdicts, waits. */
-        LoopTimeline: Record<string, never>;
-        /** @description Its turns. */
-        LoopTurns: Record<string, never>;
-        /** @description Tokens and cost by role and model. */
-        LoopUsage: Record<string, never>;
         /** @description `status --json`. Fields are only ever added. */
         LoopView: {
             agent: string;
@@ -2894,11 +2809,6 @@ export interface components {
             broken: string[];
             milestones: components["schemas"]["MilestoneReport"][];
         };
-        /** @description One of them. */
-        MilestoneOf: {
-            /** @description The project's directory. */
-            project: string;
-        };
         MilestoneOrder: {
             /** @description All ids of the project in the order in which they are to be built. */
             ids: string[];
@@ -2939,11 +2849,6 @@ export interface components {
             /** @description `pending`, else the status of its loop. */
             status: string;
             title: string;
-        };
-        /** @description A project's milestones in their order. */
-        MilestonesOf: {
-            /** @description The project's directory. */
-            project: string;
         };
         /** @description Drop what the gates do not need, and offer the smaller commit. */
         MinimiseLoop: {
@@ -3098,6 +3003,23 @@ export interface components {
             project: string;
             title: string;
         };
+        /** @description What a webhook gets. Fields are only ever added. */
+        Notification: {
+            /** Format: date-time */
+            at: string;
+            /** @description `needs_person`, `completed`, `stopped` or `waiting`; the header `X-Windlass-Event` has it too. */
+            event: string;
+            loop: components["schemas"]["NotificationLoop"];
+        };
+        NotificationLoop: {
+            goal: string;
+            id: string;
+            name: string;
+            project: string;
+            status: string;
+            stop_reason: components["schemas"]["StopReason"] | null;
+            waiting_for: string | null;
+        };
         /** @description What follows a failed turn. Rate limits are never a failure. */
         OnFailure: {
             /** @constant */
@@ -3126,43 +3048,11 @@ export interface components {
             after: string;
             before: string;
         };
-        PageQuery: {
-            /**
-             * @description Where the page ends; the feed's end if left out.
-             * @default null
-             */
-            before?: string | null;
-            /**
-             * Format: uint64
-             * @description About so many KiB of output, 64 if not said, 1024 at most.
-             * @default null
-             */
-            limit?: number | null;
-        };
         PastFinding: {
             description: string;
             resolved_in: components["schemas"]["TurnKey"];
             severity: components["schemas"]["Severity"];
             written_in: components["schemas"]["TurnKey"];
-        };
-        /** @description The same in one piece. */
-        PatchLoop: {
-            /**
-             * @description Painted for a terminal.
-             * @default false
-             */
-            color?: boolean;
-            /**
-             * Format: uint32
-             * @description Only what this iteration changed.
-             * @default null
-             */
-            iteration?: number | null;
-            /**
-             * @description What lies in the workspace now, committed or not.
-             * @default false
-             */
-            worktree?: boolean;
         };
         /** @description All that a loop changed, as `diff --json` prints it. */
         PatchView: {
@@ -3340,8 +3230,6 @@ export interface components {
             windlass: string;
         };
         Protocol: "openai" | "anthropic";
-        /** @description What it did and how it was judged, as an in-toto statement. */
-        ProveLoop: Record<string, never>;
         /** @description Limits raised when a loop is opened again; each is added to what stands. */
         Raise: {
             /**
@@ -3394,19 +3282,6 @@ export interface components {
              */
             max_tokens?: number;
         };
-        RawQuery: {
-            /**
-             * Format: uint64
-             * @description At most so many bytes, 256 KiB if not said, 4 MiB at most.
-             * @default null
-             */
-            limit?: number | null;
-            /**
-             * Format: uint64
-             * @default 0
-             */
-            offset?: number;
-        };
         RefusedBecause: {
             failing: string[];
             /** @constant */
@@ -3436,6 +3311,42 @@ export interface components {
             /** @constant */
             type: "unparsed";
             why: string;
+        };
+        ReportRow: {
+            /** Format: uint64 */
+            claims: number;
+            /** Format: uint64 */
+            claims_refused: number;
+            /**
+             * Format: double
+             * @description What all of them cost, divided by the verified ones.
+             */
+            cost_per_verified_usd: number | null;
+            /**
+             * Format: double
+             * @description Of the loops whose cost is known; `null` if it is of none.
+             */
+            cost_usd: number | null;
+            /**
+             * Format: uint64
+             * @description Of those, how many have ended, and how.
+             */
+            ended: number;
+            /** Format: uint64 */
+            failed: number;
+            /** Format: uint64 */
+            loops: number;
+            /** @description The day (`2026-11-17`), the project's path, the agent or the model; empty where nobody named one. */
+            name: string;
+            /** Format: uint64 */
+            tokens: number;
+            /**
+             * Format: uint64
+             * @description Loops whose cost is not known.
+             */
+            unpriced: number;
+            /** Format: uint64 */
+            verified: number;
         };
         ReportedCommit: {
             hash: string;
@@ -3917,14 +3828,6 @@ export interface components {
             /** @description `null` where there is none; then `unset` says what that means. */
             value: unknown;
         };
-        /** @description Every setting, of the user or as it is in a project. */
-        SettingsOf: {
-            /**
-             * @description The project's directory.
-             * @default null
-             */
-            project?: string | null;
-        };
         SettingsView: {
             project_file: string | null;
             settings: components["schemas"]["SettingView"][];
@@ -3934,8 +3837,6 @@ export interface components {
         };
         /** @enum {string} */
         Severity: "bug" | "warning";
-        /** @description A loop, as `status --json` shows it. */
-        ShowLoop: Record<string, never>;
         /** @description Why no reviewer was asked. */
         SkippedBecause: {
             failing: string[];
@@ -4060,8 +3961,6 @@ export interface components {
          * @enum {string}
          */
         Step: "workspace" | "setup" | "turn" | "summary" | "checkpoint" | "gate" | "seal" | "undo";
-        /** @description Stop it now. */
-        StopLoop: Record<string, never>;
         /** @description Why a stretch of a loop ended; exactly one for each stretch between opening and end. */
         StopReason: {
             /** @constant */
@@ -4186,8 +4085,6 @@ export interface components {
                 [key: string]: components["schemas"]["Usage"];
             };
         };
-        /** @description Pause it, and say how a person enters its place. */
-        TakeOver: Record<string, never>;
         /** @description How a person enters the place of a loop, of which nothing runs. */
         TakeoverReport: {
             /** @description Where its files are. */
@@ -4295,15 +4192,6 @@ export interface components {
             type: "section_after";
         };
         TroubleKind: "git" | "sandbox" | "supervisor" | "disk" | "files";
-        /** @description What a repository's own files would run. */
-        TrustOf: {
-            /**
-             * @description The revision that loops will start from; what is checked out is looked at as well.
-             * @default null
-             */
-            base?: string | null;
-            project: string;
-        };
         /** @description What a repository's own files would run, and whether somebody agreed to it. */
         TrustReport: {
             files: components["schemas"]["Demand"][];
@@ -4422,6 +4310,13 @@ export interface components {
             /** @description `iteration.role.attempt`, as the routes below take it. */
             turn: string;
             usage: components["schemas"]["Usage"] | null;
+            /**
+             * @description The same by model; an agent that named none has an empty name.
+             * @default {}
+             */
+            usage_by_model: {
+                [key: string]: components["schemas"]["Usage"];
+            };
         };
         /** @description The end of a feed. */
         Until: "now" | "rest";
@@ -4469,6 +4364,15 @@ export interface components {
              * @default 0
              */
             reasoning_tokens: number;
+        };
+        UsageReport: {
+            by_agent: components["schemas"]["ReportRow"][];
+            /** @description By the day on which the loops started, oldest first; the others by cost. */
+            by_day: components["schemas"]["ReportRow"][];
+            /** @description A loop counts for each model that it used; tokens and cost are those of the model. */
+            by_model: components["schemas"]["ReportRow"][];
+            by_project: components["schemas"]["ReportRow"][];
+            total: components["schemas"]["ReportRow"];
         };
         /** @description What some turns used. */
         UsageView: {
@@ -4688,6 +4592,24 @@ export interface operations {
                     "application/json": components["schemas"]["AgentReport"][];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -4719,6 +4641,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentReport"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -4754,6 +4712,42 @@ export interface operations {
                     "application/json": components["schemas"]["HonestyReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -4787,6 +4781,42 @@ export interface operations {
                     "application/json": components["schemas"]["CleanReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -4817,6 +4847,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DoctorReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -4855,6 +4903,24 @@ export interface operations {
                     "text/event-stream": components["schemas"]["LoopSummary"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -4882,6 +4948,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -4917,6 +4992,42 @@ export interface operations {
                     "application/json": components["schemas"]["InitReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -4950,6 +5061,33 @@ export interface operations {
                     "application/json": components["schemas"]["LoggedIn"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -4977,6 +5115,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoggedOut"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5025,6 +5199,24 @@ export interface operations {
                     "application/json": components["schemas"]["LoopList"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5056,6 +5248,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5092,6 +5320,24 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5125,6 +5371,42 @@ export interface operations {
                     "application/json": components["schemas"]["Preview"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5154,6 +5436,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5191,6 +5500,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5224,6 +5578,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CleanReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5261,6 +5660,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5277,6 +5721,10 @@ export interface operations {
             query?: {
                 /** @description Only what this iteration changed. */
                 iteration?: number | null;
+                /** @description From the checkpoint of this iteration on instead; 0 is the base commit. */
+                since?: number | null;
+                /** @description From where the branch left its merge target on instead. */
+                target?: boolean;
                 /** @description What lies in the workspace now, committed or not. */
                 worktree?: boolean;
             };
@@ -5295,6 +5743,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DiffView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5335,6 +5810,33 @@ export interface operations {
                     "text/event-stream": components["schemas"]["FeedItem"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5371,6 +5873,33 @@ export interface operations {
                     "application/json": components["schemas"]["FeedPage"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5400,6 +5929,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FindingsView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5433,6 +5989,33 @@ export interface operations {
                     "application/json": components["schemas"]["Timeline"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5462,6 +6045,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Mark"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5499,6 +6109,51 @@ export interface operations {
                     "application/json": components["schemas"]["MergeReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5534,6 +6189,51 @@ export interface operations {
                     "application/json": components["schemas"]["MinimiseReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5552,6 +6252,10 @@ export interface operations {
                 color?: boolean;
                 /** @description Only what this iteration changed. */
                 iteration?: number | null;
+                /** @description From the checkpoint of this iteration on instead; 0 is the base commit. */
+                since?: number | null;
+                /** @description From where the branch left its merge target on instead. */
+                target?: boolean;
                 /** @description What lies in the workspace now, committed or not. */
                 worktree?: boolean;
             };
@@ -5570,6 +6274,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PatchView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5607,6 +6338,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5638,6 +6414,33 @@ export interface operations {
                     "application/json": components["schemas"]["PlanView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5667,6 +6470,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Statement"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5704,6 +6534,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5737,6 +6612,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5774,6 +6694,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5807,6 +6772,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RollbackReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5844,6 +6854,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5873,6 +6928,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5906,6 +7006,51 @@ export interface operations {
                     "application/json": components["schemas"]["TakeoverReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5935,6 +7080,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TurnView"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -5969,6 +7141,33 @@ export interface operations {
                     "text/plain": string;
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -5985,7 +7184,6 @@ export interface operations {
             query?: {
                 /** @description At most so many bytes, 256 KiB if not said, 4 MiB at most. */
                 limit?: number | null;
-                /** @description null */
                 offset?: number;
             };
             header?: never;
@@ -6006,6 +7204,33 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6022,7 +7247,6 @@ export interface operations {
             query?: {
                 /** @description At most so many bytes, 256 KiB if not said, 4 MiB at most. */
                 limit?: number | null;
-                /** @description null */
                 offset?: number;
             };
             header?: never;
@@ -6041,6 +7265,33 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": unknown;
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6074,6 +7325,33 @@ export interface operations {
                     "application/json": components["schemas"]["UsageView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6104,6 +7382,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MilestoneBoard"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6139,6 +7435,42 @@ export interface operations {
                     "application/json": components["schemas"]["MilestoneBoard"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6170,6 +7502,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MilestoneBoard"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6204,6 +7572,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MilestoneView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6241,6 +7636,51 @@ export interface operations {
                     "application/json": components["schemas"]["LoopView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6267,7 +7707,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6299,6 +7757,78 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectView"][];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_report: {
+        parameters: {
+            query?: {
+                /** @description Only those started today or on so many days before; all if left out. */
+                days?: number | null;
+                /** @description Only of this project. */
+                project?: string | null;
+                /** @description How far the reader's clock is from UTC, which decides where a day starts. */
+                utc_offset_minutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What loops used and reached, by day, project, agent and model */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6326,6 +7856,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ServerView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6360,6 +7908,24 @@ export interface operations {
                     "application/json": components["schemas"]["SettingsView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6386,7 +7952,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": unknown;
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6429,6 +8013,51 @@ export interface operations {
                     "application/json": components["schemas"]["SettingsView"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6462,6 +8091,42 @@ export interface operations {
                     "application/json": components["schemas"]["Ticket"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6478,7 +8143,6 @@ export interface operations {
             query: {
                 /** @description The revision that loops will start from; what is checked out is looked at as well. */
                 base?: string | null;
-                /** @description null */
                 project: string;
             };
             header?: never;
@@ -6494,6 +8158,24 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrustReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6529,6 +8211,42 @@ export interface operations {
                     "application/json": components["schemas"]["TrustReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6560,6 +8278,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Revoked"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             /** @description What went wrong */
@@ -6595,6 +8349,42 @@ export interface operations {
                     "application/json": components["schemas"]["VerifyReport"];
                 };
             };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             /** @description What went wrong */
             default: {
                 headers: {
@@ -6603,6 +8393,39 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
+            };
+        };
+    };
+    webhook_notification: {
+        parameters: {
+            query?: never;
+            header: {
+                "X-Windlass-Event": string;
+                /** @description `sha256=` and the HMAC-SHA256 of the body in hex, if a secret is set */
+                "X-Windlass-Signature"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Received */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Given up, except 408, 425 and 429, which are tried twice more */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

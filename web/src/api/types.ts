@@ -37,5 +37,7 @@ export type IterationView = Schemas["IterationView"];
 export type Mark = Schemas["Mark"];
 export type GateReport = Schemas["GateReport"];
 export type RefusedBecause = Schemas["RefusedBecause"];
+export type UsageReport = Schemas["UsageReport"];
+export type ReportRow = Schemas["ReportRow"];
 export type MergeReport = Schemas["MergeReport"];
 export type TakeoverReport = Schemas["TakeoverReport"];

@@ -1,34 +1,59 @@
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import clsx from "clsx";
-import { useState, useSyncExternalStore } from "react";
+import { Suspense, lazy, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import { hasSession, logOut } from "../api/session";
 import { languages, setLanguage } from "../i18n";
 import { useKeys } from "../lib/keys";
 import { useLiveLoops } from "../loops/useLoops";
-import { dismiss, toastStore } from "../lib/toast";
-import { Cross, Flag, Gear, Half, Keyboard, List, Plus, Robot } from "../ui/icons";
-import { IconButton, Menu, MenuItem } from "../ui/primitives";
+import { dismiss, say, toastStore } from "../lib/toast";
+import { Chart, Cross, Flag, Gear, Half, Keyboard, List, Plus, Robot, Search } from "../ui/icons";
+import { Button, IconButton, Menu, MenuItem } from "../ui/primitives";
+import { useAttention, useNotificationSwitch } from "./attention";
+import { useCommands, type Command } from "./commands";
 import { useConnection } from "./connection";
 import { KeysDialog } from "./KeysDialog";
 import { useTheme, type Theme } from "./theme";
 
+const Palette = lazy(() => import("./Palette"));
+
 const PLACES = [
-  { to: "/", key: "nav.loops", icon: List },
-  { to: "/new", key: "nav.new", icon: Plus },
-  { to: "/milestones", key: "nav.milestones", icon: Flag },
-  { to: "/agents", key: "nav.agents", icon: Robot },
-  { to: "/settings", key: "nav.settings", icon: Gear },
+  { to: "/", key: "nav.loops", icon: List, keys: "g l" },
+  { to: "/new", key: "nav.new", icon: Plus, keys: "g n" },
+  { to: "/milestones", key: "nav.milestones", icon: Flag, keys: "g m" },
+  { to: "/usage", key: "nav.usage", icon: Chart, keys: "g u" },
+  { to: "/agents", key: "nav.agents", icon: Robot, keys: "g a" },
+  { to: "/settings", key: "nav.settings", icon: Gear, keys: "g s" },
 ] as const;
 
 export function Shell() {
   const { t, i18n } = useTranslation();
   const [theme, setTheme] = useTheme();
   const [keysShown, showKeys] = useState(false);
+  const [searching, search] = useState(false);
   const navigate = useNavigate();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const go = (to: (typeof PLACES)[number]["to"]) => () => void navigate({ to });
-  useKeys({ "?": () => showKeys(true), "g l": go("/"), "g n": go("/new"), "g m": go("/milestones"), "g a": go("/agents"), "g s": go("/settings") });
+  const places = useMemo(() => PLACES.map(({ to, key, keys }): Command => ({ id: `page ${to}`, group: t("palette.pages"), label: t(key), keys, run: () => void navigate({ to }) })), [t, navigate]);
+  const views = useMemo((): Command[] => [
+    ...(["system", "light", "dark"] as Theme[]).map((name) => ({ id: `theme ${name}`, group: t("theme.label"), label: `${t("theme.label")}: ${t(`theme.${name}`)}`, run: () => setTheme(name) })),
+    ...languages.map(({ code, name }) => ({ id: `language ${code}`, group: t("nav.language"), label: name, run: () => void setLanguage(code) })),
+    { id: "keys", group: t("keys.title"), label: t("keys.help"), keys: "?", run: () => showKeys(true) },
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  ], [t]);
+  useCommands("places", places);
+  useCommands("views", views);
+  useKeys({ "?": () => showKeys(true), ...Object.fromEntries(places.map(({ keys, run }) => [keys, run])) });
+  useEffect(() => {
+    // Works while somebody types, too.
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+      event.preventDefault();
+      search((now) => !now);
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+  useAttention(useCallback((id: string) => void navigate({ to: "/loops/$id", params: { id } }), [navigate]));
   useLiveLoops(!path.startsWith("/loops/"));
   const isHere = (to: string) => (to === "/" ? path === "/" || path.startsWith("/loops") : path.startsWith(to));
   return (
@@ -48,6 +73,7 @@ export function Shell() {
           ))}
         </nav>
         <ConnectionMark />
+        <IconButton label={`${t("palette.title")} (Ctrl+K)`} className="max-sm:hidden" onClick={() => search(true)}><Search /></IconButton>
         <span className="hidden sm:block"><IconButton label={t("keys.title")} onClick={() => showKeys(true)}><Keyboard /></IconButton></span>
         <Menu trigger={<IconButton label={t("nav.preferences")}><Half /></IconButton>}>
           <p className="px-2 pt-1 text-xs text-soft">{t("theme.label")}</p>
@@ -58,6 +84,7 @@ export function Shell() {
           {languages.map(({ code, name }) => (
             <MenuItem key={code} checked={i18n.language === code} onSelect={() => void setLanguage(code)}><span lang={code}>{name}</span></MenuItem>
           ))}
+          <NotifyItem />
           {hasSession() ? (
             <div className="mt-1 border-t border-line pt-1">
               <MenuItem onSelect={() => void logOut().then(() => location.assign("/"))}>{t("login.log_out")}</MenuItem>
@@ -71,6 +98,18 @@ export function Shell() {
       </main>
       <Toasts />
       <KeysDialog open={keysShown} onClose={() => showKeys(false)} />
+      {searching ? <Suspense fallback={null}><Palette onClose={() => search(false)} /></Suspense> : null}
+    </div>
+  );
+}
+
+function NotifyItem() {
+  const { t } = useTranslation();
+  const { on, possible, toggle } = useNotificationSwitch();
+  if (!possible) return null;
+  return (
+    <div className="mt-1 border-t border-line pt-1">
+      <MenuItem checked={on} onSelect={() => void toggle().then((now) => say(t(`notify.${now}`), { bad: now === "denied" }))}>{t("notify.label")}</MenuItem>
     </div>
   );
 }
@@ -105,6 +144,7 @@ function ConnectionBar() {
     <div role="alert" className="border-b border-wait bg-wait-soft px-4 py-1.5 text-sm text-wait">
       <strong>{t(state === "lost" ? "connection.lost_title" : "connection.denied_title")}</strong>{" "}
       <span className="text-ink">{t(state === "lost" ? "connection.lost_hint" : "connection.denied_hint")}</span>
+      {state === "lost" ? <Button small className="ml-2" onClick={() => window.dispatchEvent(new Event("online"))}>{t("connection.now")}</Button> : null}
     </div>
   );
 }

@@ -18,21 +18,30 @@ const loops = createRoute({
   validateSearch: (search: Record<string, unknown>): LoopsSearch => keep(Object.fromEntries(VIEW_KEYS.map((name) => [name, text(search[name])]))),
 });
 
+/** `since` is an iteration, or the merge target. */
+interface LoopSearch {
+  tab?: string;
+  iteration?: number;
+  since?: string;
+  turn?: string;
+}
+
 const loop = createRoute({
   getParentRoute: () => root,
   path: "/loops/$id",
   component: lazyRouteComponent(() => import("../loop/LoopPage"), "LoopPage"),
-  validateSearch: (search: Record<string, unknown>): { tab?: string; iteration?: number; turn?: string } =>
-    keep({ tab: text(search["tab"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }) as { tab?: string; iteration?: number; turn?: string },
+  validateSearch: (search: Record<string, unknown>): LoopSearch =>
+    keep({ tab: text(search["tab"]), since: text(search["since"]), iteration: typeof search["iteration"] === "number" ? search["iteration"] : undefined, turn: text(search["turn"]) }) as LoopSearch,
 });
 
 const fresh = createRoute({ getParentRoute: () => root, path: "/new", component: lazyRouteComponent(() => import("../pages/NewLoopPage"), "NewLoopPage") });
 const milestones = createRoute({ getParentRoute: () => root, path: "/milestones", component: lazyRouteComponent(() => import("../pages/MilestonesPage"), "MilestonesPage") });
 const agents = createRoute({ getParentRoute: () => root, path: "/agents", component: lazyRouteComponent(() => import("../pages/AgentsPage"), "AgentsPage") });
+const usage = createRoute({ getParentRoute: () => root, path: "/usage", component: lazyRouteComponent(() => import("../usage/UsagePage"), "UsagePage") });
 const settings = createRoute({ getParentRoute: () => root, path: "/settings", component: lazyRouteComponent(() => import("../pages/SettingsPage"), "SettingsPage") });
 
 export const router = createRouter({
-  routeTree: root.addChildren([loops, loop, fresh, milestones, agents, settings]),
+  routeTree: root.addChildren([loops, loop, fresh, milestones, agents, usage, settings]),
   defaultPreload: "intent",
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,

@@ -1,7 +1,7 @@
 import clsx from "clsx";
 import { memo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { looksLikePatch } from "../lib/diff";
+import { looksLikePatch } from "../diff/patch";
 import { bytes } from "../lib/format";
 import { DiffLines } from "../ui/DiffLines";
 import { Chevron, Cross, Tool } from "../ui/icons";

@@ -3,7 +3,7 @@ import { ago, baseName, bytes, countdown, duration, money, moment, short } from 
 
 describe("figures", () => {
   it("durations", () => {
-    expect([0, 950, 9_999, 61_000, 3_660_000, 90_000_000].map(duration)).toEqual(["0.0s", "0.9s", "9.9s", "1m 1s", "1h 1m", "1d 1h"]);
+    expect([0, 950, 9_999, 61_000, 3_660_000, 90_000_000, 60_000, 7_200_000].map(duration)).toEqual(["0.0s", "0.9s", "9.9s", "1m 1s", "1h 1m", "1d 1h", "1m", "2h"]);
     expect([Number.NaN, -5, Infinity].map(duration)).toEqual(["0s", "0s", "0s"]);
   });
   it("countdowns never go below zero", () => {

@@ -6,10 +6,11 @@ export function duration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes}m ${seconds % 60}s`;
+  if (minutes < 60) return seconds % 60 > 0 ? `${minutes}m ${seconds % 60}s` : `${minutes}m`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${hours}h ${minutes % 60}m`;
-  return `${Math.floor(hours / 24)}d ${hours % 24}h`;
+  const both = (large: string, small: number, unit: string) => (small > 0 ? `${large} ${small}${unit}` : large);
+  if (hours < 24) return both(`${hours}h`, minutes % 60, "m");
+  return both(`${Math.floor(hours / 24)}d`, hours % 24, "h");
 }
 
 /** What is left, as a clock: 1:02:03. */

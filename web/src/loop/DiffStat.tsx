@@ -4,10 +4,11 @@ import { get, query } from "../api/client";
 import type { DiffView, LoopView } from "../api/types";
 import { Loading } from "../ui/primitives";
 
-export function useDiff(loop: Pick<LoopView, "id">, iteration?: number) {
+/** Up to an iteration or the latest; from the one before, the base, an iteration or the merge target. */
+export function useDiff(loop: Pick<LoopView, "id">, iteration?: number, since?: string) {
   return useQuery({
-    queryKey: ["loop", loop.id, "diff", iteration ?? "all"],
-    queryFn: ({ signal }) => get<DiffView>(`/api/loops/${encodeURIComponent(loop.id)}/diff${query({ iteration })}`, signal),
+    queryKey: ["loop", loop.id, "diff", iteration ?? "all", since ?? ""],
+    queryFn: ({ signal }) => get<DiffView>(`/api/loops/${encodeURIComponent(loop.id)}/diff${query({ iteration, ...(since === "target" ? { target: "true" } : { since }) })}`, signal),
     staleTime: 10_000,
     retry: false,
   });

@@ -6,7 +6,7 @@ import type { FindingsView, LoopView } from "../api/types";
 import { Check, Cross, Eye, Warn } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 
-function useFindings(loop: LoopView) {
+export function useFindings(loop: LoopView) {
   return useQuery({ queryKey: ["loop", loop.id, "findings"], queryFn: ({ signal }) => get<FindingsView>(`/api/loops/${encodeURIComponent(loop.id)}/findings`, signal) });
 }
 

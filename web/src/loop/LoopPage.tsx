@@ -1,30 +1,33 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Tabs } from "radix-ui";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { get, isUnauthorised } from "../api/client";
 import type { LoopView } from "../api/types";
+import { useCommands, type Command } from "../app/commands";
 import { Unauthorised } from "../app/Unauthorised";
 import { useItemKeys, useKeys } from "../lib/keys";
 import { baseName } from "../lib/format";
 import { useTitle } from "../lib/title";
-import { ActionDialog, useAct, type Target, type Verb } from "../loops/actions";
+import { ActionDialog, useAct, type Asked, type Verb } from "../loops/actions";
 import { Loading, Problem } from "../ui/primitives";
 import { canResume, isOpen, statusName } from "../ui/status";
 import { LoopHeader } from "./LoopHeader";
+import { canMerge } from "./merge";
 import { Monitor } from "./Monitor";
+import { asksForReview } from "./phase";
 import { PhaseBar } from "./PhaseBar";
 import { Recipe } from "./roles";
 import { useFeed } from "./useFeed";
 
 const Overview = lazy(() => import("./OverviewTab"));
-const Timeline = lazy(() => import("./TimelineTab"));
-const Diff = lazy(() => import("./DiffTab"));
+const Timeline = lazy(() => import("../timeline/TimelineTab"));
+const Diff = lazy(() => import("../diff/DiffTab"));
 const Findings = lazy(() => import("./FindingsTab"));
 const Plan = lazy(() => import("./PlanTab"));
 const Prompts = lazy(() => import("./PromptsTab"));
-const UsageCharts = lazy(() => import("./UsageTab"));
+const UsageCharts = lazy(() => import("../usage/UsageTab"));
 const Raw = lazy(() => import("./RawTab"));
 
 const TABS = ["overview", "monitor", "timeline", "diff", "findings", "plan", "prompts", "usage", "raw"] as const;
@@ -43,14 +46,14 @@ function Loaded({ loop }: { loop: LoopView }) {
   const { t } = useTranslation();
   const search = useSearch({ from: "/loops/$id" });
   const navigate = useNavigate();
-  const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
+  const [asked, ask] = useState<Asked | null>(null);
   const act = useAct();
   // Who opens a loop that works wants to see it work; of any other loop, how it stands. It stays there when that changes.
   const [first] = useState<Tab>(() => (isOpen(loop.status) ? "monitor" : "overview"));
   const tab = (TABS as readonly string[]).includes(search.tab ?? "") ? (search.tab as Tab) : first;
   const reviewed = Boolean(loop.review);
   const feed = useFeed(loop.id, reviewed ? 2 : 1);
-  const show = (next: string, more: { iteration?: number; turn?: string } = {}) => void navigate({ to: "/loops/$id", params: { id: loop.id }, search: { tab: next, ...more }, replace: true });
+  const show = (next: string, more: ShowMore = {}) => void navigate({ to: "/loops/$id", params: { id: loop.id }, search: { tab: next, ...more }, replace: true });
   const tabs = TABS.filter((name) => reviewed || (name !== "findings" && name !== "plan"));
   const pause = () => (isOpen(loop.status) ? act.mutate({ loop, verb: "pause" }) : canResume(loop.status) ? ask({ verb: "resume", loop }) : undefined);
   useKeys({
@@ -67,6 +70,15 @@ function Loaded({ loop }: { loop: LoopView }) {
     "/": () => (seen("[data-active=true] [data-search]")[0] ?? seen("[data-search]")[0])?.click(),
     ...Object.fromEntries(tabs.slice(0, 9).map((name, index) => [String(index + 1), () => show(name)])),
   });
+  const commands = useMemo((): Command[] => {
+    const verbs: [Verb, boolean, string?][] = [["steer", isOpen(loop.status) || loop.status === "paused", "m"], ["pause", isOpen(loop.status), "p"], ["resume", canResume(loop.status), "p"], ["stop", isOpen(loop.status), "s"], ["approve", asksForReview(loop), "a"], ["reject", asksForReview(loop), "r"], ["merge", !isOpen(loop.status) && canMerge(loop)], ["restart", !isOpen(loop.status) && loop.status !== "completed"], ["rollback", !isOpen(loop.status) && loop.iterations > 0], ["takeover", Boolean(loop.worktree)]];
+    return [
+      ...verbs.filter(([, possible]) => possible).map(([verb, , keys]) => ({ id: verb, group: loop.name, label: t(`action.${verb}`), keys, run: () => ask({ verb, loop }) })),
+      ...tabs.map((name, index) => ({ id: `tab ${name}`, group: loop.name, label: t(`tab.${name}`), keys: String(index + 1), run: () => show(name) })),
+    ];
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [loop, t]);
+  useCommands("loop", commands);
   useItemKeys();
   useTitle(loop.name, t(`status.${statusName(loop.status)}`), baseName(loop.project));
   // Where there is no room for all tabs, the one that is open is seen.
@@ -91,7 +103,7 @@ function Loaded({ loop }: { loop: LoopView }) {
             {tab === "overview" ? <Overview loop={loop} wish={feed.wish} iteration={search.iteration} onShow={show} onAsk={(verb) => ask({ verb, loop })} /> : null}
             {tab === "monitor" ? <Monitor loop={loop} feed={feed} /> : null}
             {tab === "timeline" ? <Timeline loop={loop} onShow={show} /> : null}
-            {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} onShow={show} /> : null}
+            {tab === "diff" ? <Diff loop={loop} iteration={search.iteration} since={search.since} onShow={show} onAsk={(verb, text, onDone) => ask({ verb, loop, text, onDone })} /> : null}
             {tab === "findings" ? <Findings loop={loop} /> : null}
             {tab === "plan" ? <Plan loop={loop} /> : null}
             {tab === "prompts" ? <Prompts loop={loop} turn={search.turn} onShow={show} /> : null}
@@ -109,4 +121,9 @@ function Loaded({ loop }: { loop: LoopView }) {
 /** What is on the screen: on a phone one of the two panes is not. */
 const seen = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)].filter((element) => element.checkVisibility());
 
-export type Show = (tab: string, more?: { iteration?: number; turn?: string }) => void;
+interface ShowMore {
+  iteration?: number;
+  since?: string;
+  turn?: string;
+}
+export type Show = (tab: string, more?: ShowMore) => void;

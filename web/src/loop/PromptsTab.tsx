@@ -1,39 +1,77 @@
 import { useQuery } from "@tanstack/react-query";
+import clsx from "clsx";
+import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { getText } from "../api/client";
 import type { LoopView } from "../api/types";
 import { clear } from "../lib/clear";
 import { bytes } from "../lib/format";
+import { lineDiff, shortened, type Same } from "../lib/lineDiff";
 import { say } from "../lib/toast";
 import { Message } from "../ui/icons";
 import { Button, Empty, Loading, Problem } from "../ui/primitives";
 import type { Show } from "./LoopPage";
 import { TurnPicker, useTurns } from "./TurnPicker";
 
-/** What the agent was sent; the button copies it byte for byte. */
+function usePrompt(loop: LoopView, turn: string | undefined) {
+  return useQuery({
+    queryKey: ["prompt", loop.id, turn],
+    enabled: turn !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => getText(`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(turn ?? "")}/prompt`, signal),
+  });
+}
+
+/** What the agent was sent, whole or as what changed since the prompt before; the button copies it byte for byte. */
 export default function PromptsTab({ loop, turn, onShow }: { loop: LoopView; turn: string | undefined; onShow: Show }) {
   const { t } = useTranslation();
   const turns = useTurns(loop);
+  const [compares, compare] = useState(false);
   const all = turns.data ?? [];
   const chosen = all.find((each) => each.turn === turn) ?? all.at(-1);
-  const prompt = useQuery({
-    queryKey: ["prompt", loop.id, chosen?.turn],
-    enabled: chosen !== undefined,
-    queryFn: ({ signal }) => getText(`/api/loops/${encodeURIComponent(loop.id)}/turns/${encodeURIComponent(chosen?.turn ?? "")}/prompt`, signal),
-  });
+  const earlier = chosen ? all.slice(0, all.indexOf(chosen)).findLast((each) => each.role === chosen.role) : undefined;
+  const prompt = usePrompt(loop, chosen?.turn);
+  const before = usePrompt(loop, compares ? earlier?.turn : undefined);
   if (turns.error && !turns.data) return <Problem error={turns.error} onRetry={() => void turns.refetch()} />;
   if (!turns.data) return <Loading />;
   if (!chosen) return <Empty icon={<Message />} title={t("prompts.none")} />;
+  const both = compares && earlier && before.data !== undefined;
   return (
     <div className="mx-auto flex max-w-6xl flex-col gap-2 px-2 py-3 sm:px-4">
       <div className="flex flex-wrap items-center gap-3">
         <TurnPicker turns={all} value={chosen.turn} onChange={(next) => onShow("prompts", { turn: next })} />
         {chosen.prompt_bytes != null ? <span className="figures text-xs text-soft">{bytes(chosen.prompt_bytes)}</span> : null}
         <Button small disabled={!prompt.data} onClick={() => void navigator.clipboard.writeText(prompt.data ?? "").then(() => say(t("prompts.copied")))}>{t("action.copy")}</Button>
+        <Button small aria-pressed={compares} tone={compares ? "accent" : "plain"} disabled={!earlier} onClick={() => compare(!compares)}>{t("prompts.compare")}</Button>
       </div>
       {prompt.isPending ? <Loading /> : null}
       {prompt.error ? <Problem error={prompt.error} onRetry={() => void prompt.refetch()} /> : null}
-      {prompt.data !== undefined ? <pre tabIndex={0} aria-label={t("tab.prompts")} className="output card px-3 py-2">{clear(prompt.data)}</pre> : null}
+      {prompt.data !== undefined && both ? <Changed before={before.data} after={prompt.data} earlier={earlier.turn} /> : null}
+      {prompt.data !== undefined && !both ? <pre tabIndex={0} aria-label={t("tab.prompts")} className="output card px-3 py-2"><Parts text={prompt.data} /></pre> : null}
     </div>
+  );
+}
+
+/** A heading of the prompt begins a part of it. */
+const isHeading = (line: string) => /^#{1,6} \S/.test(line) || /^<\/?[a-z_-]+>$/.test(line);
+
+function Parts({ text }: { text: string }) {
+  return text.split("\n").map((line, index) => <span key={index} className={clsx(isHeading(line) && "font-bold text-accent")}>{clear(line)}{"\n"}</span>);
+}
+
+const LOOK: Record<Same["type"], string> = { same: "", add: "bg-add text-add-ink", remove: "bg-del text-del-ink" };
+const SIGN: Record<Same["type"], string> = { same: "  ", add: "+ ", remove: "− " };
+
+function Changed({ before, after, earlier }: { before: string; after: string; earlier: string }) {
+  const { t } = useTranslation();
+  const runs = useMemo(() => shortened(lineDiff(before, after)), [before, after]);
+  const changed = runs.some((run) => run.type === "lines");
+  return (
+    <section aria-label={t("prompts.since", { turn: earlier })} data-prompt-diff className="card overflow-hidden">
+      <p className="border-b border-line bg-sunken px-3 py-1.5 text-xs text-soft">{changed ? t("prompts.since", { turn: earlier }) : t("prompts.same", { turn: earlier })}</p>
+      <pre tabIndex={0} className="output py-1">
+        {runs.map((run, index) => (run.type === "skipped" ? <div key={index} className="bg-accent-soft px-3 font-sans text-xs text-accent">{t("prompts.unchanged", { count: run.count })}</div> : run.lines.map((line, at) => <div key={`${index} ${at}`} className={clsx("px-3", LOOK[line.type])}>{SIGN[line.type]}{clear(line.text)}</div>)))}
+      </pre>
+    </section>
   );
 }

@@ -15,7 +15,7 @@ import { stateOf } from "./arrange";
 import { AgentName, Countdown, Gates, Iterations, MergedMark, Spent } from "./parts";
 import { Sparkline } from "./Sparkline";
 
-const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 sm:grid-cols-[3rem_1fr_auto] lg:grid-cols-[3rem_minmax(12rem,1fr)_4.5rem_6rem_9.5rem_5.5rem_5.5rem_11.5rem]";
+const COLUMNS = "grid-cols-[1.25rem_1fr_auto] gap-x-3 sm:grid-cols-[3rem_1fr_auto] lg:grid-cols-[3rem_minmax(12rem,1fr)_4.5rem_5rem_11rem_5rem_5.5rem_11.5rem]";
 
 interface Props {
   loop: LoopSummary;

@@ -1,18 +1,18 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import clsx from "clsx";
-import { useDeferredValue, useMemo, useRef, useState } from "react";
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { isUnauthorised } from "../api/client";
 import type { LoopSummary } from "../api/types";
 import { baseName } from "../lib/format";
 import { useKeys } from "../lib/keys";
-import { useTitle } from "../lib/title";
+import { setWaiting, useTitle } from "../lib/title";
 import { Search } from "../ui/icons";
 import { Empty, Loading, Problem } from "../ui/primitives";
 import { canResume, isOpen } from "../ui/status";
 import { Unauthorised } from "../app/Unauthorised";
-import { ActionDialog, useAct, type Target, type Verb } from "./actions";
+import { ActionDialog, useAct, type Asked } from "./actions";
 import { arrange, choicesOf, stateOf, type Shown, type View } from "./arrange";
 import { BulkBar } from "./BulkBar";
 import { LoopRow, LoopRowHead } from "./LoopRow";
@@ -26,7 +26,7 @@ export function LoopsPage() {
   const loops = useLoops();
   const search = useSearch({ from: "/" });
   const navigate = useNavigate();
-  const [asked, ask] = useState<{ verb: Verb; loop: Target } | null>(null);
+  const [asked, ask] = useState<Asked | null>(null);
   const [selected, select] = useState<string | null>(null);
   const act = useAct();
   const box = useRef<HTMLInputElement>(null);
@@ -81,7 +81,11 @@ export function LoopsPage() {
     r: () => current && ask({ verb: "reject", loop: current }),
   });
   const person = useMemo(() => (loops.data ?? []).filter((loop) => stateOf(loop) === "person").length, [loops.data]);
-  useTitle(person > 0 ? `(${person}) ${t("nav.loops")}` : t("nav.loops"));
+  useTitle(t("nav.loops"));
+  // The list hears of changes before the count is asked for again.
+  useEffect(() => {
+    if (loops.data) setWaiting(person);
+  }, [loops.data, person]);
 
   if (isUnauthorised(loops.error)) return <Unauthorised />;
   return (

@@ -36,21 +36,31 @@ export function useAct() {
   });
 }
 
-/** The dialog for what needs words or a second thought; the rest happens at once. */
-export function ActionDialog({ asked, onClose }: { asked: { verb: Verb; loop: Target } | null; onClose: () => void }) {
-  if (!asked) return null;
-  if (asked.verb === "takeover") return <Suspense fallback={null}><Takeover loop={asked.loop} onClose={onClose} /></Suspense>;
-  return <Asking key={`${asked.verb} ${asked.loop.id}`} loop={asked.loop} verb={asked.verb} onClose={onClose} />;
+export interface Asked {
+  verb: Verb;
+  loop: Target;
+  /** Words to begin with. */
+  text?: string | undefined;
+  /** When it was done, and not only asked. */
+  onDone?: (() => void) | undefined;
 }
 
+/** The dialog for what needs words or a second thought; the rest happens at once. */
+export function ActionDialog({ asked, onClose }: { asked: Asked | null; onClose: () => void }) {
+  if (!asked) return null;
+  if (asked.verb === "takeover") return <Suspense fallback={null}><Takeover loop={asked.loop} onClose={onClose} /></Suspense>;
+  return <Asking key={`${asked.verb} ${asked.loop.id}`} asked={asked} verb={asked.verb} onClose={onClose} />;
+}
+
+const TEMPLATES = ["goal", "tests", "scope", "quality"] as const;
 const needsText: Partial<Record<Verb, boolean>> = { steer: true, reject: true };
 const mayHaveText: Partial<Record<Verb, boolean>> = { approve: true };
 
-function Asking({ verb, loop, onClose }: { verb: Exclude<Verb, "takeover">; loop: Target; onClose: () => void }) {
+function Asking({ asked: { loop, text: first, onDone }, verb, onClose }: { asked: Asked; verb: Exclude<Verb, "takeover">; onClose: () => void }) {
   const { t } = useTranslation();
   const act = useAct();
   const reached = raiseOf(loop);
-  const [text, setText] = useState("");
+  const [text, setText] = useState(first ?? "");
   const [now, setNow] = useState(false);
   const [squash, setSquash] = useState(false);
   const [into, setInto] = useState("");
@@ -69,13 +79,13 @@ function Asking({ verb, loop, onClose }: { verb: Exclude<Verb, "takeover">; loop
     }
   };
   const ready = (!needsText[verb] || text.trim().length > 0) && (verb !== "rollback" || to !== null);
-  const submit = () => ready && act.mutate({ loop, verb, body: body() }, { onSuccess: onClose });
+  const submit = () => ready && act.mutate({ loop, verb, body: body() }, { onSuccess: () => { onDone?.(); onClose(); } });
   const danger = verb === "stop" || verb === "reject" || verb === "rollback";
   return (
     <Dialog
       open
       onClose={onClose}
-      wide={verb === "rollback" || verb === "merge"}
+      wide={verb === "rollback" || verb === "merge" || Boolean(first)}
       title={t(`ask.${verb}.title`, { name: loop.name })}
       footer={
         <>
@@ -90,8 +100,13 @@ function Asking({ verb, loop, onClose }: { verb: Exclude<Verb, "takeover">; loop
         {verb === "rollback" ? <Suspense fallback={<Loading lines={3} />}><RollbackChoice loop={loop} to={to} onChoose={setTo} /></Suspense> : null}
         {needsText[verb] || mayHaveText[verb] ? (
           <Field label={t(verb === "steer" ? "ask.message" : "ask.reason")}>
-            <textarea rows={4} className="field" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
+            <textarea rows={first ? 12 : 4} className="field" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
           </Field>
+        ) : null}
+        {verb === "reject" ? (
+          <div role="group" aria-label={t("ask.templates")} className="flex flex-wrap gap-1.5">
+            {TEMPLATES.map((name) => <Button key={name} small onClick={() => setText((now) => `${now.trimEnd()}${now.trim() ? "\n" : ""}${t(`ask.template_${name}_text`)} `)}>{t(`ask.template_${name}`)}</Button>)}
+          </div>
         ) : null}
         {verb === "steer" || verb === "pause" ? <Toggle label={t("ask.now")} checked={now} onChange={setNow} /> : null}
         {verb === "merge" ? <Toggle label={t("ask.squash")} checked={squash} onChange={setSquash} /> : null}

@@ -4,7 +4,7 @@ import { arrange, choicesOf, stateOf, type View } from "./arrange";
 import { takes } from "./bulk";
 import { elapsedOf, totalsSince } from "./figures";
 
-const usage = (cost: number | null, model = "") => ({ input_tokens: 10, output_tokens: 5, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: cost, by_model: model ? [{ model }] : [], by_role: [] });
+const usage = (cost: number | null, model = "") => ({ input_tokens: 10, output_tokens: 5, reasoning_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cost_usd: cost, by_model: model ? [{ model }] : [], by_role: [] });
 function loop(name: string, status: string, more: object = {}): LoopSummary {
   return { id: name, name, goal: "", project: "/a/shop", agent: "claude", recipe: "promise", branch: "b", status, outcome: null, merged: null, verified: false, iterations: 1, claims: { made: 0, refused: 0 }, usage: usage(null), created_at: "2026-01-01T00:00:00Z", last_activity_at: "2026-01-01T00:00:00Z", ...more } as unknown as LoopSummary;
 }

@@ -3,8 +3,9 @@
 import type { LoopSummary, LoopView, Usage } from "../api/types";
 import { hasFailed } from "../ui/status";
 
+/** All tokens, as a token limit counts them. */
 export function tokensOf(usage: Usage): number {
-  return usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
+  return usage.input_tokens + usage.output_tokens + usage.reasoning_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
 }
 
 /** The models that answered, as far as their agents named them. */

@@ -2,7 +2,7 @@ import clsx from "clsx";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { clear } from "../lib/clear";
-import { parsePatch, type DiffKind } from "../lib/diff";
+import { parsePatch, type DiffKind } from "../diff/patch";
 import { Button } from "./primitives";
 
 const LOOK: Record<DiffKind, string> = {

@@ -17,6 +17,7 @@ export const Stop = (props: IconProps) => <Icon {...props}><rect x="4" y="4" wid
 export const Message = (props: IconProps) => <Icon {...props}><path d="M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z" /></Icon>;
 export const Search = (props: IconProps) => <Icon {...props}><circle cx="7" cy="7" r="4" /><path d="m10 10 3.5 3.5" /></Icon>;
 export const Plus = (props: IconProps) => <Icon {...props}><path d="M8 3v10M3 8h10" /></Icon>;
+export const Minus = (props: IconProps) => <Icon {...props}><path d="M3 8h10" /></Icon>;
 export const Up = (props: IconProps) => <Icon {...props}><path d="M8 13V4M4 7.5 8 3.500l4 4" /></Icon>;
 export const Left = (props: IconProps) => <Icon {...props}><path d="M13 8H4M7.500 4 3.500 8l4 4" /></Icon>;
 export const Right = (props: IconProps) => <Icon {...props}><path d="M3 8h9M8.500 4l4 4-4 4" /></Icon>;
@@ -46,7 +47,9 @@ export const Eye = (props: IconProps) => <Icon {...props}><path d="M1.500 8S4 3.
 export const List = (props: IconProps) => <Icon {...props}><path d="M5.500 4h8M5.500 8h8M5.500 12h8M2.500 4h.01M2.500 8h.01M2.500 12h.01" /></Icon>;
 export const Robot = (props: IconProps) => <Icon {...props}><rect x="3" y="5.500" width="10" height="7.500" rx="2" /><path d="M8 5.500V3M6 9h.01M10 9h.01" /></Icon>;
 export const Gear = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="2.200" /><path d="M8 1.800v2M8 12.200v2M1.800 8h2M12.200 8h2M3.600 3.600 5 5M11 11l1.400 1.400M12.400 3.600 11 5M5 11l-1.400 1.400" /></Icon>;
+export const Lock = (props: IconProps) => <Icon {...props}><rect x="3.500" y="7" width="9" height="6.500" rx="1.200" /><path d="M5.500 7V5a2.500 2.500 0 0 1 5 0v2" /></Icon>;
 export const Funnel = (props: IconProps) => <Icon {...props}><path d="M2 3.500h12l-4.500 5.200v4l-3 1.300V8.700z" /></Icon>;
 export const Trash = (props: IconProps) => <Icon {...props}><path d="M2.500 4.500h11M6 4.500V3h4v1.500M4 4.500l.600 8.500h6.800l.600-8.500M6.700 7v3.500M9.300 7v3.500" /></Icon>;
+export const Chart = (props: IconProps) => <Icon {...props}><path d="M2.500 13.500h11M4.500 13V9M8 13V3.500M11.500 13V6.500" strokeWidth="2" /></Icon>;
 export const Wave = (props: IconProps) => <Icon {...props}><path d="M2 8h2.500l1.500-4 3 8 1.500-4H14" /></Icon>;
 export const Clock = (props: IconProps) => <Icon {...props}><circle cx="8" cy="8" r="5.500" /><path d="M8 5v3.200l2 1.300" /></Icon>;

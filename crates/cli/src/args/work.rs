@@ -14,6 +14,7 @@ use super::values::{not_blank, setting};
 Examples:
   windlass diff fix-login
   windlass diff fix-login --iteration 2
+  windlass diff fix-login --since 2      everything after iteration 2
   windlass diff fix-login --worktree")]
 pub struct DiffArgs {
     #[command(flatten)]
@@ -24,6 +25,12 @@ pub struct DiffArgs {
     /// Up to what is on disk now, committed or not
     #[arg(long, conflicts_with = "iteration")]
     pub worktree: bool,
+    /// Start from the checkpoint of this iteration instead; 0 is the base commit
+    #[arg(long, value_name = "N")]
+    pub since: Option<u32>,
+    /// Start from where the branch left its merge target instead
+    #[arg(long, conflicts_with = "since")]
+    pub target: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

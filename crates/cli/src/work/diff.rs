@@ -14,7 +14,8 @@ use crate::style::{self, json_line};
 pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     let color = !args.json && colours();
-    let request = PatchLoop { id, iteration: args.iteration, worktree: args.worktree, color };
+    let DiffArgs { iteration, worktree, since, target, .. } = *args;
+    let request = PatchLoop { id, iteration, worktree, since, target, color };
     let patch = match app {
         // Byte for byte: what changed is not always text.
         App::Here(local) if !args.json => diff::changed(local, &request).await?.bytes,

@@ -270,6 +270,12 @@ fn what_the_other_commands_tell_is_told_over_the_api() {
     std::fs::write(std::path::Path::new(&worktree).join("later.txt"), "x").unwrap();
     let files = |query: &str| server.get(&format!("{path}/diff{query}")).ok()["files"].as_array().unwrap().len();
     assert_eq!((files(""), files("?worktree=true"), files("?iteration=1")), (2, 3, 1));
+    assert_eq!((files("?since=1"), files("?since=0&iteration=1"), files("?since=1&iteration=1")), (1, 1, 0));
+    assert_eq!(files("?target=true"), 2);
+    let report = server.get("/api/report?days=0&utc_offset_minutes=60").ok();
+    assert_eq!((&report["total"]["loops"], &report["by_project"][0]["name"]), (&json!(1), &json!(repo)));
+    assert_eq!(server.get("/api/report?project=/nowhere").ok()["total"]["loops"], 0);
+    assert_eq!(server.get(&format!("{path}/diff?since=9")).json()["error"]["field"], "iteration");
     let entered = server.post(&format!("{path}/takeover"), &json!({})).ok();
     assert_eq!((&entered["status"], &entered["dir"]), (&json!("completed"), &json!(worktree)));
     let kept = server.post("/api/clean", &json!({ "project": repo })).ok();

@@ -112,6 +112,8 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
     assert!(both(&["diff", "work"]).stdout.contains("+++ b/two.txt"));
     both(&["diff", "work", "--iteration", "1", "--json"]);
     both(&["diff", "work", "--worktree"]);
+    both(&["diff", "work", "--since", "1"]);
+    both(&["diff", "work", "--target"]);
     both(&["findings", "work"]);
     both(&["findings", "work", "--all", "--json"]);
     both(&["proof", "work"]).assert_code(0);

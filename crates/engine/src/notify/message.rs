@@ -69,16 +69,19 @@ pub(super) struct Message {
     pub(super) words: String,
 }
 
-/// Fields are only ever added.
-#[derive(Serialize)]
-struct Body<'a> {
+/// What a webhook gets. Fields are only ever added.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Notification")]
+pub struct Body<'a> {
+    /// `needs_person`, `completed`, `stopped` or `waiting`; the header `X-Windlass-Event` has it too.
     event: &'a str,
     #[serde(rename = "loop")]
     about: About<'a>,
     at: Timestamp,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "NotificationLoop")]
 struct About<'a> {
     id: &'a str,
     name: &'a str,

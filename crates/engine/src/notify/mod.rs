@@ -20,7 +20,7 @@ use windlass_core::machine::{Event, LoopState};
 use crate::engine::Engine;
 use crate::loop_log;
 use message::Message;
-pub use message::Occasion;
+pub use message::{Body as Notification, Occasion};
 use settings::NotifySettings;
 
 /// How long the process stays for what is under way when it leaves its loop.

@@ -222,6 +222,12 @@ impl Git {
         Ok(output.code == 0)
     }
 
+    /// The best commit that both descend from, if there is one.
+    pub(crate) async fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
+        let output = self.call(&["merge-base", one, other]).answers(&[1]).run().await?;
+        Ok((output.code == 0).then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned()))
+    }
+
     /// The version of the program, refused if too old.
     pub async fn version(&self) -> Result<String, GitError> {
         let line = self.line(&["version"]).await?;

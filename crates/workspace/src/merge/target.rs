@@ -70,6 +70,13 @@ impl Workspaces {
         Ok(Some((branch.to_owned(), commit)))
     }
 
+    /// The last commit that a loop's commit shares with its merge target. None if the loop started from no branch, or if
+    /// they share none.
+    pub async fn left_target_at(&self, workspace: &Workspace, commit: &str) -> Result<Option<String>, WorkspaceError> {
+        let Some((_, tip)) = self.merge_target(workspace, None).await? else { return Ok(None) };
+        Ok(self.home_git(workspace).merge_base(&tip, commit).await?)
+    }
+
     /// Opens a workspace again and merges the target into its branch. What was on disk and in no commit is saved.
     pub async fn merge_in(
         &self,

@@ -1,0 +1,75 @@
+// Around the loops: the command palette, the count in the title, notifications, prompts side by side.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { World } from "./world.mjs";
+
+const world = new World();
+let tried;
+before(async () => {
+  world.agent("trier", `append("try.txt", "try " + iteration + "\\n"); await say(DONE);`);
+  await world.serve();
+  tried = await world.loop("Try it twice", { agent: "trier", gates: ["cat try.txt; test -f never"], max_iterations: 2 }, { name: "tried" });
+  await world.stopped(tried.id);
+});
+after(() => world.end());
+
+test("palette_finds_pages_loops_and_actions_by_keyboard", async () => {
+  const page = await world.page();
+  await page.locator("[data-connection=open]").waitFor();
+  await page.keyboard.press("Control+k");
+  const box = page.getByRole("combobox", { name: "Search and commands" });
+  await box.fill("tried");
+  await page.getByRole("option", { name: /tried/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "tried" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await box.fill("roll");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("Choose the iteration to return to.").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await box.fill("agen");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.pathname === "/agents");
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("title_counts_what_needs_a_person_and_the_browser_notifies", async () => {
+  const page = await world.page({ permissions: ["notifications"] });
+  await page.addInitScript(() => {
+    window.notes = [];
+    window.Notification = class {
+      static permission = "granted";
+      static requestPermission = () => Promise.resolve("granted");
+      constructor(title, options) { window.notes.push(`${title}: ${options.body}`); }
+      close() {}
+    };
+    document.hasFocus = () => false;
+  });
+  await page.goto(`${world.origin}/agents`);
+  await page.waitForFunction(() => document.title === "(1) Agents · Windlass");
+  await page.getByRole("button", { name: "Theme and language" }).click();
+  await page.getByRole("menuitemcheckbox", { name: "Notify me when a loop needs me" }).click();
+  await page.getByText("Notifications are on").waitFor();
+  const second = await world.loop("Try it again", { agent: "trier", gates: ["test -f never"], max_iterations: 1 }, { name: "again" });
+  await world.stopped(second.id);
+  await page.waitForFunction(() => document.title.startsWith("(2)"), null, { timeout: 60_000 });
+  assert.deepEqual(await page.evaluate(() => window.notes), ["again · shop: Limit reached: all iterations used"]);
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("prompt_is_compared_with_the_one_before", async () => {
+  const page = await world.page();
+  await page.goto(`${world.origin}/loops/${tried.id}?tab=prompts`);
+  await page.getByRole("button", { name: "Compare with the previous prompt" }).click();
+  const changed = page.locator("[data-prompt-diff]");
+  await changed.getByText("What changed since the prompt of turn 1.coder.1").waitFor();
+  await changed.locator(".bg-del").first().waitFor();
+  await changed.locator(".bg-add").filter({ hasText: "try 1" }).first().waitFor();
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});

@@ -1,0 +1,17 @@
+import { describe, expect, it } from "vitest";
+import { lineDiff, shortened } from "./lineDiff";
+
+const short = (before: string, after: string) => lineDiff(before, after).map((line) => `${{ same: " ", add: "+", remove: "-" }[line.type]}${line.text}`);
+
+describe("what changed between two prompts", () => {
+  it("keeps common lines, wherever they are", () => {
+    expect(short("a\nb\nc\nd", "a\nx\nc\ny\nd")).toEqual([" a", "-b", "+x", " c", "+y", " d"]);
+    expect(short("", "a")).toEqual(["-", "+a"]);
+    expect(short("same\ntext", "same\ntext")).toEqual([" same", " text"]);
+  });
+  it("cuts what did not change to a number", () => {
+    const long = Array.from({ length: 50 }, (_, index) => `line ${index}`);
+    const runs = shortened(lineDiff(long.join("\n"), [...long.slice(0, 20), "new", ...long.slice(20)].join("\n")), 2);
+    expect(runs.map((run) => (run.type === "skipped" ? run.count : run.lines.length))).toEqual([18, 5, 28]);
+  });
+});

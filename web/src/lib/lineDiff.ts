@@ -1,0 +1,68 @@
+// Which lines two texts share: what a prompt has that the one before did not.
+
+export type Same = { type: "same" | "add" | "remove"; text: string };
+
+/** The table grows with the product of both; beyond this what lies between the common ends is all changed. */
+const LARGEST = 4_000_000;
+
+export function lineDiff(before: string, after: string): Same[] {
+  const left = before.split("\n");
+  const right = after.split("\n");
+  let start = 0;
+  while (start < left.length && start < right.length && left[start] === right[start]) start += 1;
+  let end = 0;
+  while (end < left.length - start && end < right.length - start && left[left.length - 1 - end] === right[right.length - 1 - end]) end += 1;
+  const same = (text: string): Same => ({ type: "same", text });
+  return [...left.slice(0, start).map(same), ...between(left.slice(start, left.length - end), right.slice(start, right.length - end)), ...left.slice(left.length - end).map(same)];
+}
+
+function between(left: readonly string[], right: readonly string[]): Same[] {
+  const out: Same[] = [];
+  const remove = (text: string) => out.push({ type: "remove", text });
+  const add = (text: string) => out.push({ type: "add", text });
+  if (left.length * right.length > LARGEST) {
+    left.forEach(remove);
+    right.forEach(add);
+    return out;
+  }
+  const width = right.length + 1;
+  const table = new Uint32Array((left.length + 1) * width);
+  const at = (row: number, column: number) => table[row * width + column] as number;
+  for (let row = left.length - 1; row >= 0; row -= 1) {
+    for (let column = right.length - 1; column >= 0; column -= 1) table[row * width + column] = left[row] === right[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1));
+  }
+  let row = 0;
+  let column = 0;
+  while (row < left.length || column < right.length) {
+    if (row < left.length && column < right.length && left[row] === right[column]) {
+      out.push({ type: "same", text: left[row] as string });
+      row += 1;
+      column += 1;
+    } else if (row < left.length && (column >= right.length || at(row + 1, column) >= at(row, column + 1))) {
+      remove(left[row] as string);
+      row += 1;
+    } else {
+      add(right[column] as string);
+      column += 1;
+    }
+  }
+  return out;
+}
+
+export type Run = { type: "lines"; lines: readonly Same[] } | { type: "skipped"; count: number };
+
+/** What changed with so many lines around it; the rest is a number. */
+export function shortened(lines: readonly Same[], around = 3): Run[] {
+  const keep = lines.map(() => false);
+  lines.forEach((line, index) => {
+    if (line.type !== "same") for (let near = Math.max(0, index - around); near <= Math.min(lines.length - 1, index + around); near += 1) keep[near] = true;
+  });
+  const runs: Run[] = [];
+  for (let index = 0; index < lines.length; ) {
+    let end = index;
+    while (end < lines.length && keep[end] === keep[index]) end += 1;
+    runs.push(keep[index] ? { type: "lines", lines: lines.slice(index, end) } : { type: "skipped", count: end - index });
+    index = end;
+  }
+  return runs;
+}
