@@ -43,7 +43,8 @@ impl Candidates {
         // The loop has ended, and its driver's way out with it.
         let mut all = Self { context: unwatched(engine, ended), judge, end, _way_out: way_out(engine, state, |_| {})? };
         let spec = &state.spec.workspace;
-        if !all.judge.is_set_up() && !(spec.setup.is_empty() && spec.copy.is_empty()) {
+        let nothing = spec.setup.is_empty() && spec.copy.is_empty();
+        if !nothing && !all.judge.is_set_up() {
             all.judge.reset("set-up", &workspace.base_commit, Keep::Nothing).await?;
             let place = Place::of(all.judge.clone());
             if let Err(message) = setup::prepare(&mut all.context, state, &place, setup::Stage::Base).await? {
