@@ -123,7 +123,7 @@ impl Local {
     pub async fn hand(&self, opened: Opened) -> Result<LoopView, Problem> {
         let Opened { engine, held, .. } = opened;
         let view = LoopView::of(&held.state);
-        match held.state.status {
+        match held.state.status() {
             Status::Running | Status::Waiting { .. } => self.background.take(&engine, held).await?,
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => engine.release(held).await?,
         }

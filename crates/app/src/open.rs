@@ -177,7 +177,7 @@ async fn amend(context: &Context, engine: &Arc<Engine>, held: &mut Held) -> Resu
         return Ok(());
     };
     let now = windlass_engine::milestones::load(std::path::Path::new(&held.state.project), &known.id);
-    match (now, &held.state.status) {
+    match (now, &held.state.status()) {
         (Ok(found), Status::Queued | Status::Paused { .. } | Status::Ended { .. }) if found.milestone != known => {
             let milestone = Box::new(found.milestone);
             match engine.apply(held, &Input::AmendMilestone { milestone }).await {
@@ -200,7 +200,7 @@ async fn open_held(engine: &Arc<Engine>, held: &mut Held, by: Opener, raise: Rai
         // Whoever waited for a place is gone; its turn, if it had begun, says by itself what became of it.
         engine.unqueue(held).await?;
     }
-    match held.state.status {
+    match held.state.status() {
         Status::Running | Status::Waiting { .. } => {
             // Cut off. A plain resume goes on just there; anything else is a new opening after a pause.
             // A pause or a stop that was asked for before is over with that.

@@ -34,7 +34,7 @@ impl Request for TakeOver {
 /// Pauses a loop that is under way, and says where a person goes on.
 async fn enter(engine: &Arc<Engine>, id: &LoopId) -> Result<TakeoverReport, Problem> {
     let state = journal::load(engine.store.as_ref(), id).await?;
-    if let Status::Queued | Status::Running | Status::Waiting { .. } = state.status {
+    if let Status::Queued | Status::Running | Status::Waiting { .. } = state.status() {
         match engine.command(id, &Command::Pause { now: true }).await? {
             Answer::Accepted { .. } | Answer::Done { .. } => {}
             Answer::Refused { message } => {
@@ -53,7 +53,7 @@ async fn enter(engine: &Arc<Engine>, id: &LoopId) -> Result<TakeoverReport, Prob
     };
     Ok(TakeoverReport {
         name: state.name.clone(),
-        status: state.status.name().to_owned(),
+        status: state.status().name().to_owned(),
         dir: state.workspace_dir().unwrap_or(&state.project).to_owned(),
         sessions: state.sessions.iter().filter_map(session).collect(),
     })

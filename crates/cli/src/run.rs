@@ -165,15 +165,15 @@ async fn go(local: &Local, opened: Opened, watching: Watching) -> Result<Exit, P
     if opened.seen == 0 && !watching.json {
         print(&status::plan(&opened.held.state, &opened.notes, Style::for_stdout()));
     }
-    let rests = !matches!(opened.held.state.status, Status::Running | Status::Waiting { .. });
+    let rests = !matches!(opened.held.state.status(), Status::Running | Status::Waiting { .. });
     if rests {
         let state = opened.held.state.clone();
         let view = local.hand(opened).await?;
         print(&match watching.json {
             true => json_line(&serde_json::json!(view)),
-            false => status::summary(&state, state.status.name(), Style::for_stdout()),
+            false => status::summary(&state, state.status().name(), Style::for_stdout()),
         });
-        return Ok(Exit::of_status(state.status.name()));
+        return Ok(Exit::of_status(state.status().name()));
     }
     if watching.detach {
         local.hand(opened).await?;
@@ -203,11 +203,11 @@ async fn go(local: &Local, opened: Opened, watching: Watching) -> Result<Exit, P
     left?;
     let heard = followed.transpose()?.is_some();
     let state = journal::load(engine.store.as_ref(), &id).await?;
-    let interrupted = matches!(state.status, Status::Running | Status::Waiting { .. });
-    let word = if interrupted { "interrupted" } else { state.status.name() };
+    let interrupted = matches!(state.status(), Status::Running | Status::Waiting { .. });
+    let word = if interrupted { "interrupted" } else { state.status().name() };
     if !watching.json && heard {
         print(&status::summary(&state, word, Style::for_stdout()));
-        if let Some(StopReason::AgentFailed { .. }) = &state.stop_reason {
+        if let Some(StopReason::AgentFailed { .. }) = &state.stop_reason() {
             for hint in agents::after_failure(&local.context, &state.spec.agent).await {
                 print(&status::row("hint", &hint, Style::for_stdout()));
             }
@@ -276,7 +276,7 @@ pub async fn drive(local: &Local, id: &str) -> Result<Exit, Failure> {
     let _ = rustix::process::setsid();
     let engine = local.engine().await?;
     let mut held = engine.take(&LoopId(id.to_owned())).await?;
-    if held.state.started_at.is_some() && matches!(held.state.status, Status::Running | Status::Waiting { .. }) {
+    if held.state.started_at.is_some() && matches!(held.state.status(), Status::Running | Status::Waiting { .. }) {
         engine.attach(&mut held).await?;
     }
     let (_told, shutdown) = watch_signals()?;

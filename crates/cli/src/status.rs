@@ -20,9 +20,9 @@ use crate::style::{Style, one_line, short};
 
 /// What the loop is doing, in words.
 pub fn doing(state: &LoopState) -> String {
-    match &state.status {
+    match &state.status() {
         Status::Queued => "waiting for a free place".to_owned(),
-        Status::Running => match state.phase {
+        Status::Running => match state.phase() {
             Phase::Prepare => "opening the workspace".to_owned(),
             Phase::Setup => "setting the workspace up".to_owned(),
             Phase::Baseline => "running the gates on the base".to_owned(),
@@ -119,18 +119,18 @@ pub fn row(label: &str, value: &str, style: Style) -> String {
 /// How it ended, with the way to the work. `word` is the status as readers see it.
 pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     let mut text = String::new();
-    let headline = match &state.status {
+    let headline = match &state.status() {
         Status::Ended { end: End::Completed } => completed(state, style),
         Status::Ended { end } => {
-            let why = state.stop_reason.as_ref().map(reason).unwrap_or_default();
+            let why = state.stop_reason().as_ref().map(reason).unwrap_or_default();
             style.bad(&format!("■ {}: {why}", end.name()))
         }
-        Status::Paused { why } => style.warn(&format!("‖ {}: {}", state.status.name(), pause(why))),
+        Status::Paused { why } => style.warn(&format!("‖ {}: {}", state.status().name(), pause(why))),
         Status::Queued | Status::Running | Status::Waiting { .. } => style.warn(&format!("■ {word}: {}", doing(state))),
     };
     let _ = writeln!(text, "{headline}");
     let mut row = |label: &str, value: String| text.push_str(&self::row(label, &value, style));
-    if state.status.is_ended()
+    if state.status().is_ended()
         && let Some(line) = loop_log::result_line(state)
     {
         row("result", line);
@@ -171,13 +171,13 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         );
     }
     row_residue(state, &mut row);
-    if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason {
+    if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason() {
         row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());
     }
-    if let Status::Paused { why: PauseReason::Auth { .. } } = &state.status {
+    if let Status::Paused { why: PauseReason::Auth { .. } } = &state.status() {
         row("log in", log_in(state));
     }
-    match &state.status {
+    match &state.status() {
         Status::Ended { end: End::Completed } => {}
         _ if word == "interrupted" => row("go on", format!("windlass resume {}", state.name)),
         Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
@@ -203,7 +203,7 @@ fn hidden_gap(state: &LoopState) -> Option<String> {
 }
 
 fn completed(state: &LoopState, style: Style) -> String {
-    match state.outcome {
+    match state.outcome() {
         Some(Outcome::Verified) => style.good(match (state.spec.gates.is_empty(), &state.spec.review) {
             (false, None) => "✔ completed: verified, every gate passed on the recorded commit",
             (false, Some(_)) => {

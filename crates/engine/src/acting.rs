@@ -24,7 +24,7 @@ impl Engine {
     async fn act_through_driver(&self, id: &LoopId, turn: TurnKey, act: Act) -> Result<Answer, EngineError> {
         // The driver would refuse it too, but not where nobody drives any more.
         let state = journal::load(self.store.as_ref(), id).await?;
-        if state.turn.as_ref().is_none_or(|running| running.key != turn) {
+        if state.turn().is_none_or(|running| running.key != turn) {
             return Err(EngineError::TurnOver { turn });
         }
         let mut news = {

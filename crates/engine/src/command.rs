@@ -81,7 +81,7 @@ impl Answer {
     }
 
     pub fn done(state: &LoopState) -> Self {
-        Answer::Done { status: state.status.name().to_owned() }
+        Answer::Done { status: state.status().name().to_owned() }
     }
 
     pub fn refused(why: &impl std::fmt::Display) -> Self {

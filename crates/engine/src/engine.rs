@@ -360,14 +360,14 @@ impl Engine {
 
     pub(crate) fn leaving_queue(&self, state: &LoopState) -> Input {
         let began = |turn| self.data.turn(&state.id, turn).dir.exists();
-        Input::LeaveQueue { turn_began: state.turn.as_ref().is_some_and(|running| began(running.key)) }
+        Input::LeaveQueue { turn_began: state.turn().is_some_and(|running| began(running.key)) }
     }
 
     /// Brings a loop that was cut off to a pause: what became of its turn is journalled, nothing new is started.
     pub async fn settle(self: &Arc<Self>, held: &mut Held) -> Result<(), EngineError> {
         // A commit that was under way comes first, so a second look may be needed.
         for _ in 0..2 {
-            if let Status::Running | Status::Waiting { .. } = held.state.status {
+            if let Status::Running | Status::Waiting { .. } = held.state.status() {
                 match self.apply(held, &Input::Pause { now: true }).await {
                     Ok(()) | Err(EngineError::Refused(Refusal::AlreadyAsked)) => {}
                     Err(error) => return Err(error),
@@ -449,7 +449,7 @@ impl Engine {
     /// Does what is asked of a loop that nobody drives, without starting anything.
     async fn answer_alone(self: &Arc<Self>, mut held: Held, item: &str) -> Result<Answer, EngineError> {
         let id = held.state.id.clone();
-        if let Status::Running | Status::Waiting { .. } = held.state.status {
+        if let Status::Running | Status::Waiting { .. } = held.state.status() {
             // Or the time without a driver would count as the loop's.
             self.attach(&mut held).await?;
         }

@@ -58,7 +58,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
     match event {
         Event::LoopOpened { .. } => vec![format!("Loop {}: {}", state.name, condition(state))],
         Event::IterationStarted { iteration } => vec![format!("Iteration {iteration}: Starting...")],
-        Event::TurnEnded { turn, report } => match &report.outcome {
+        Event::TurnEnded { turn, report, .. } => match &report.outcome {
             TurnOutcome::Failed { message, .. }
             | TurnOutcome::NotStarted { message, .. }
             | TurnOutcome::RateLimited { message, .. } => {
@@ -170,7 +170,7 @@ fn review_lines(event: &ReviewEvent) -> Vec<String> {
 
 fn checkpointed(state: &LoopState, iteration: u32, checkpoint: &CheckpointReport) -> Vec<String> {
     let last = state.last_turn.as_ref();
-    let words = state.summary.as_ref().map(|said| said.summary.as_str());
+    let words = state.summary().map(|said| said.summary.as_str());
     let words = words.or(last.map(|last| last.report.last_words.as_str())).unwrap_or_default();
     let words = if words.trim().is_empty() { "No significant actions in this iteration." } else { words };
     let mut lines = vec![format!("Iteration {iteration} summary: {}", one_line(words))];

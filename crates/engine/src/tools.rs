@@ -47,7 +47,7 @@ impl Whose {
     pub fn turn(self, state: &LoopState) -> Option<TurnKey> {
         match self {
             Whose::Turn(turn) => Some(turn),
-            Whose::Role(role) => state.turn.as_ref().map(|running| running.key).filter(|turn| turn.role == role),
+            Whose::Role(role) => state.turn().map(|running| running.key).filter(|turn| turn.role == role),
         }
     }
 }

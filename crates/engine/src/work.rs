@@ -95,7 +95,7 @@ impl Engine {
         if held.state.awaits_place() {
             self.unqueue(held).await?;
         }
-        match held.state.status {
+        match held.state.status() {
             Status::Running | Status::Waiting { .. } => {
                 self.attach(held).await?;
                 self.settle(held).await?;

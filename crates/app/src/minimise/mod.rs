@@ -131,7 +131,7 @@ pub(crate) fn is_offered(engine: &Engine, id: &LoopId, head: &str, facts: &windl
 /// Whether there is anything to minimise.
 fn fit(state: &LoopState) -> Result<(), Problem> {
     let name = &state.name;
-    match &state.status {
+    match &state.status() {
         Status::Queued | Status::Running | Status::Waiting { .. } => {
             return Err(Problem::refused(
                 format!("{name}: the loop is not at rest"),

@@ -102,7 +102,7 @@ async fn look_at(
             || Problem::refused(format!("{}: the loop has no workspace of its own", state.name), "nothing to clean");
         return if named { Err(why()) } else { Ok(None) };
     }
-    if !state.status.is_ended() {
+    if !state.status().is_ended() {
         let word = status_word(one);
         if named {
             return Err(Problem::refused(

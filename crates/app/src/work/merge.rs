@@ -32,7 +32,7 @@ impl Request for MergeLoop {
 async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
     let state = &held.state;
     let name = &state.name;
-    match &state.status {
+    match &state.status() {
         Status::Queued | Status::Running | Status::Waiting { .. } => {
             return Err(Problem::refused(
                 format!("{name}: the loop is not at rest"),
@@ -49,7 +49,7 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
     }
     let mut warnings = Vec::new();
     if !state.is_verified() {
-        let word = state.outcome.map_or(state.status.name(), Outcome::name);
+        let word = state.outcome().map_or(state.status().name(), Outcome::name);
         warnings.push(format!("{name} is {word}, and its work is not verified"));
     }
     warnings.extend(left_out(engine, state).await);
@@ -83,7 +83,7 @@ async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
 /// The command that has the agent resolve what keeps the merge from being made. Only a completed loop is continued.
 fn continue_command(state: &LoopState, wanted: &MergeLoop) -> Option<String> {
     let into = wanted.into.as_ref().map_or(String::new(), |into| format!(" --into {into}"));
-    state.outcome.map(|_| format!("windlass continue {}{into}", state.name))
+    state.outcome().map(|_| format!("windlass continue {}{into}", state.name))
 }
 
 fn red(state: &LoopState, into: &str, gate: &RedGate, wanted: &MergeLoop) -> Problem {

@@ -165,7 +165,7 @@ impl Serving {
             }
             match self.engine.take(&LoopId(listed.entry.id.clone())).await {
                 Ok(mut held) => {
-                    if held.state.status != Status::Queued {
+                    if held.state.status() != Status::Queued {
                         self.engine.attach(&mut held).await?;
                     }
                     self.drive(held)?;

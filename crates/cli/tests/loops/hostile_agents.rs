@@ -131,13 +131,13 @@ async fn a_limit_of_claude_that_ends_in_90_seconds_is_waited_for() {
     let held = create(&engine, &world, None, options).await;
     let mut watched = Watched::drive(&engine, held);
     watched.until(1, |event| matches!(event, Event::WaitStarted { .. })).await;
-    let Status::Waiting { until, .. } = watched.state().await.status else { panic!("it waits") };
+    let Status::Waiting { until, .. } = watched.state().await.status() else { panic!("it waits") };
     assert_eq!(until.as_second(), reset);
     clock.advance_ms(89_000);
-    assert!(matches!(watched.state().await.status, Status::Waiting { .. }));
+    assert!(matches!(watched.state().await.status(), Status::Waiting { .. }));
     clock.advance_ms(2_000);
     let state = watched.rested().await;
-    assert_eq!(state.status, Status::Ended { end: End::Completed });
+    assert_eq!(state.status(), Status::Ended { end: End::Completed });
     assert_eq!(state.iteration, 1, "the limit costs no iteration");
 }
 

@@ -62,7 +62,7 @@ async fn silence_is_a_stall_and_output_is_not() {
     watched.until(1, |event| matches!(event, Event::TurnEnded { .. })).await;
     assert!(!watched.events().await.iter().any(interrupted));
     let state = watched.rested().await;
-    assert_eq!(state.status, Status::Ended { end: End::Completed });
+    assert_eq!(state.status(), Status::Ended { end: End::Completed });
 }
 
 /// Blocks off the runtime's thread until the agent has come to the step.
@@ -91,7 +91,7 @@ async fn three_stalls_in_a_row_end_the_loop() {
         watched.until(attempt, interrupted).await;
     }
     let state = watched.rested().await;
-    assert_eq!(state.stop_reason, Some(StopReason::Stall { stalls: 3 }));
+    assert_eq!(state.stop_reason(), Some(StopReason::Stall { stalls: 3 }));
     assert_eq!(starts(&agent), [(1, 1), (1, 2), (1, 3)]);
     assert!(agent.still_alive().is_empty());
 }
@@ -114,7 +114,7 @@ async fn an_hour_is_the_most_for_a_turn_however_much_it_says() {
     clock.advance_ms(2 * SECOND);
     watched.until(1, |event| matches!(event, Event::TurnInterrupted { why: Interrupt::TurnTimeout, .. })).await;
     let state = watched.rested().await;
-    assert!(matches!(state.stop_reason, Some(StopReason::AgentFailed { .. })), "{:?}", state.stop_reason);
+    assert!(matches!(state.stop_reason(), Some(StopReason::AgentFailed { .. })), "{:?}", state.stop_reason());
     assert_eq!(file_at_branch(&world, "work", "half"), "1", "the work is committed");
 }
 
@@ -131,7 +131,7 @@ async fn a_duration_counts_over_restarts_and_not_between_them() {
     wait_turns(&agent, 1).await;
     clock.advance_ms(20 * MINUTE);
     let state = watched.leave().await;
-    assert_eq!(state.status, Status::Running);
+    assert_eq!(state.status(), Status::Running);
     assert!(agent.still_alive().is_empty());
     // A day without a driver.
     clock.advance_ms(24 * 60 * MINUTE);
@@ -141,11 +141,11 @@ async fn a_duration_counts_over_restarts_and_not_between_them() {
     let mut watched = Watched::drive(&second, held);
     wait_turns(&agent, 2).await;
     clock.advance_ms(9 * MINUTE);
-    assert!(!matches!(watched.state().await.status, Status::Ended { .. }));
+    assert!(!matches!(watched.state().await.status(), Status::Ended { .. }));
     clock.advance_ms(2 * MINUTE);
     watched.until(2, interrupted).await;
     let state = watched.rested().await;
-    assert_eq!(state.stop_reason, Some(StopReason::Duration { limit_ms: 30 * 60 * 1_000 }));
+    assert_eq!(state.stop_reason(), Some(StopReason::Duration { limit_ms: 30 * 60 * 1_000 }));
     assert!((30 * 60_000..32 * 60_000).contains(&state.elapsed_ms), "{} ms", state.elapsed_ms);
 }
 
@@ -172,21 +172,21 @@ async fn a_wait_for_a_rate_limit_survives_a_restart_of_the_engine() {
     let held = create(&first, &world, &agent, options).await;
     let mut watched = Watched::drive(&first, held);
     watched.until(1, |event| matches!(event, Event::WaitStarted { .. })).await;
-    let Status::Waiting { until, .. } = watched.state().await.status else { panic!("it waits") };
+    let Status::Waiting { until, .. } = watched.state().await.status() else { panic!("it waits") };
     clock.advance_ms(30 * MINUTE);
     let state = watched.leave().await;
-    assert!(matches!(state.status, Status::Waiting { until: same, .. } if same == until));
+    assert!(matches!(state.status(), Status::Waiting { until: same, .. } if same == until));
     let second = engine(&world, &clock);
     let mut held = second.take(&state.id).await.unwrap();
     second.apply(&mut held, &Input::Attach { alive_until: None }).await.unwrap();
     let mut watched = Watched::drive(&second, held);
     clock.advance_ms(29 * MINUTE);
-    assert!(matches!(watched.state().await.status, Status::Waiting { .. }));
+    assert!(matches!(watched.state().await.status(), Status::Waiting { .. }));
     assert_eq!(agent.turns().len(), 1);
     clock.advance_ms(2 * MINUTE);
     watched.until(2, started).await;
     let state = watched.rested().await;
-    assert_eq!(state.status, Status::Ended { end: End::Completed });
+    assert_eq!(state.status(), Status::Ended { end: End::Completed });
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
 }
 
@@ -210,7 +210,7 @@ async fn a_gate_has_ten_minutes() {
     clock.advance_ms(10 * MINUTE + SECOND);
     let state = watched.rested().await;
     assert_eq!(state.gates[&0].verdict, windlass_core::machine::Verdict::TimedOut);
-    assert_eq!(state.status, Status::Ended { end: End::Exhausted });
+    assert_eq!(state.status(), Status::Ended { end: End::Exhausted });
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn a_refine_loop_goes_on_after_a_failure_but_not_at_once() {
         clock.advance_ms(2 * SECOND);
     }
     let state = watched.rested().await;
-    assert_eq!(state.status, Status::Ended { end: End::Completed });
+    assert_eq!(state.status(), Status::Ended { end: End::Completed });
     let success: Vec<bool> = state.iterations.iter().map(|record| record.success).collect();
     assert_eq!(success, [false, false, true, true, true]);
     assert_eq!(

@@ -73,7 +73,7 @@ impl Clocked {
         let (until, _) = self.wait_in_journal().await.expect("it waits");
         self.move_to(until);
         let state = self.watched.rested().await;
-        assert_eq!(state.status, Status::Ended { end: End::Completed }, "{}", self.driven.server.summary());
+        assert_eq!(state.status(), Status::Ended { end: End::Completed }, "{}", self.driven.server.summary());
         assert_eq!(state.iteration, 1, "waiting consumes no iteration");
         assert_eq!(state.last_turn.map(|last| last.key.attempt), Some(attempts));
         self.driven.world.wait_no_processes();
@@ -84,7 +84,7 @@ impl Clocked {
         // Its transcript is there by then.
         self.driven.server.wait_request(|seen| seen.answer == Answered::Fail);
         let state = self.watched.state().await;
-        let files = self.engine.data.turn(&state.id, state.turn.expect("a turn is under way").key);
+        let files = self.engine.data.turn(&state.id, state.turn().expect("a turn is under way").key);
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         let said = || (read(files.stdout()) + &read(files.stderr())).contains(words);
         assert!(watch::wait_until(&files.stdout(), Some(HUNG), said).unwrap(), "it never said {words:?}");
@@ -162,7 +162,7 @@ pub fn limit_with_a_reset(cli: Cli) {
         assert_shown_until(&run, until);
         let run = run.restart().await;
         run.move_to(until - jiff::SignedDuration::from_millis(500));
-        assert!(matches!(run.watched.state().await.status, Status::Waiting { until: same, .. } if same == until));
+        assert!(matches!(run.watched.state().await.status(), Status::Waiting { until: same, .. } if same == until));
         run.completes(attempts(cli)).await;
     });
 }

@@ -2,12 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::activity::{Activity, Doing};
 use super::event::{Restore, SessionUse};
 use super::input::GateKey;
-use super::state::{LoopState, Phase};
+use super::state::LoopState;
+use super::turn::RunningTurn;
 use crate::ids::TurnKey;
 use crate::spec::Done;
-use crate::stop::Status;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -65,41 +66,38 @@ pub enum TimerKind {
 }
 
 pub fn effects(state: &LoopState) -> Vec<Effect> {
-    match &state.status {
-        Status::Queued | Status::Paused { .. } | Status::Ended { .. } => Vec::new(),
-        Status::Waiting { until, .. } => {
+    match &state.activity {
+        Activity::Created
+        | Activity::Queued { .. }
+        | Activity::Deciding(_)
+        | Activity::Paused { .. }
+        | Activity::Completed { .. }
+        | Activity::Stopped { .. } => Vec::new(),
+        Activity::Waiting { until, then, .. } => {
             let wait = Timer { kind: TimerKind::Wait, at: *until };
-            let duration = duration_timer(state).filter(|_| !state.phase.closes_work());
+            let duration = duration_timer(state).filter(|_| !then.closes_work());
             [Some(wait), duration].into_iter().flatten().map(|timer| Effect::SetTimer { timer }).collect()
         }
-        Status::Running => running(state),
+        Activity::Running(doing) => running(state, doing),
     }
 }
 
-fn running(state: &LoopState) -> Vec<Effect> {
-    match state.phase {
-        Phase::Prepare => vec![Effect::OpenWorkspace { restore: state.restore() }],
-        Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => work(state),
-        Phase::Seal => section(state).map(|section| Effect::Seal { section }).into_iter().collect(),
-        Phase::Undo => agreed(state).map(|commit| Effect::Undo { commit }).into_iter().collect(),
-        Phase::Setup => with_duration(state, Some(Effect::SetUpWorkspace)),
-        Phase::Summarise => state.last_turn.iter().map(|last| Effect::Summarise { turn: last.key }).collect(),
-        Phase::Checkpoint => state.last_turn.iter().map(|last| Effect::Checkpoint { turn: last.key }).collect(),
-        Phase::Baseline | Phase::Gates => with_duration(state, state.next_gate().map(|gate| Effect::RunGate { gate })),
-        Phase::Decide => Vec::new(),
+fn running(state: &LoopState, doing: &Doing) -> Vec<Effect> {
+    match doing {
+        Doing::OpenWorkspace { .. } => vec![Effect::OpenWorkspace { restore: state.restore() }],
+        Doing::SetUp { .. } => with_duration(state, Some(Effect::SetUpWorkspace)),
+        Doing::Baseline { .. } | Doing::Gates => {
+            with_duration(state, state.next_gate().map(|gate| Effect::RunGate { gate }))
+        }
+        Doing::Turn(turn) => work(state, turn),
+        Doing::Summarise { turn } => vec![Effect::Summarise { turn: turn.key }],
+        Doing::Checkpoint { turn, .. } => vec![Effect::Checkpoint { turn: turn.key }],
+        Doing::Seal { section } => vec![Effect::Seal { section: *section }],
+        Doing::Undo { commit, .. } => vec![Effect::Undo { commit: commit.clone() }],
     }
 }
 
-fn section(state: &LoopState) -> Option<u32> {
-    state.review.as_ref()?.section_number()
-}
-
-fn agreed(state: &LoopState) -> Option<String> {
-    state.review.as_ref()?.agreed.clone()
-}
-
-fn work(state: &LoopState) -> Vec<Effect> {
-    let Some(turn) = &state.turn else { return Vec::new() };
+fn work(state: &LoopState, turn: &RunningTurn) -> Vec<Effect> {
     if turn.interrupt.is_some() {
         return vec![Effect::EndTurn { turn: turn.key }];
     }

@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::activity::Phase;
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
 use super::outcome::Merge;
 use super::review_event::ReviewEvent;
-use super::state::{GateMark, Phase};
+use super::state::GateMark;
 use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Leftover;
@@ -92,6 +93,10 @@ pub enum Event {
     TurnEnded {
         turn: TurnKey,
         report: TurnReport,
+        /// It came to no end of its own, and the same iteration tries again. For the fold; the API does not promise it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[schemars(skip)]
+        again: bool,
     },
     /// The agent no longer knows its session, or it is full: the next turn starts a fresh one.
     SessionLost {

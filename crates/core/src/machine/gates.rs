@@ -2,8 +2,9 @@
 //!
 //! Hidden gates are the last ones of the spec, so each of them runs after every gate that the agent knows.
 
+use super::activity::Doing;
 use super::input::{GateKey, GateReport};
-use super::state::{GateMark, LoopState, Phase};
+use super::state::{GateMark, LoopState};
 use crate::spec::{GateSpec, GateWhen};
 
 impl LoopState {
@@ -41,11 +42,11 @@ impl LoopState {
             })
     }
 
-    /// The gate that runs next, in this phase.
+    /// The gate that runs next in what is under way.
     pub(super) fn next_gate(&self) -> Option<GateKey> {
-        match self.phase {
-            Phase::Baseline => self.next_baseline_gate(),
-            Phase::Gates => {
+        match self.running()? {
+            Doing::Baseline { .. } => self.next_baseline_gate(),
+            Doing::Gates => {
                 let claim = self.claims_done();
                 let visible_failed = self.visible_gate_failed();
                 let due = |spec: &GateSpec| match spec.when {
@@ -61,17 +62,13 @@ impl LoopState {
                 let runs = self.gate_runs.get(&index).copied().unwrap_or(0);
                 Some(GateKey { iteration: self.iteration, index, attempt: runs + 1 })
             }
-            Phase::Prepare
-            | Phase::Setup
-            | Phase::Work
-            | Phase::Summarise
-            | Phase::Checkpoint
-            | Phase::Decide
-            | Phase::Plan
-            | Phase::Review
-            | Phase::Seal
-            | Phase::PostAction
-            | Phase::Undo => None,
+            Doing::OpenWorkspace { .. }
+            | Doing::SetUp { .. }
+            | Doing::Turn(_)
+            | Doing::Summarise { .. }
+            | Doing::Checkpoint { .. }
+            | Doing::Seal { .. }
+            | Doing::Undo { .. } => None,
         }
     }
 

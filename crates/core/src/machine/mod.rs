@@ -4,6 +4,7 @@
 //! way in that state. Events are durable before anything acts on them; effects are derived, never queued, so
 //! restart is: replay, then perform what is wanted.
 
+mod activity;
 mod continuing;
 mod decide;
 mod effect;
@@ -18,7 +19,9 @@ mod review_event;
 mod shared;
 mod spending;
 mod state;
+mod turn;
 
+pub use activity::{Activity, Doing, Next, Phase, Then};
 pub use continuing::{Base, Continued, MergeIn, MergedTarget};
 pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
@@ -36,6 +39,5 @@ pub use review::{
 pub use review_event::ReviewEvent;
 pub use shared::Shared;
 pub use spending::USAGE_EVERY_MS;
-pub use state::{
-    Claims, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
-};
+pub use state::{Claims, GateMark, IterationRecord, LoopState, Steering, Wish, Workspace};
+pub use turn::{EndedTurn, RunningTurn};

@@ -6,7 +6,7 @@ use super::decide::{Batch, Refusal};
 use super::event::Event;
 use super::state::LoopState;
 use crate::spec::{CommitPolicy, WorkspaceKind};
-use crate::stop::{Outcome, Status};
+use crate::stop::Outcome;
 
 /// A merge of the loop's work by Windlass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -20,7 +20,7 @@ pub struct Merge {
 impl LoopState {
     /// Whether gates or the reviewer agreed to what is recorded, on a commit that changes something.
     pub fn is_verified(&self) -> bool {
-        self.outcome == Some(Outcome::Verified)
+        self.outcome() == Some(Outcome::Verified)
     }
 
     /// What the loop amounts to if it completes now.
@@ -57,11 +57,7 @@ impl LoopState {
 
 impl Batch {
     pub(super) fn merged(&mut self, merge: &Merge) -> Result<(), Refusal> {
-        match self.state.status {
-            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
-            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
-            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
-        }
+        self.expect_rest()?;
         if self.state.merged.as_ref() != Some(merge) {
             self.push(Event::Merged { merge: merge.clone() });
         }

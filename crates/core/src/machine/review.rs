@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Then;
 use super::shared::Shared;
 use super::state::LoopState;
 use crate::commit_message;
@@ -137,10 +138,6 @@ pub struct Review {
     /// The coder's own account of its last turn.
     pub decisions: Option<CoderDecisions>,
     pub report: Option<Report>,
-    /// A review of the present checkpoint is due, or under way.
-    pub due: bool,
-    /// The post-action is due, or under way.
-    pub finishing: bool,
     /// Why the last answers of the same reviewer (or planner) could not be read.
     pub unreadable: Vec<String>,
     pub last: Option<(TurnKey, Ruling)>,
@@ -154,8 +151,6 @@ pub struct Review {
     /// What was last said against the work, until it is accepted.
     pub objection: Option<Objection>,
     pub accepted: Vec<AcceptedFeature>,
-    /// A person was asked to agree to the whole, and has not answered.
-    pub asks: bool,
     /// What a person said when the loop asked.
     pub direction: Option<String>,
     pub questions: Vec<DeferredQuestion>,
@@ -213,8 +208,6 @@ impl Review {
             said: None,
             decisions: None,
             report: None,
-            due: false,
-            finishing: false,
             unreadable: Vec::new(),
             last: None,
             summary: None,
@@ -223,7 +216,6 @@ impl Review {
             reasons: Vec::new(),
             objection: None,
             accepted: Vec::new(),
-            asks: false,
             direction: None,
             questions: Vec::new(),
             agreed: None,
@@ -270,6 +262,14 @@ impl LoopState {
     /// The specification and the state of the review, in a loop that has one.
     pub fn reviewed(&self) -> Option<(&ReviewSpec, &Review)> {
         self.spec.review.as_ref().zip(self.review.as_deref())
+    }
+
+    /// What comes first once a workspace is ready: the plan, if somebody has to write one.
+    pub(super) fn first(&self) -> Then {
+        match self.reviewed() {
+            Some((spec, review)) if spec.planning && review.plan.is_none() => Then::Plan,
+            Some(_) | None => Then::Work,
+        }
     }
 
     /// Whether all of the work is mended or judged, and not a part of it.

@@ -4,21 +4,16 @@ use jiff::Timestamp;
 
 use super::state::LoopState;
 use crate::ids::Role;
-use crate::stop::{Status, StopReason};
+use crate::stop::StopReason;
 use crate::usage::{UsageByModel, UsageLedger};
 
 /// How often at most the use of a turn under way is journalled. Limits are compared with every report.
 pub const USAGE_EVERY_MS: u64 = 3_000;
 
 impl LoopState {
-    /// Whether the loop is opened and waits until fewer loops run.
-    pub fn awaits_place(&self) -> bool {
-        self.status == Status::Queued && self.started_at.is_some()
-    }
-
     /// Everything the loop used, with what is known of the turn under way.
     pub fn used(&self) -> UsageLedger {
-        match &self.turn {
+        match self.turn() {
             Some(running) => self.used_with(running.key.role, &running.usage),
             None => self.usage.clone(),
         }

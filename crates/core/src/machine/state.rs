@@ -5,128 +5,20 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activity;
 use super::continuing::{Base, Continued};
-use super::event::{Interrupt, Restore, SessionUse};
-use super::input::{CheckpointReport, GateReport, SummaryReport};
+use super::event::{Restore, SessionUse};
+use super::input::{CheckpointReport, GateReport};
 use super::outcome::Merge;
 use super::review::Review;
 use super::shared::Shared;
-use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
+use super::turn::EndedTurn;
+use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};
 use crate::residue::Certificate;
 use crate::spec::{AgentChoice, CommitPolicy, Done, LoopSpec, SessionPolicy, WorkspaceKind};
-use crate::stop::{Outcome, Status, StopReason};
 use crate::trouble::Step;
 use crate::usage::{Usage, UsageByModel, UsageLedger};
-
-/// Step of an iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// The workspace is opened.
-    Prepare,
-    /// Files are copied into a new workspace and its set-up commands run.
-    Setup,
-    /// The gates run on the base, so that what fails already is known.
-    Baseline,
-    /// The coder's turn.
-    Work,
-    /// What the turn did is put into words.
-    Summarise,
-    Checkpoint,
-    Gates,
-    /// All facts of the iteration are in; what follows is decided.
-    Decide,
-    /// The planner's turn, before the first iteration.
-    Plan,
-    /// The reviewer's turn.
-    Review,
-    /// The commit that closes a section.
-    Seal,
-    /// The finisher's turn.
-    PostAction,
-    /// What the finisher did is taken back.
-    Undo,
-}
-
-impl Phase {
-    pub const ALL: [Phase; 13] = [
-        Phase::Prepare,
-        Phase::Setup,
-        Phase::Baseline,
-        Phase::Work,
-        Phase::Summarise,
-        Phase::Checkpoint,
-        Phase::Gates,
-        Phase::Decide,
-        Phase::Plan,
-        Phase::Review,
-        Phase::Seal,
-        Phase::PostAction,
-        Phase::Undo,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Prepare => "prepare",
-            Phase::Setup => "setup",
-            Phase::Baseline => "baseline",
-            Phase::Work => "work",
-            Phase::Summarise => "summarise",
-            Phase::Checkpoint => "checkpoint",
-            Phase::Gates => "gates",
-            Phase::Decide => "decide",
-            Phase::Plan => "plan",
-            Phase::Review => "review",
-            Phase::Seal => "seal",
-            Phase::PostAction => "post_action",
-            Phase::Undo => "undo",
-        }
-    }
-
-    /// Whether an agent is at work in it.
-    pub fn has_turn(self) -> bool {
-        match self {
-            Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => true,
-            Phase::Prepare
-            | Phase::Setup
-            | Phase::Baseline
-            | Phase::Summarise
-            | Phase::Checkpoint
-            | Phase::Gates
-            | Phase::Decide
-            | Phase::Seal
-            | Phase::Undo => false,
-        }
-    }
-
-    /// Whether work that is done is recorded or undone in it, which no limit cuts short.
-    pub fn closes_work(self) -> bool {
-        match self {
-            Phase::Summarise | Phase::Checkpoint | Phase::Seal | Phase::Undo => true,
-            Phase::Prepare
-            | Phase::Setup
-            | Phase::Baseline
-            | Phase::Work
-            | Phase::Gates
-            | Phase::Decide
-            | Phase::Plan
-            | Phase::Review
-            | Phase::PostAction => false,
-        }
-    }
-
-    /// The phase in which a role has its turn.
-    pub fn of_role(role: Role) -> Self {
-        match role {
-            Role::Coder => Phase::Work,
-            Role::Auditor | Role::Acceptor => Phase::Review,
-            Role::Summariser => Phase::Summarise,
-            Role::Planner => Phase::Plan,
-            Role::Finisher => Phase::PostAction,
-        }
-    }
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopState {
@@ -136,19 +28,15 @@ pub struct LoopState {
     pub spec: Shared<LoopSpec>,
     /// Number of the last event.
     pub seq: u64,
-    pub status: Status,
-    pub stop_reason: Option<StopReason>,
-    /// Of a completed loop.
-    pub outcome: Option<Outcome>,
+    pub activity: Activity,
     /// The last merge of its work by Windlass.
     pub merged: Option<Merge>,
-    pub phase: Phase,
     /// The iteration under way, or the last one; 0 before the first.
     pub iteration: u32,
     /// What was before the loop was last continued.
     pub continued: Continued,
     pub workspace: Option<Workspace>,
-    pub turn: Option<RunningTurn>,
+    /// The last turn that ended.
     pub last_turn: Option<Shared<EndedTurn>>,
     /// What the coder last came to, in a loop whose reviewer reads it.
     pub last_work: Option<Shared<TurnReport>>,
@@ -170,8 +58,6 @@ pub struct LoopState {
     pub gate_runs: BTreeMap<usize, u32>,
     /// The verdicts on the base, one or two of each gate.
     pub baseline: Shared<BTreeMap<usize, Vec<GateReport>>>,
-    /// What the summariser said of the turn that is being closed.
-    pub summary: Option<SummaryReport>,
     pub iterations: Shared<Vec<Shared<IterationRecord>>>,
     /// Of turns that ended; `used` has the turn under way too.
     pub(super) usage: UsageLedger,
@@ -207,70 +93,6 @@ pub struct Workspace {
     /// Where the last opening saved the tree of a cut-off turn before it was reset.
     pub saved: Option<String>,
     pub handle: serde_json::Value,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunningTurn {
-    pub key: TurnKey,
-    pub started_at: Timestamp,
-    pub session: SessionUse,
-    /// The turn goes on with what an earlier attempt left.
-    pub recovery: bool,
-    pub interrupt: Option<Interrupt>,
-    /// What the agent reported so far, and when that was journalled.
-    pub usage: UsageByModel,
-    pub usage_at: Timestamp,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct EndedTurn {
-    pub key: TurnKey,
-    pub report: TurnReport,
-    pub interrupt: Option<Interrupt>,
-    /// Somebody else takes the turn over.
-    pub taken_over: bool,
-}
-
-impl EndedTurn {
-    /// Whether the turn did not come to an outcome of its own, so that the same iteration tries again.
-    pub fn is_due_again(&self) -> bool {
-        if self.taken_over {
-            return true;
-        }
-        match &self.report.outcome {
-            TurnOutcome::Finished => false,
-            // What follows the accepted work may fail, and is over then.
-            TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if self.key.role == Role::Finisher => false,
-            TurnOutcome::CutOff
-            | TurnOutcome::RateLimited { .. }
-            | TurnOutcome::NotStarted { .. }
-            | TurnOutcome::NotTried { .. } => true,
-            TurnOutcome::Failed { kind, .. } => match kind {
-                // What the coder wrote before is committed and judged.
-                ErrorKind::ContextOverflow if self.key.role == Role::Coder => false,
-                ErrorKind::RateLimit
-                | ErrorKind::Overloaded
-                | ErrorKind::Network
-                | ErrorKind::ContextOverflow
-                | ErrorKind::Auth
-                | ErrorKind::Billing
-                | ErrorKind::UnknownSession => true,
-                ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => false,
-            },
-            TurnOutcome::Interrupted => match self.interrupt {
-                Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => false,
-                Some(
-                    Interrupt::Stop
-                    | Interrupt::Pause
-                    | Interrupt::Shutdown
-                    | Interrupt::Steer
-                    | Interrupt::Stall
-                    | Interrupt::Disk { .. },
-                )
-                | None => true,
-            },
-        }
-    }
 }
 
 /// What is remembered of an iteration.
@@ -419,10 +241,6 @@ impl LoopState {
         self.workspace.as_ref().map(|workspace| workspace.dir.as_str())
     }
 
-    pub fn is_open(&self) -> bool {
-        !self.status.is_ended()
-    }
-
     /// Whether somebody else owns the tree.
     pub fn is_external(&self) -> bool {
         self.spec.workspace.kind == WorkspaceKind::External
@@ -434,22 +252,7 @@ impl LoopState {
 
     /// Time under way up to `now`.
     pub fn elapsed_at(&self, now: Timestamp) -> u64 {
-        self.elapsed_ms.saturating_add(if self.counts_time() { millis_between(self.updated_at, now) } else { 0 })
-    }
-
-    pub(super) fn counts_time(&self) -> bool {
-        match self.status {
-            Status::Running | Status::Waiting { .. } => true,
-            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => false,
-        }
-    }
-
-    /// The turn of the current iteration that has to be tried again.
-    pub(super) fn due_again(&self) -> Option<&EndedTurn> {
-        let closed = self.iterations.last().map(|record| record.turn);
-        self.last_turn
-            .as_deref()
-            .filter(|last| last.key.iteration == self.iteration && last.is_due_again() && closed != Some(last.key))
+        self.elapsed_ms.saturating_add(if self.is_under_way() { millis_between(self.updated_at, now) } else { 0 })
     }
 
     /// Whether the last turn is a claim to be done. Gates come on top.
@@ -472,11 +275,11 @@ impl LoopState {
     }
 
     /// The session the next turn uses: a turn that is tried again goes on in its own session.
-    pub(super) fn next_session(&self, role: Role) -> SessionUse {
+    pub(super) fn next_session(&self, role: Role, again: bool) -> SessionUse {
         let known = self.sessions.get(&role);
         // Who is asked once more must know what it was asked before.
         let asked_again = self.review.as_ref().is_some_and(|review| !review.unreadable.is_empty());
-        if self.due_again().is_some() || (asked_again && role.only_reads()) {
+        if again || (asked_again && role.only_reads()) {
             return known.map_or(SessionUse::Fresh, |id| SessionUse::Resume { session: id.clone() });
         }
         match self.spec.session {
@@ -511,7 +314,7 @@ impl LoopState {
     /// Tree and agent memory move together: a turn that is tried again in its own session finds its tree as it was,
     /// one that starts fresh begins at the checkpoint. The user's checkout, and a tree without commits, stay.
     pub fn restore(&self) -> Restore {
-        let Some(due) = self.due_again() else { return Restore::Keep };
+        let Some(due) = self.retry() else { return Restore::Keep };
         let keeps_tree = match self.spec.workspace.kind {
             WorkspaceKind::InPlace | WorkspaceKind::External => true,
             WorkspaceKind::Clone => self.spec.commit == CommitPolicy::Off,

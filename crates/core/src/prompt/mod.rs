@@ -74,7 +74,7 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     if let Some(prompt) = reviewed::build(state, facts) {
         return prompt;
     }
-    let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
+    let resumed = state.turn().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
     let mut parts: Vec<String> = Vec::new();
     if resumed || state.iteration <= 1 {
         parts.push(state.spec.goal.trim_end().to_owned());
@@ -113,7 +113,7 @@ fn who_commits(state: &LoopState) -> Option<&'static str> {
 
 /// What is known of the gates before the agent touched anything; told once to each agent session.
 fn baseline(state: &LoopState) -> Option<String> {
-    let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
+    let resumed = state.turn().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
     let named = |is: &dyn Fn(usize) -> bool| -> Vec<String> {
         let gates = state.spec.gates.iter().enumerate();
         gates.filter(|(index, gate)| !gate.hidden && is(*index)).map(|(_, gate)| gate.command.clone()).collect()
@@ -147,7 +147,7 @@ fn held_back(state: &LoopState) -> Option<String> {
 }
 
 fn recovery(state: &LoopState) -> Option<String> {
-    let turn = state.turn.as_ref()?;
+    let turn = state.turn()?;
     if !turn.recovery {
         let cut_off = state.last_turn.as_ref().is_some_and(|last| last.report.outcome == TurnOutcome::CutOff);
         let saved = state.workspace.as_ref().and_then(|workspace| workspace.saved.as_deref());
@@ -178,7 +178,7 @@ fn recovery(state: &LoopState) -> Option<String> {
 
 /// Told to the session that follows one that was full.
 pub(super) fn overflow(state: &LoopState) -> Option<String> {
-    let fresh = state.turn.as_ref().is_some_and(|turn| !matches!(turn.session, SessionUse::Resume { .. }));
+    let fresh = state.turn().is_some_and(|turn| !matches!(turn.session, SessionUse::Resume { .. }));
     let outcome = state.last_turn.as_ref().map(|last| &last.report.outcome)?;
     let overflowed = matches!(outcome, TurnOutcome::Failed { kind: ErrorKind::ContextOverflow, .. });
     (fresh && overflowed).then(|| OVERFLOW.trim_end().to_owned())
@@ -226,7 +226,7 @@ fn nudge(state: &LoopState) -> Option<String> {
 }
 
 fn steering(state: &LoopState) -> Vec<String> {
-    let Some(turn) = &state.turn else { return Vec::new() };
+    let Some(turn) = state.turn() else { return Vec::new() };
     state
         .steering
         .iter()

@@ -42,7 +42,7 @@ const LONGEST_REPORT: usize = 6_000;
 
 pub(super) fn build(state: &LoopState, facts: &Facts) -> Option<String> {
     let (spec, review) = state.reviewed()?;
-    let turn = state.turn.as_ref()?;
+    let turn = state.turn()?;
     let resumed = matches!(turn.session, SessionUse::Resume { .. });
     // Who is asked again in its own session has all the rest before it.
     if turn.key.role.only_reads() && resumed && !turn.recovery && !review.unreadable.is_empty() {

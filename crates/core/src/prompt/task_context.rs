@@ -78,7 +78,7 @@ fn plan(state: &LoopState, count: &dyn Fn(&str) -> usize) -> Option<String> {
 }
 
 fn earlier(state: &LoopState) -> Vec<&IterationRecord> {
-    let current = state.turn.as_ref().map_or(state.iteration, |turn| turn.key.iteration);
+    let current = state.turn().map_or(state.iteration, |turn| turn.key.iteration);
     let told = state.iterations.iter().filter(|record| record.iteration < current && !record.undone);
     told.map(|record| &**record).collect()
 }

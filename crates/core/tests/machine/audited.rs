@@ -19,7 +19,7 @@ fn work(driven: &mut Driven) {
     assert_eq!(driven.turn().role, Role::Coder);
     driven.end_turn(answer("done"));
     driven.checkpoint();
-    assert_eq!(driven.state.phase, Phase::Review);
+    assert_eq!(driven.state.phase(), Phase::Review);
 }
 
 fn seal(driven: &mut Driven, section: u32) -> Vec<Event> {
@@ -82,7 +82,7 @@ fn a_dirty_section_is_worked_at_again_with_its_findings() {
     assert_eq!(driven.turn(), TurnKey::first(3, Role::Coder));
     work(&mut driven);
     driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1"], "section_summary": {"done": ["it"]}}"#));
-    assert_eq!(driven.state.phase, Phase::Seal);
+    assert_eq!(driven.state.phase(), Phase::Seal);
 }
 
 #[test]
@@ -130,11 +130,11 @@ fn unreadable_audit_is_asked_for_once_more_and_then_pauses_the_loop_and_names_th
         driven.ok(Input::SessionSeen { turn, session: "s-auditor".into() });
         driven.end_turn(answer("looks good to me"));
         assert_eq!(driven.turn(), turn.next_attempt(), "asked again");
-        let session = driven.state.turn.as_ref().unwrap().session.clone();
+        let session = driven.state.turn().unwrap().session.clone();
         assert_eq!(session, windlass_core::machine::SessionUse::Resume { session: "s-auditor".into() });
         driven.end_turn(answer(""));
-        let Status::Paused { why: PauseReason::Reviewer { role, agent, .. } } = &driven.state.status else {
-            panic!("{:?}", driven.state.status)
+        let Status::Paused { why: PauseReason::Reviewer { role, agent, .. } } = &driven.state.status() else {
+            panic!("{:?}", driven.state.status())
         };
         assert_eq!((*role, agent.as_str()), (Role::Auditor, "auditor"));
         // Opened again, the auditor is asked anew.
@@ -209,7 +209,7 @@ fn a_gate_that_broke_keeps_the_reviewer_away_and_one_that_was_broken_only_from_t
         driven.end_turn(clean());
         seal(&mut driven, section);
     }
-    assert_eq!(driven.state.phase, Phase::Gates);
+    assert_eq!(driven.state.phase(), Phase::Gates);
     driven.judge(Verdict::Fail);
     assert_eq!(driven.turn(), TurnKey::first(3, Role::Coder), "in the end it has to pass");
     driven.end_turn(answer("mended"));
@@ -252,7 +252,7 @@ fn what_a_reviewer_does_through_tools_counts_while_its_turn_runs_and_only_its_ow
     let summary = Some(SectionSummary { done: vec!["it".into()], ..SectionSummary::default() });
     driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Clean { summary } } });
     driven.end_turn(answer(""));
-    assert_eq!(driven.state.phase, Phase::Seal);
+    assert_eq!(driven.state.phase(), Phase::Seal);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_persons_approval_keeps_the_summary_and_a_rejection_asks_for_another() {
         driven.end_turn(answer(summary));
         driven.checkpoint();
         driven.judge(Verdict::Pass);
-        assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review });
+        assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Review });
         if summary == "first" {
             driven.ok(Input::Reject { reason: "no".into() });
             driven.ok(crate::driven::workspace_opened());
@@ -338,7 +338,7 @@ fn a_post_action_that_fails_costs_nothing() {
         let mut driven = finishing();
         driven.end_turn(TurnReport::bare(outcome));
         driven.checkpoint();
-        if driven.state.phase == Phase::Gates {
+        if driven.state.phase() == Phase::Gates {
             driven.judge(Verdict::Pass);
         }
         assert_eq!(ended(&driven).1, StopReason::Completed);
@@ -356,7 +356,7 @@ fn after_a_post_action_that_failed_a_rejection_goes_to_the_coder() {
         driven.state.spec.review.as_mut().unwrap().human_review = true;
         driven.end_turn(TurnReport::bare(outcome));
         driven.checkpoint();
-        if driven.state.phase == Phase::Gates {
+        if driven.state.phase() == Phase::Gates {
             driven.judge(Verdict::Pass);
         }
         driven.ok(Input::Reject { reason: "no".into() });
@@ -445,8 +445,8 @@ fn a_person_has_the_last_word_where_that_is_asked_for() {
     let mut driven = Driven::working(audited(None, ReviewSpec { human_review: true, ..review() }));
     work(&mut driven);
     driven.end_turn(clean());
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review });
-    assert_eq!(driven.state.status.name(), "awaiting_review");
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Review });
+    assert_eq!(driven.state.status().name(), "awaiting_review");
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::AwaitsRuling);
     driven.ok(Input::Reject { reason: "the empty case".into() });
     driven.ok(crate::driven::workspace_opened());
@@ -473,7 +473,7 @@ fn a_loop_that_is_stopped_while_it_asks_a_person_asks_again() {
     driven.judge(Verdict::Pass);
     driven.ok(Input::Stop);
     driven.ok(open(Opener::Resume));
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review }, "no turn is worked for nothing");
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Review }, "no turn is worked for nothing");
     driven.ok(Input::Approve { reason: None });
     assert_eq!(ended(&driven).1, StopReason::Completed);
 }
@@ -484,7 +484,7 @@ fn a_pause_before_the_review_comes_back_to_the_review() {
     driven.end_turn(answer("done"));
     driven.ok(Input::Pause { now: false });
     driven.checkpoint();
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Person });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Person });
     driven.ok(open(Opener::Resume));
     driven.ok(crate::driven::workspace_opened());
     assert_eq!(driven.turn(), TurnKey::first(1, Role::Auditor));
@@ -499,7 +499,7 @@ fn the_reviewers_failures_are_retried_and_then_a_stand_in_takes_over() {
     let failed = || TurnReport::bare(TurnOutcome::Failed { kind: ErrorKind::Other, message: "500".into() });
     for _ in 0..3 {
         driven.end_turn(failed());
-        let Status::Waiting { until, .. } = driven.state.status else { panic!("{:?}", driven.state.status) };
+        let Status::Waiting { until, .. } = driven.state.status() else { panic!("{:?}", driven.state.status()) };
         driven.now = until;
         driven.ok(Input::TimerFired { timer: windlass_core::machine::TimerKind::Wait });
         driven.ok(crate::driven::workspace_opened());

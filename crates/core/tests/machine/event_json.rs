@@ -46,7 +46,7 @@ fn every_event() -> Vec<Event> {
         },
         Event::SessionFound { turn, session: "s1".into() },
         Event::TurnInterrupted { turn, why: Interrupt::Limit { limit: limit.clone() } },
-        Event::TurnEnded { turn, report: costing(0.1, 3, claimed()) },
+        Event::TurnEnded { turn, report: costing(0.1, 3, claimed()), again: false },
         Event::SessionLost { turn, message: "who?".into() },
         Event::WorkspaceSetUp,
         Event::Summarised {

@@ -80,18 +80,18 @@ fn retries_in_a_row_are_counted_and_a_good_turn_starts_the_count_again() {
     driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
     wait_of(&mut driven);
     driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
-    assert_eq!(driven.state.stop_reason, Some(StopReason::ErrorMaxRetries { message: "oops".into() }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::ErrorMaxRetries { message: "oops".into() }));
 }
 
 /// Lets the loop's wait pass, and opens the workspace if that is what it wants then; how long it was.
 fn wait_of(driven: &mut Driven) -> u64 {
-    let Status::Waiting { until, .. } = driven.state.status.clone() else {
-        panic!("{:?}", driven.state.status);
+    let Status::Waiting { until, .. } = driven.state.status() else {
+        panic!("{:?}", driven.state.status());
     };
     let ms = until.as_millisecond() - driven.now.as_millisecond();
     driven.now = until;
     driven.ok(Input::TimerFired { timer: TimerKind::Wait });
-    if driven.state.phase == Phase::Prepare {
+    if driven.state.phase() == Phase::Prepare {
         driven.ok(workspace_opened());
     }
     ms.try_into().unwrap()
@@ -108,7 +108,7 @@ fn a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
     };
     let why = WaitReason::RateLimit { message: "until 5".into() };
     assert_eq!(driven.end_turn(report)[1..], [Event::WaitStarted { until, why: why.clone() }]);
-    assert_eq!(driven.state.status, Status::Waiting { until, why });
+    assert_eq!(driven.state.status(), Status::Waiting { until, why });
     assert_eq!(driven.effects(), [Effect::SetTimer { timer: Timer { kind: TimerKind::Wait, at: until } }]);
 
     driven.pass(HOUR);
@@ -166,7 +166,7 @@ fn an_overloaded_provider_is_asked_again_with_back_off_and_given_up_in_the_end()
         .collect();
     assert_eq!(waits[..7], [10, 20, 40, 80, 160, 300, 300]);
     driven.end_turn(failed(ErrorKind::Overloaded));
-    assert_eq!(driven.state.stop_reason, Some(StopReason::ProviderLimit { message: "oops".into() }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::ProviderLimit { message: "oops".into() }));
 }
 
 #[test]
@@ -189,13 +189,13 @@ fn the_third_stall_in_a_row_ends_the_loop_as_stalled() {
         assert_eq!(driven.effects(), [Effect::EndTurn { turn }]);
         assert_eq!(
             driven.end_turn(interrupted()),
-            [Event::TurnEnded { turn, report: interrupted() }, entered(Phase::Prepare, 1)]
+            [Event::TurnEnded { turn, report: interrupted(), again: true }, entered(Phase::Prepare, 1)]
         );
         driven.ok(workspace_opened());
     }
     driven.ok(Input::Stalled { turn: key(1, 3) });
     assert_eq!(driven.end_turn(interrupted())[1..], [stopped(StopReason::Stall { stalls: 3 }, false, 1, "base")]);
-    assert_eq!(driven.state.status, Status::Ended { end: End::Stalled });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Stalled });
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
     assert_eq!(names(&driven.end_turn(interrupted())), ["turn_ended", "phase_entered"]);
     driven.checkpoint();
     let message = "the turn ran into its time limit".into();
-    assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::AgentFailed { message }));
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn in_trouble(driven: &mut Driven) -> u32 {
     for times in 1..10 {
         let effect = driven.effects().remove(0);
         driven.ok(Input::NotTried { effect, trouble: trouble() });
-        let Status::Waiting { until, why } = &driven.state.status else { return times };
+        let Status::Waiting { until, why } = &driven.state.status() else { return times };
         assert!(matches!(why, WaitReason::Infrastructure { .. }), "{why:?}");
         driven.now = *until;
         driven.ok(Input::TimerFired { timer: TimerKind::Wait });
@@ -310,7 +310,7 @@ fn in_trouble(driven: &mut Driven) -> u32 {
 #[track_caller]
 fn assert_paused_for(driven: &Driven, step: Step) {
     let why = PauseReason::Infrastructure { step, trouble: trouble() };
-    assert_eq!(driven.state.status, Status::Paused { why });
+    assert_eq!(driven.state.status(), Status::Paused { why });
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn gate_that_could_not_be_tried_is_tried_again_and_then_pauses_the_loop() {
     assert!(driven.state.gates.is_empty() && driven.state.claims == Claims::default());
     driven.ok(open(Opener::Resume));
     driven.judge(Verdict::Pass);
-    assert_eq!(driven.state.outcome, Some(Outcome::Verified), "nothing was lost by it");
+    assert_eq!(driven.state.outcome(), Some(Outcome::Verified), "nothing was lost by it");
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn turn_that_could_not_be_tried_is_no_failure_of_the_agent() {
     driven.ok(open(Opener::Resume));
     driven.ok(workspace_opened());
     assert_eq!(driven.turn(), key(1, 5));
-    assert!(!driven.state.turn.as_ref().unwrap().recovery, "no attempt ever ran");
+    assert!(!driven.state.turn().unwrap().recovery, "no attempt ever ran");
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn checkpoint_that_could_not_be_made_keeps_the_turn_and_is_made_later() {
     assert_paused_for(&driven, Step::Checkpoint);
     driven.ok(open(Opener::Resume));
     driven.checkpoint();
-    assert_eq!(driven.state.outcome, Some(Outcome::Claimed));
+    assert_eq!(driven.state.outcome(), Some(Outcome::Claimed));
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn work_before_a_context_overflow_is_committed_judged_and_continued_in_a_fresh_s
         driven.end_turn_and_checkpoint(failed(ErrorKind::ContextOverflow));
         driven.judge(Verdict::Fail);
         assert_eq!(driven.turn(), key(iteration + 1, 1), "an overflow after work is no failure, however often");
-        assert!(!matches!(driven.state.turn.as_ref().unwrap().session, SessionUse::Resume { .. }));
+        assert!(!matches!(driven.state.turn().unwrap().session, SessionUse::Resume { .. }));
     }
     let prompt = prompt::build(&driven.state, &prompt::Facts::default(), &|text| text.len() / 4);
     assert!(prompt.contains("ran out of context"), "{prompt}");
@@ -445,14 +445,14 @@ fn a_host_that_the_network_rule_refused_is_named_where_the_provider_does_not_ans
     wait_of(&mut driven);
     // Something else that failed is not the network's doing, unless it names the host.
     driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
-    assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message: "oops".into() }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::AgentFailed { message: "oops".into() }));
     let mut driven = Driven::working(networked(NetworkAccess::List));
     for host in ["telemetry.example:443", "api.example.com:443"] {
         refuse(&mut driven, host);
     }
     let message = "cannot reach api.example.com".to_owned();
     driven.end_turn_and_checkpoint(TurnReport::bare(TurnOutcome::Failed { kind: ErrorKind::Other, message }));
-    let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason else { panic!("{:?}", driven.state) };
+    let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason() else { panic!("{:?}", driven.state) };
     assert!(message.contains("refused api.example.com:443; allow") && !message.contains("telemetry"), "{message}");
 }
 
@@ -462,7 +462,9 @@ fn a_closed_network_is_named_and_nobody_waits_for_it() {
         let mut driven = Driven::working(networked(NetworkAccess::Deny));
         refused.into_iter().for_each(|host| refuse(&mut driven, host));
         driven.end_turn(failed(ErrorKind::Network));
-        let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason else { panic!("{:?}", driven.state) };
+        let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason() else {
+            panic!("{:?}", driven.state)
+        };
         assert!(message.contains("(--network deny); allow"), "{message}");
         assert!(refused.is_none_or(|host| message.contains(host)), "{message}");
     }

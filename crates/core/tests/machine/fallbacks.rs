@@ -50,10 +50,10 @@ fn key(iteration: u32, attempt: u32) -> TurnKey {
 
 /// Lets a wait pass and opens the workspace if that is asked for.
 fn wait(driven: &mut Driven) {
-    let Status::Waiting { until, .. } = driven.state.status else { panic!("{:?}", driven.state.status) };
+    let Status::Waiting { until, .. } = driven.state.status() else { panic!("{:?}", driven.state.status()) };
     driven.now = until;
     driven.ok(Input::TimerFired { timer: TimerKind::Wait });
-    if driven.state.turn.is_none() {
+    if driven.state.turn().is_none() {
         driven.ok(workspace_opened());
     }
 }
@@ -94,9 +94,9 @@ fn a_program_that_is_not_there_gives_the_same_iteration_to_the_next() {
     assert_eq!(changes(&driven.end_turn(missing())), change(Role::Coder, "scripted", "b"));
     driven.ok(workspace_opened());
     assert_eq!(told(&driven), (key(1, 2), 1));
-    assert!(!driven.state.turn.as_ref().unwrap().recovery, "nothing ran that could be recovered");
+    assert!(!driven.state.turn().unwrap().recovery, "nothing ran that could be recovered");
     driven.end_turn(missing());
-    assert_eq!(driven.state.stop_reason, Some(StopReason::AgentMissing { message: "no such file".into() }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::AgentMissing { message: "no such file".into() }));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn where_a_failure_would_stop_the_loop_the_next_goes_on() {
     assert_eq!(told(&driven), (key(2, 1), 1));
     driven.end_turn(failed(ErrorKind::Other));
     driven.checkpoint();
-    assert_eq!(driven.state.stop_reason, Some(StopReason::AgentFailed { message: "oops".into() }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::AgentFailed { message: "oops".into() }));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn the_next_comes_only_after_the_retries() {
         let events = driven.checkpoint();
         assert_eq!(changes(&events).len(), usize::from(agent == "scripted"), "each has its own retries");
     }
-    assert_eq!(driven.state.stop_reason, Some(StopReason::ErrorMaxRetries { message: "oops".into() }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::ErrorMaxRetries { message: "oops".into() }));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_provider_that_does_not_answer_is_left_after_many_waits() {
                 assert_eq!(told(&driven), (key(1, 22), 1), "in the same iteration");
             }
         }
-        assert_eq!(driven.state.stop_reason, Some(StopReason::ProviderLimit { message: "oops".into() }));
+        assert_eq!(driven.state.stop_reason(), Some(StopReason::ProviderLimit { message: "oops".into() }));
     }
 }
 
@@ -189,7 +189,7 @@ fn who_makes_no_progress_is_relieved() {
         driven.ok(Input::Checkpointed { turn, checkpoint });
         if !changes(&driven.judge(Verdict::Fail)).is_empty() {
             relieved_after.push(turn.iteration);
-            assert_eq!(driven.state.turn.as_ref().unwrap().session, SessionUse::FreshInstead);
+            assert_eq!(driven.state.turn().unwrap().session, SessionUse::FreshInstead);
         }
     }
     assert_eq!(relieved_after, [8]);
@@ -206,7 +206,7 @@ fn what_the_old_agent_remembers_is_not_asked_of_the_new_one() {
     assert!(driven.state.sessions.is_empty());
     assert!(matches!(driven.state.restore(), Restore::Reset { .. }), "it finds the checkpoint");
     driven.ok(workspace_opened());
-    assert!(!matches!(driven.state.turn.as_ref().unwrap().session, SessionUse::Resume { .. }));
+    assert!(!matches!(driven.state.turn().unwrap().session, SessionUse::Resume { .. }));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_resumption_stays_with_who_took_over_and_a_restart_goes_back_to_the_first() 
         driven.checkpoint();
         driven.end_turn(failed(ErrorKind::Other));
         driven.checkpoint();
-        assert!(driven.state.status.is_ended());
+        assert!(driven.state.status().is_ended());
         driven.ok(open(opener));
         assert_eq!(driven.state.agent(Role::Coder).name, agent);
         assert_eq!(told(&driven).1, usize::from(agent == "b"));
@@ -241,7 +241,7 @@ fn a_pause_is_kept_while_the_role_changes_hands() {
     let mut driven = Driven::working(with(&["b"]));
     driven.ok(Input::Pause { now: false });
     driven.end_turn(failed(ErrorKind::ModelNotFound));
-    assert_eq!(driven.state.status.name(), "paused");
+    assert_eq!(driven.state.status().name(), "paused");
     driven.ok(open(Opener::Resume));
     driven.ok(workspace_opened());
     assert_eq!(told(&driven), (key(1, 2), 1));
@@ -303,7 +303,7 @@ fn a_stand_in_is_asked_as_often_as_who_went_before() {
     driven.end_turn(answer("I do not know either"));
     assert_eq!(told(&driven), (TurnKey { iteration: 1, role: Role::Auditor, attempt: 4 }, 1), "asked once more");
     driven.end_turn(answer("no"));
-    assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Reviewer { .. } }));
+    assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Reviewer { .. } }));
     driven.ok(open(Opener::Restart));
     driven.ok(workspace_opened());
     assert_eq!(driven.state.agent(Role::Auditor).name, "auditor");
@@ -340,7 +340,7 @@ fn rate_limit_hands_over_to_the_next_where_the_loop_wants_that_and_the_last_wait
     driven.ok(workspace_opened());
     assert_eq!(told(&driven), (key(1, 2), 1));
     driven.end_turn(limited());
-    assert_eq!(driven.state.status.name(), "waiting");
+    assert_eq!(driven.state.status().name(), "waiting");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn the_budget_holds_inside_a_turn_where_the_agent_reports_its_use() {
     );
     assert_eq!(driven.ok(Input::UsageSeen { turn, usage: usage(0.8, 1) }), [], "it is interrupted already");
     driven.end_turn_and_checkpoint(costing(0.8, 1, interrupted()));
-    assert_eq!(driven.state.stop_reason, Some(limit));
+    assert_eq!(driven.state.stop_reason(), Some(limit));
     assert_eq!(driven.state.used().total().cost_usd, Some(1.3));
 }
 
@@ -156,7 +156,7 @@ fn a_token_limit_holds_between_turns() {
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
     driven.end_turn_and_checkpoint(costing(0.0, 99, finished()));
     driven.end_turn_and_checkpoint(costing(0.0, 1, finished()));
-    assert_eq!(driven.state.stop_reason, Some(StopReason::Tokens { limit: 100, used: 100 }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::Tokens { limit: 100, used: 100 }));
 }
 
 #[test]
@@ -221,8 +221,8 @@ fn a_refine_loop_at_its_target_with_a_file_that_is_held_back_says_so() {
         if !gates.is_empty() {
             driven.judge(Verdict::Pass);
         }
-        assert_eq!(driven.state.stop_reason, Some(StopReason::HeldBack { files }));
-        assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+        assert_eq!(driven.state.stop_reason(), Some(StopReason::HeldBack { files }));
+        assert_eq!(driven.state.status(), Status::Ended { end: End::Exhausted });
     }
 }
 
@@ -245,8 +245,8 @@ fn a_refine_loop_with_failing_gates_at_its_target_is_exhausted() {
     let mut driven = Driven::working(LoopSpec { done: Done::Count { iterations: 1 }, ..with_gates(&["cargo test"]) });
     driven.end_turn_and_checkpoint(finished());
     driven.judge(Verdict::Fail);
-    assert_eq!(driven.state.stop_reason, Some(StopReason::GatesFailed { gates: vec!["cargo test".into()] }));
-    assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::GatesFailed { gates: vec!["cargo test".into()] }));
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Exhausted });
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn a_loop_without_disk_pauses_uncommitted_and_tries_the_turn_again_when_there_is
     driven.ok(open(Opener::Resume));
     let events = driven.ok(workspace_opened());
     assert_eq!(names(&events), ["workspace_opened", "turn_started"]);
-    assert_eq!(driven.state.turn.as_ref().map(|turn| turn.key), Some(key(1, 2)), "the same iteration");
+    assert_eq!(driven.state.turn().map(|turn| turn.key), Some(key(1, 2)), "the same iteration");
     assert_eq!(driven.state.counters.failures, 0);
 }
 

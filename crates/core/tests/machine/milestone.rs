@@ -79,10 +79,10 @@ fn three_rejections_in_a_row_pause_and_an_acceptance_resets_them() {
     for reason in ["three", "four"] {
         round(&mut driven, feature("F2", None), rejected(reason));
     }
-    assert_eq!(driven.state.status, Status::Running);
+    assert_eq!(driven.state.status(), Status::Running);
     round(&mut driven, feature("F2", None), rejected("five"));
     let reasons = ["three", "four", "five"].map(str::to_owned).to_vec();
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Rejections { reasons } });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Rejections { reasons } });
     assert_eq!(effects(&driven.state), []);
 }
 
@@ -96,7 +96,7 @@ fn only_the_acceptance_of_the_whole_completes() {
     }
     develop(&mut driven, all_features());
     assert_eq!(review(&driven).aim, Aim::Whole);
-    assert_eq!(driven.state.status, Status::Running);
+    assert_eq!(driven.state.status(), Status::Running);
     driven.end_turn(accepted());
     assert_eq!(ended(&driven), (End::Completed, StopReason::Completed));
     assert!(driven.state.is_verified());
@@ -112,7 +112,7 @@ fn a_rejection_of_the_whole_is_fed_back_and_not_counted() {
     for number in 1..=5 {
         let missing = format!("criterion {number} is not met");
         round(&mut driven, all_features(), rejected(&missing));
-        assert_eq!(driven.state.status, Status::Running);
+        assert_eq!(driven.state.status(), Status::Running);
         assert_eq!(review(&driven).rejections, 0);
         let prompt = prompt_of(&driven);
         assert!(prompt.contains(&format!("The milestone as a whole is not accepted yet:\n\n{missing}")), "{prompt}");
@@ -142,7 +142,7 @@ fn claims_that_are_never_accepted_end_at_the_limit_of_rounds() {
         round(&mut driven, all_features(), rejected("not all of it"));
     }
     let limit = StopReason::MaxIterations { max: 4 };
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Limit { limit: limit.clone() } });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Limit { limit: limit.clone() } });
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::LimitStands { limit });
     driven.ok(Input::Open { by: Opener::Resume, raise: Raise { max_iterations: 1, ..Raise::default() } });
     assert_eq!(driven.turn(), TurnKey::first(5, Role::Coder));
@@ -162,14 +162,14 @@ fn a_turn_of_more_than_ten_minutes_is_a_rejection_with_its_reason() {
         driven.end_turn(interrupted());
         driven.checkpoint();
         assert_eq!(review(&driven).rejections, number);
-        let Status::Waiting { until, .. } = driven.state.status else { break };
+        let Status::Waiting { until, .. } = driven.state.status() else { break };
         driven.now = until;
         driven.ok(Input::TimerFired { timer: TimerKind::Wait });
         let prompt = prompt_of(&driven);
         assert!(prompt.contains("the turn failed"), "the developer is told: {prompt}");
     }
-    let Status::Paused { why: PauseReason::Rejections { reasons } } = &driven.state.status else {
-        panic!("{:?}", driven.state.status);
+    let Status::Paused { why: PauseReason::Rejections { reasons } } = &driven.state.status() else {
+        panic!("{:?}", driven.state.status());
     };
     assert_eq!(reasons.len(), 3);
 }
@@ -193,7 +193,7 @@ fn the_limit_of_rounds_pauses_for_a_person() {
     round(&mut driven, feature("F1", None), accepted());
     round(&mut driven, feature("F2", None), accepted());
     let limit = StopReason::MaxIterations { max: 2 };
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Limit { limit } });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Limit { limit } });
     assert_eq!(milestone().limits.max_iterations, Some(20));
 }
 
@@ -216,7 +216,7 @@ fn the_count_of_rejections_is_in_the_journal() {
     driven.state = replay(driven.journal.clone()).unwrap();
     driven.ok(Input::Attach { alive_until: None });
     round(&mut driven, feature("F1", None), rejected("three"));
-    assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Rejections { .. } }));
+    assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Rejections { .. } }));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_turn_that_was_cut_off_goes_on_and_is_told_to_look_at_the_tree() {
     driven.end_turn(cut_off());
     driven.ok(workspace_opened());
     assert_eq!(driven.turn(), turn.next_attempt());
-    assert_eq!(driven.state.turn.as_ref().unwrap().session, SessionUse::Resume { session: "dev".into() });
+    assert_eq!(driven.state.turn().unwrap().session, SessionUse::Resume { session: "dev".into() });
     let prompt = prompt_of(&driven);
     for told in ["was cut off before it ended", "git status", "F1: a feature", "Round 2"] {
         assert!(prompt.contains(told), "{told} is missing: {prompt}");
@@ -246,7 +246,7 @@ fn a_restart_keeps_what_is_accepted_and_forgets_rejections_and_sessions() {
     driven.end_turn(rejected("one"));
     driven.ok(Input::Stop);
     driven.end_turn(interrupted());
-    assert_eq!(driven.state.status, Status::Ended { end: End::Cancelled });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Cancelled });
     driven.ok(open(Opener::Restart));
     driven.ok(workspace_opened());
     assert_eq!(review(&driven).rejections, 0);
@@ -262,11 +262,11 @@ fn each_role_keeps_a_session_of_its_own() {
     let mut driven = Driven::working(milestone());
     let with = |session: &str, report: TurnReport| TurnReport { session: Some(session.into()), ..report };
     develop(&mut driven, with("dev", feature("F1", None)));
-    assert_eq!(driven.state.turn.as_ref().unwrap().session, SessionUse::Fresh);
+    assert_eq!(driven.state.turn().unwrap().session, SessionUse::Fresh);
     driven.end_turn(with("acc", accepted()));
-    assert_eq!(driven.state.turn.as_ref().unwrap().session, SessionUse::Resume { session: "dev".into() });
+    assert_eq!(driven.state.turn().unwrap().session, SessionUse::Resume { session: "dev".into() });
     develop(&mut driven, with("dev", feature("F2", None)));
-    assert_eq!(driven.state.turn.as_ref().unwrap().session, SessionUse::Resume { session: "acc".into() });
+    assert_eq!(driven.state.turn().unwrap().session, SessionUse::Resume { session: "acc".into() });
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
         assert_eq!(review(&driven).rejections, 0);
         driven.end_turn(verdict(words));
         assert_eq!(review(&driven).rejections, 0, "{words:?}");
-        assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Reviewer { .. } }), "{words:?}");
+        assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Reviewer { .. } }), "{words:?}");
     }
     let mut driven = Driven::working(milestone());
     develop(&mut driven, feature("F1", None));
@@ -300,7 +300,7 @@ fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
 /// Lets a wait end and the workspace open.
 #[track_caller]
 fn wait(driven: &mut Driven) {
-    let Status::Waiting { until, .. } = driven.state.status else { panic!("{:?}", driven.state.status) };
+    let Status::Waiting { until, .. } = driven.state.status() else { panic!("{:?}", driven.state.status()) };
     driven.now = until;
     driven.ok(Input::TimerFired { timer: TimerKind::Wait });
     driven.ok(workspace_opened());
@@ -328,9 +328,9 @@ fn acceptor_that_fails_is_tried_again_then_replaced_then_named_to_a_person_and_n
         }
         driven.end_turn(failed(ErrorKind::Other));
         let Status::Paused { why: PauseReason::Reviewer { role: Role::Acceptor, agent, message } } =
-            driven.state.status.clone()
+            driven.state.status()
         else {
-            panic!("{:?}", driven.state.status)
+            panic!("{:?}", driven.state.status())
         };
         assert_eq!((agent.as_str(), message.as_str()), ("second", "oops"));
         assert_eq!((review(&driven).rejections, driven.state.iteration), (0, 1));
@@ -350,7 +350,7 @@ fn an_acceptor_that_runs_into_the_budget_has_neither_failed_nor_rejected() {
     let events = driven.ok(Input::UsageSeen { turn, usage: crate::driven::usage(1.5, 10) });
     assert_eq!(names(&events), ["usage_reported", "turn_interrupted"]);
     driven.end_turn(costing(1.5, 10, interrupted()));
-    assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Limit { .. } }));
+    assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Limit { .. } }));
     assert_eq!(review(&driven).rejections, 0);
     assert!(matches!(driven.refused(open(Opener::Resume)), Refusal::LimitStands { .. }));
     driven.ok(Input::Open { by: Opener::Resume, raise: Raise { budget_usd: 1.0, ..Raise::default() } });
@@ -423,7 +423,7 @@ fn nothing_at_all_was_done_and_still_all_is_claimed() {
         let checkpoint = untouched(&driven);
         driven.ok(Input::Checkpointed { turn, checkpoint });
     }
-    assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Rejections { .. } }));
+    assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Rejections { .. } }));
 }
 
 #[test]
@@ -511,13 +511,13 @@ fn a_gate_that_fails_keeps_the_acceptor_away() {
 fn a_developer_that_is_not_logged_in_is_no_rejection() {
     let mut driven = Driven::working(milestone());
     driven.end_turn(failed(ErrorKind::Auth));
-    assert!(matches!(driven.state.status, Status::Paused { why: PauseReason::Auth { .. } }));
+    assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Auth { .. } }));
     driven.ok(open(Opener::Resume));
     driven.ok(workspace_opened());
     driven.end_turn(TurnReport::bare(TurnOutcome::RateLimited { until: None, message: "later".into() }));
-    assert!(matches!(driven.state.status, Status::Waiting { .. }));
+    assert!(matches!(driven.state.status(), Status::Waiting { .. }));
     assert_eq!(review(&driven).rejections, 0);
-    assert_ne!(driven.state.phase, Phase::Review);
+    assert_ne!(driven.state.phase(), Phase::Review);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_person_who_only_resumes_lets_it_try_three_more_times() {
     for _ in 0..2 {
         round(&mut driven, feature("F1", None), rejected("again"));
     }
-    assert_eq!(driven.state.status, Status::Running);
+    assert_eq!(driven.state.status(), Status::Running);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn awaiting_review() -> Driven {
     let mut driven = Driven::working(reviewed("milestone", ReviewSpec { human_review: true, ..acceptance() }));
     round(&mut driven, feature("F1", None), accepted());
     round(&mut driven, all_features(), accepted());
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Review });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Review });
     driven
 }
 
@@ -97,7 +97,7 @@ fn what_a_person_took_back_cannot_be_approved() {
     {
         let back = Input::RolledBack { to_iteration: 0, commit: commit.into(), tree: "tree-base".into(), saved: None };
         driven.ok(back);
-        assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Person });
+        assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Person });
         assert_eq!(driven.refused(Input::Approve { reason: None }), Refusal::NothingToRule);
         driven.ok(open(Opener::Resume));
         driven.ok(workspace_opened());
@@ -113,5 +113,5 @@ fn a_loop_that_asked_and_was_stopped_begins_to_count_anew() {
     driven.ok(open(Opener::Resume));
     driven.ok(workspace_opened());
     round(&mut driven, feature("F1", None), rejected("four"));
-    assert_eq!((review(&driven).rejections, driven.state.status.name()), (1, "running"));
+    assert_eq!((review(&driven).rejections, driven.state.status().name()), (1, "running"));
 }

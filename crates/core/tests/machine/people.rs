@@ -30,8 +30,8 @@ fn in_every_phase() -> Vec<Driven> {
 }
 
 fn cancelled(driven: &Driven) -> bool {
-    driven.state.stop_reason == Some(StopReason::Cancelled)
-        && driven.state.status == Status::Ended { end: End::Cancelled }
+    driven.state.stop_reason() == Some(StopReason::Cancelled)
+        && driven.state.status() == Status::Ended { end: End::Cancelled }
         && driven.effects().is_empty()
 }
 
@@ -39,7 +39,7 @@ fn cancelled(driven: &Driven) -> bool {
 // promise: done-11, control-1
 fn a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
     for mut driven in in_every_phase() {
-        let place = format!("{} {}", driven.state.status.name(), driven.state.phase.name());
+        let place = format!("{} {}", driven.state.status().name(), driven.state.phase().name());
         let events = driven.ok(Input::Stop);
         assert_eq!(events[0], Event::StopRequested, "{place}");
         match (place.as_str(), driven.effects().as_slice()) {
@@ -55,7 +55,7 @@ fn a_stop_in_any_phase_ends_the_loop_as_cancelled_and_as_nothing_else() {
             }
             (_, effects) => assert_eq!(effects, [], "{place}"),
         }
-        assert!(cancelled(&driven), "{place}: {:?}", driven.state.status);
+        assert!(cancelled(&driven), "{place}: {:?}", driven.state.status());
         assert_eq!(driven.refused(Input::Stop), Refusal::Ended { end: End::Cancelled });
     }
 }
@@ -79,10 +79,10 @@ fn a_stop_starts_no_further_turn_however_the_turn_ends() {
         let mut driven = Driven::working(with_gate());
         driven.ok(Input::Stop);
         driven.end_turn(report.clone());
-        if driven.state.phase == Phase::Checkpoint {
+        if driven.state.phase() == Phase::Checkpoint {
             driven.checkpoint();
         }
-        assert!(cancelled(&driven), "{report:?}: {:?}", driven.state.stop_reason);
+        assert!(cancelled(&driven), "{report:?}: {:?}", driven.state.stop_reason());
     }
 }
 
@@ -105,7 +105,7 @@ fn a_claim_that_a_stop_came_before_is_judged_when_the_loop_is_resumed() {
         driven.ok(Input::Stop);
         driven.checkpoint();
         driven.ok(open(Opener::Resume));
-        while driven.state.phase == Phase::Gates {
+        while driven.state.phase() == Phase::Gates {
             driven.judge(Verdict::Pass);
         }
         assert_eq!(driven.stop_reason(), "completed");
@@ -193,21 +193,21 @@ fn pause_after_the_turn_can_become_pause_now() {
     driven.ok(Input::Pause { now: true });
     assert_eq!(driven.refused(Input::Pause { now: true }), Refusal::AlreadyAsked);
     driven.end_turn(interrupted());
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Person });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Person });
 }
 
 #[test]
 fn pause_now_in_prepare_in_gates_and_in_a_wait_rests_at_once() {
     for mut driven in in_every_phase() {
-        let place = format!("{} {}", driven.state.status.name(), driven.state.phase.name());
+        let place = format!("{} {}", driven.state.status().name(), driven.state.phase().name());
         match place.as_str() {
-            "running prepare" | "running gates" | "waiting work" => {
+            "running prepare" | "running gates" | "waiting prepare" => {
                 let events = driven.ok(Input::Pause { now: true });
                 assert_eq!(names(&events), ["pause_requested", "loop_paused"], "{place}");
             }
             "running work" | "running checkpoint" => {
                 driven.ok(Input::Pause { now: true });
-                assert_eq!(driven.state.status, Status::Running, "{place}");
+                assert_eq!(driven.state.status(), Status::Running, "{place}");
             }
             _ => assert_eq!(driven.refused(Input::Pause { now: true }), Refusal::NotUnderWay, "{place}"),
         }
@@ -236,7 +236,7 @@ fn exhausted() -> Driven {
     let limits = Limits { max_iterations: Some(1), ..Limits::default() };
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
     driven.end_turn_and_checkpoint(finished());
-    assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Exhausted });
     driven
 }
 
@@ -272,7 +272,7 @@ fn an_exhausted_loop_is_resumed_only_with_a_raised_limit() {
     );
     driven.end_turn_and_checkpoint(finished());
     driven.end_turn_and_checkpoint(finished());
-    assert_eq!(driven.state.stop_reason, Some(StopReason::MaxIterations { max: 3 }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::MaxIterations { max: 3 }));
 }
 
 #[test]
@@ -394,7 +394,7 @@ fn steer_now(id: &str) -> Input {
 #[test]
 fn a_message_that_cannot_wait_interrupts_the_turn_which_goes_on_in_its_session_with_it() {
     let mut driven = Driven::working(promise_loop());
-    let turn = driven.state.turn.as_ref().unwrap().key;
+    let turn = driven.state.turn().unwrap().key;
     driven.ok(Input::SessionSeen { turn, session: "s1".into() });
     let queued = Event::SteeringQueued { id: "m1".into(), text: "at once".into() };
     assert_eq!(driven.ok(steer_now("m1")), [queued, Event::TurnInterrupted { turn, why: Interrupt::Steer }]);
@@ -403,7 +403,7 @@ fn a_message_that_cannot_wait_interrupts_the_turn_which_goes_on_in_its_session_w
     driven.end_turn(interrupted());
     let events = driven.ok(workspace_opened());
     assert_eq!(told(&events), ["m1", "m2"]);
-    let again = driven.state.turn.as_ref().unwrap();
+    let again = driven.state.turn().unwrap();
     assert_eq!((again.key.iteration, again.key.attempt), (1, 2));
     assert_eq!(again.session, SessionUse::Resume { session: "s1".into() });
     assert_eq!(driven.state.restore(), Restore::Keep);
@@ -460,13 +460,13 @@ fn queued_loop_runs_nothing_spends_no_time_and_goes_on_with_its_turn() {
     let limits = Limits { duration_ms: Some(HOUR), ..Limits::default() };
     let mut driven = Driven::working(LoopSpec { limits, ..promise_loop() });
     assert_eq!(driven.ok(Input::Queue { max_running: 2 }), [Event::LoopQueued { max_running: 2 }]);
-    assert_eq!((driven.state.status.name(), driven.effects().len()), ("queued", 0));
+    assert_eq!((driven.state.status().name(), driven.effects().len()), ("queued", 0));
     assert_eq!(driven.refused(Input::Queue { max_running: 2 }), Refusal::AlreadyAsked);
     assert_eq!(driven.refused(open(Opener::Resume)), Refusal::UnderWay);
     driven.pass(10 * HOUR);
     driven.ok(Input::LeaveQueue { turn_began: false });
     assert_eq!(driven.state.elapsed_at(driven.now), 0);
-    let turn = driven.state.turn.as_ref().unwrap();
+    let turn = driven.state.turn().unwrap();
     assert_eq!((turn.key, turn.started_at), (key(1, 1), driven.now), "the turn's own time begins now");
     assert!(matches!(driven.effects()[0], Effect::RunTurn { turn, .. } if turn == key(1, 1)));
     assert_eq!(driven.refused(Input::LeaveQueue { turn_began: false }), Refusal::Stale);
@@ -475,13 +475,13 @@ fn queued_loop_runs_nothing_spends_no_time_and_goes_on_with_its_turn() {
 #[test]
 fn turn_that_began_before_its_loop_was_queued_keeps_its_time() {
     let mut driven = Driven::working(promise_loop());
-    let began = driven.state.turn.as_ref().unwrap().started_at;
+    let began = driven.state.turn().unwrap().started_at;
     driven.pass(HOUR);
     driven.ok(Input::Attach { alive_until: None });
     driven.ok(Input::Queue { max_running: 2 });
     driven.pass(HOUR);
     driven.ok(Input::LeaveQueue { turn_began: true });
-    assert_eq!(driven.state.turn.as_ref().unwrap().started_at, began);
+    assert_eq!(driven.state.turn().unwrap().started_at, began);
 }
 
 #[test]

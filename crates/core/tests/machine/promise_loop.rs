@@ -87,7 +87,7 @@ fn a_claim_that_every_gate_confirms_completes_the_loop() {
     );
     assert_eq!(
         driven.end_turn(claimed()),
-        [Event::TurnEnded { turn: key(1, 1), report: claimed() }, entered(Phase::Checkpoint, 1)]
+        [Event::TurnEnded { turn: key(1, 1), report: claimed(), again: false }, entered(Phase::Checkpoint, 1)]
     );
     assert_eq!(driven.effects(), [Effect::Checkpoint { turn: key(1, 1) }]);
     assert_eq!(driven.checkpoint(), [checkpointed(1), entered(Phase::Gates, 1)]);
@@ -201,7 +201,7 @@ fn gates_that_pass_without_a_claim_do_not_complete_a_promise_loop() {
     let mut driven = Driven::working(with_gates(&["cargo test"]));
     driven.end_turn_and_checkpoint(finished());
     driven.judge(Verdict::Pass);
-    assert_eq!((driven.state.iteration, driven.state.phase), (2, Phase::Work));
+    assert_eq!((driven.state.iteration, driven.state.phase()), (2, Phase::Work));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn without_a_promise_the_end_of_each_turn_is_the_claim_of_a_gates_loop() {
     driven.judge(Verdict::Fail);
     driven.end_turn_and_checkpoint(finished());
     driven.judge(Verdict::Pass);
-    assert_eq!(driven.state.status, Status::Ended { end: End::Completed });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Completed });
     assert_eq!((driven.state.claims.made, driven.state.claims.refused), (2, 1));
 }
 
@@ -237,7 +237,7 @@ fn at_most_three_iterations_are_exactly_three_runs() {
 fn a_claim_in_the_last_allowed_iteration_completes_and_is_no_limit() {
     let mut driven = Driven::working(at_most(1));
     driven.end_turn_and_checkpoint(claimed());
-    assert_eq!(driven.state.stop_reason, Some(StopReason::Completed));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::Completed));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_loop_without_a_promise_ends_as_exhausted_and_not_as_if_all_were_well() {
     let mut driven = Driven::working(LoopSpec { done: Done::Promise { promise: None }, ..at_most(2) });
     driven.end_turn_and_checkpoint(finished());
     driven.end_turn_and_checkpoint(finished());
-    assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Exhausted });
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_limit_can_ask_a_person_instead_of_ending_the_loop() {
     let mut driven = Driven::working(LoopSpec { on_limit: OnLimit::Pause, ..at_most(1) });
     driven.end_turn_and_checkpoint(finished());
     let limit = StopReason::MaxIterations { max: 1 };
-    assert_eq!(driven.state.status, Status::Paused { why: PauseReason::Limit { limit } });
+    assert_eq!(driven.state.status(), Status::Paused { why: PauseReason::Limit { limit } });
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn the_same_tree_with_the_same_failing_gates_is_nudged_then_started_afresh_then_
         }
     }
     assert_eq!(steps, [(3, StallStep::Nudge), (5, StallStep::FreshSession), (8, StallStep::Stop)]);
-    assert_eq!(driven.state.stop_reason, Some(StopReason::NoProgress { iterations: 8 }));
-    assert_eq!(driven.state.status, Status::Ended { end: End::Stalled });
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::NoProgress { iterations: 8 }));
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Stalled });
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn a_changed_tree_or_other_failing_gates_are_progress() {
         driven.end_turn_and_checkpoint(finished());
         driven.judge(Verdict::Fail);
     }
-    assert_eq!(driven.state.status, Status::Running);
+    assert_eq!(driven.state.status(), Status::Running);
     assert_eq!(driven.state.counters.same, 1);
 }
 
@@ -372,7 +372,7 @@ fn completed_loop_has_an_outcome_that_only_judged_changes_on_a_commit_make_verif
     ];
     for (spec, checkpoint, outcome) in cases {
         let driven = completed(spec, checkpoint);
-        assert_eq!(driven.state.outcome, Some(outcome));
+        assert_eq!(driven.state.outcome(), Some(outcome));
         assert_eq!(driven.state.is_verified(), outcome == Outcome::Verified);
     }
 }
@@ -383,7 +383,7 @@ fn merge_is_recorded_beside_the_outcome() {
     let merge = Merge { commit: "m1".into(), target: "main".into() };
     assert_eq!(names(&driven.ok(Input::Merged { merge: merge.clone() })), ["merged"]);
     assert_eq!(names(&driven.ok(Input::Merged { merge: merge.clone() })), [""; 0]);
-    assert_eq!((driven.state.merged, driven.state.outcome), (Some(merge.clone()), Some(Outcome::Claimed)));
+    assert_eq!((driven.state.merged.clone(), driven.state.outcome()), (Some(merge.clone()), Some(Outcome::Claimed)));
     let mut driven = Driven::working(promise_loop());
     assert_eq!(driven.refused(Input::Merged { merge }), Refusal::UnderWay);
 }
@@ -428,7 +428,7 @@ fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
     let events =
         driven.ok(Input::Continue { goal: Some("Now the docs".into()), target: None, raise: Raise::default() });
     assert_eq!(names(&events), ["loop_opened", "phase_entered"]);
-    assert_eq!((driven.state.outcome, &driven.state.merged, driven.state.gates.len()), (None, &None, 0));
+    assert_eq!((driven.state.outcome(), &driven.state.merged, driven.state.gates.len()), (None, &None, 0));
     assert_eq!(driven.state.iteration_limit(), Some(4), "three more, as the first stretch had");
     driven.ok(workspace_opened());
     assert_eq!(driven.turn(), key(2, 1), "iterations keep counting");
@@ -436,7 +436,7 @@ fn continue_reopens_a_completed_loop_with_as_many_iterations_again() {
     assert!(prompt.starts_with("Now the docs"), "{prompt}");
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
-    assert_eq!(driven.state.outcome, Some(Outcome::Verified), "the new claim is judged anew");
+    assert_eq!(driven.state.outcome(), Some(Outcome::Verified), "the new claim is judged anew");
     driven.ok(Input::Continue { goal: None, target: None, raise: Raise::default() });
     assert_eq!((driven.state.iteration_limit(), driven.state.spec.goal.as_str()), (Some(5), "Now the docs"));
 }

@@ -92,7 +92,7 @@ proptest! {
                         told = std::mem::take(&mut pending);
                     }
                     Event::TurnEnded { report, .. } => {
-                        let interrupt = given.before.turn.as_ref().and_then(|turn| turn.interrupt.clone());
+                        let interrupt = given.before.turn().and_then(|turn| turn.interrupt.clone());
                         if is_tried_again(&report.outcome, interrupt.as_ref()) {
                             pending.append(&mut told);
                         }
@@ -114,8 +114,8 @@ proptest! {
         let mut due: Option<TurnKey> = None;
         for (given, event) in walk.events() {
             match event {
-                Event::TurnEnded { turn, report } => {
-                    let interrupt = given.before.turn.as_ref().and_then(|turn| turn.interrupt.clone());
+                Event::TurnEnded { turn, report, .. } => {
+                    let interrupt = given.before.turn().and_then(|turn| turn.interrupt.clone());
                     due = is_tried_again(&report.outcome, interrupt.as_ref()).then_some(*turn);
                 }
                 // The target of the loop was reached before the turn was tried again.
@@ -144,10 +144,10 @@ proptest! {
                         row = if report.outcome == TurnOutcome::CutOff { row + 1 } else { 0 };
                         if row == 3 {
                             let asked_to_stop = given.before.wish.is_some();
-                            let ended = given.after.stop_reason == Some(StopReason::CutOff { times: 3 });
-                            prop_assert!(ended || asked_to_stop, "{:?}", given.after.status);
+                            let ended = given.after.stop_reason() == Some(StopReason::CutOff { times: 3 });
+                            prop_assert!(ended || asked_to_stop, "{:?}", given.after.status());
                         }
-                        prop_assert!(row <= 3 || given.after.status.is_ended());
+                        prop_assert!(row <= 3 || given.after.status().is_ended());
                     }
                     Event::LoopStopped { status, .. } => last_end = Some(*status),
                     Event::RolledBack { .. } => row = 0,
@@ -169,8 +169,8 @@ proptest! {
         let mut uncommitted = None;
         for (given, event) in walk.events() {
             match event {
-                Event::TurnEnded { turn, report } => {
-                    let interrupt = given.before.turn.as_ref().and_then(|turn| turn.interrupt.clone());
+                Event::TurnEnded { turn, report, .. } => {
+                    let interrupt = given.before.turn().and_then(|turn| turn.interrupt.clone());
                     uncommitted = (!is_tried_again(&report.outcome, interrupt.as_ref())).then_some(*turn);
                 }
                 Event::Checkpointed { turn, .. } if Some(*turn) == uncommitted => uncommitted = None,
@@ -235,7 +235,7 @@ proptest! {
                     Event::SessionFound { turn, session } => {
                         known.entry(turn.iteration).or_default().insert(session.clone());
                     }
-                    Event::TurnEnded { turn, report } => {
+                    Event::TurnEnded { turn, report, .. } => {
                         known.entry(turn.iteration).or_default().extend(report.session.clone());
                     }
                     Event::TurnStarted { turn, session, recovery, .. } if turn.attempt > 1 => match (&restored, session) {
@@ -301,10 +301,10 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
             }
         }
         for given in &walk.given {
-            missing.remove(given.before.status.name());
-            if given.after.status == Status::Running {
-                missing.remove(given.after.phase.name());
-                assert_ne!(given.after.phase, Phase::Decide);
+            missing.remove(given.before.status().name());
+            if given.after.status() == Status::Running {
+                missing.remove(given.after.phase().name());
+                assert_ne!(given.after.phase(), Phase::Decide);
             }
             if let Err(refusal) = &given.result {
                 missing.remove(format!("{refusal:?}").split([' ', '{']).next().unwrap());

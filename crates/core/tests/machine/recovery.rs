@@ -36,7 +36,7 @@ fn a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_not
     assert_eq!(
         driven.end_turn(cut_off()),
         [
-            Event::TurnEnded { turn: key(2, 1), report: cut_off() },
+            Event::TurnEnded { turn: key(2, 1), report: cut_off(), again: true },
             Event::PhaseEntered { phase: Phase::Prepare, iteration: 2 },
         ]
     );
@@ -94,7 +94,7 @@ fn the_third_cut_off_in_a_row_ends_the_loop_and_other_ends_in_between_start_the_
         driven.ok(workspace_opened());
     }
     driven.end_turn(cut_off());
-    assert_eq!(driven.state.stop_reason, Some(StopReason::CutOff { times: 3 }));
+    assert_eq!(driven.state.stop_reason(), Some(StopReason::CutOff { times: 3 }));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_driver_that_leaves_interrupts_the_turn_and_the_next_one_goes_on_with_it() {
     assert_eq!(driven.ok(Input::Shutdown), [Event::TurnInterrupted { turn: key(2, 1), why: Interrupt::Shutdown }]);
     assert_eq!(driven.refused(Input::Shutdown), Refusal::AlreadyAsked);
     driven.end_turn(interrupted());
-    assert_eq!(driven.state.status, Status::Running, "nothing is written about the driver");
+    assert_eq!(driven.state.status(), Status::Running, "nothing is written about the driver");
     driven.pass(HOUR);
     assert_eq!(driven.ok(Input::Attach { alive_until: None }), [Event::DriverAttached { alive_until: None }]);
     let events = driven.ok(workspace_opened());

@@ -32,7 +32,7 @@ fn section_is_clean(driven: &mut Driven, section: u32) {
     work(driven);
     let turn = driven.turn();
     driven.end_turn(clean());
-    assert_eq!(driven.state.phase, Phase::Seal);
+    assert_eq!(driven.state.phase(), Phase::Seal);
     driven.ok(Input::Sealed { section, checkpoint: crate::driven::checkpoint_of(turn) });
 }
 

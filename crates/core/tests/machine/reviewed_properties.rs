@@ -144,7 +144,7 @@ fn sections_are_finished_in_order_and_each_once(walk: &Walk) -> Result<(), TestC
 fn a_person_is_asked_after_so_many_rejections_in_a_row_and_not_before(walk: &Walk) -> Result<(), TestCaseError> {
     for given in &walk.given {
         let (spec, review) = given.after.reviewed().unwrap();
-        if given.after.status == Status::Running {
+        if given.after.status() == Status::Running {
             prop_assert!(review.rejections < spec.max_rejections, "{} and still running", review.rejections);
         }
         prop_assert!(review.rejections <= spec.max_rejections);
@@ -189,15 +189,15 @@ fn the_walks_reach_everything_that_only_reviewed_loops_have() {
         let walk = reviewed_walks().new_tree(&mut runner).unwrap().current();
         for (given, event) in walk.events() {
             missing.remove(event.name());
-            missing.remove(given.after.status.name());
+            missing.remove(given.after.status().name());
             if let Event::LoopStopped { stop_reason, .. } = event {
                 missing.remove(stop_reason.name());
             }
         }
         for given in &walk.given {
-            if given.after.status == Status::Running {
-                missing.remove(given.after.phase.name());
-                assert_ne!(given.after.phase, Phase::Decide);
+            if given.after.status() == Status::Running {
+                missing.remove(given.after.phase().name());
+                assert_ne!(given.after.phase(), Phase::Decide);
             }
             if let Err(refusal) = &given.result {
                 missing.remove(format!("{refusal:?}").split([' ', '{', '(']).next().unwrap());

@@ -20,7 +20,7 @@ fn paused_after_three(spec: LoopSpec) -> Driven {
         }
         driven.judge(Verdict::Fail);
     }
-    assert!(matches!(driven.state.status, Status::Paused { .. }), "{:?}", driven.state.status);
+    assert!(matches!(driven.state.status(), Status::Paused { .. }), "{:?}", driven.state.status());
     driven
 }
 
@@ -49,7 +49,7 @@ fn after_going_back_the_next_iteration_starts_fresh_from_there() {
     assert!(matches!(effects(&driven.state)[..], [Effect::OpenWorkspace { .. }]), "{:?}", effects(&driven.state));
     driven.ok(workspace_opened());
     assert_eq!(driven.turn(), key(4, 1), "iterations keep counting");
-    let session = &driven.state.turn.as_ref().unwrap().session;
+    let session = &driven.state.turn().unwrap().session;
     assert!(!matches!(session, SessionUse::Resume { .. }), "{session:?}");
     let prompt = prompt::build(&driven.state, &prompt::Facts::default(), &|text: &str| text.len() / 4);
     assert!(prompt.contains("### Iteration 1 "), "{prompt}");
@@ -70,13 +70,13 @@ fn a_target_that_was_reached_is_judged_again_on_what_is_there_now() {
         driven.end_turn_and_checkpoint(finished());
         driven.judge(Verdict::Fail);
     }
-    assert_eq!(driven.state.status, Status::Ended { end: End::Exhausted });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Exhausted });
     driven.ok(back_to(1, "c1"));
     driven.ok(open(Opener::Resume));
     driven.ok(workspace_opened());
     assert!(matches!(effects(&driven.state)[..], [Effect::RunGate { .. }]), "{:?}", effects(&driven.state));
     driven.judge(Verdict::Pass);
-    assert_eq!(driven.state.status, Status::Ended { end: End::Completed });
+    assert_eq!(driven.state.status(), Status::Ended { end: End::Completed });
     assert_eq!(driven.state.iterations[1].gates, [GateMark::Fail], "the undone iteration keeps its verdict");
 }
 
@@ -88,6 +88,6 @@ fn a_completed_loop_that_goes_back_is_no_longer_verified() {
     assert!(driven.state.is_verified());
     let events = driven.ok(back_to(0, "c0"));
     assert!(matches!(events[..], [Event::RolledBack { .. }]));
-    assert_eq!(driven.state.outcome, Some(Outcome::RolledBack));
+    assert_eq!(driven.state.outcome(), Some(Outcome::RolledBack));
     assert_eq!(driven.refused(Input::Open { by: Opener::Resume, raise: Raise::default() }), Refusal::Completed);
 }

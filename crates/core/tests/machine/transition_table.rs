@@ -128,10 +128,10 @@ fn outcome(place: &Place, case: &Case) -> Result<(String, String), Refusal> {
 }
 
 fn place_of(state: &LoopState) -> String {
-    match &state.status {
-        Status::Running => format!("running · {}", state.phase.name()),
+    match &state.status() {
+        Status::Running => format!("running · {}", state.phase().name()),
         Status::Queued | Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => {
-            state.status.name().to_owned()
+            state.status().name().to_owned()
         }
     }
 }
@@ -164,7 +164,7 @@ fn show(event: &Event) -> String {
 
 /// The turn that is or was under way.
 fn turn(driven: &Driven) -> windlass_core::ids::TurnKey {
-    let running = driven.state.turn.as_ref().map(|turn| turn.key);
+    let running = driven.state.turn().map(|turn| turn.key);
     running.or(driven.state.last_turn.as_ref().map(|last| last.key)).unwrap_or(key(1, 1))
 }
 
@@ -173,7 +173,7 @@ fn ended(driven: &Driven, report: TurnReport) -> Input {
 }
 
 fn gate_ended(driven: &Driven, verdict: Verdict) -> Input {
-    let judged = if driven.state.phase == Phase::Gates { driven.state.gates.len() } else { 0 };
+    let judged = if driven.state.phase() == Phase::Gates { driven.state.gates.len() } else { 0 };
     Input::GateEnded {
         gate: GateKey { iteration: driven.state.iteration, index: judged, attempt: 1 },
         report: gate_report("cargo test", verdict, driven.state.head_commit().map(str::to_owned)),

@@ -33,7 +33,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
                 tracing::error!("Failed to get session ID from MsgStore for {agent} loop follow-up (workspace {id})");
             }
         }
-        Event::TurnEnded { turn, report } if !is_single(state) && turn.role == Role::Coder => {
+        Event::TurnEnded { turn, report, .. } if !is_single(state) && turn.role == Role::Coder => {
             if report.claim
                 && let Some(promise) = promise
             {

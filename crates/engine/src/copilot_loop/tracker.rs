@@ -139,7 +139,7 @@ impl LoopTracker {
     pub async fn increment_and_check(&self, workspace: &Uuid) -> bool {
         let mut loops = self.loops.write().await;
         let Some(entry) = loops.get_mut(workspace) else { return false };
-        let Some(turn) = entry.state.turn.as_ref().map(|running| running.key) else { return false };
+        let Some(turn) = entry.state.turn().map(|running| running.key) else { return false };
         let report = TurnReport::bare(TurnOutcome::Finished);
         step(&mut entry.state, &Input::TurnEnded { turn, report }, self.clock.now()).is_ok() && entry.state.is_open()
     }
@@ -183,7 +183,7 @@ fn step(state: &mut LoopState, input: &Input, now: Timestamp) -> Result<(), Refu
 }
 
 fn see_session(state: &mut LoopState, session: String, now: Timestamp) -> Result<(), Refusal> {
-    match state.turn.as_ref().map(|running| running.key) {
+    match state.turn().map(|running| running.key) {
         Some(turn) => step(state, &Input::SessionSeen { turn, session }, now),
         None => Err(Refusal::NotUnderWay),
     }
@@ -192,7 +192,7 @@ fn see_session(state: &mut LoopState, session: String, now: Timestamp) -> Result
 fn tracked(entry: &Entry) -> Tracked {
     let state = &entry.state;
     // A run is counted when it has ended; the machine counts it when it starts.
-    let running = u32::from(state.turn.is_some());
+    let running = u32::from(state.turn().is_some());
     Tracked {
         iteration: state.iteration - running.min(state.iteration),
         max_iterations: state.spec.limits.max_iterations.unwrap_or(*ITERATIONS.end()),

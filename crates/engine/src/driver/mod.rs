@@ -169,7 +169,7 @@ impl Driver {
             Err(error) => Err(error),
         };
         limits::release(&self.state.id);
-        if self.state.status.is_ended() {
+        if self.state.status().is_ended() {
             remove_temp(&self.engine, &self.state);
             if let Ok(workspace) = workspace_handle(&self.state) {
                 self.engine.workspaces.release(&workspace);
@@ -201,7 +201,7 @@ impl Driver {
 
     /// Looks for what is left of a loop that has come to rest.
     async fn certify(&mut self) -> Result<(), DriveError> {
-        if self.under_way() || self.state.status == Status::Queued || self.state.residue.is_some() {
+        if self.under_way() || self.state.status() == Status::Queued || self.state.residue.is_some() {
             return Ok(());
         }
         let left = self.engine.residue(&self.state).await;
@@ -255,13 +255,13 @@ impl Driver {
     /// A loop that goes on in the middle of an iteration finds its workspace as it left it. A turn says by itself what
     /// became of it, and the workspace is opened before the next.
     async fn ensure_workspace(&mut self) -> Result<(), DriveError> {
-        if self.state.status != Status::Running {
+        if self.state.status() != Status::Running {
             return Ok(());
         }
         let error = match self.performing.ensure_workspace(&self.state).await {
             Ok(None) => return Ok(()),
             Ok(Some(failed)) => return self.hear(Report::News(failed)).await,
-            Err(error) if self.state.phase.has_turn() => {
+            Err(error) if self.state.turn().is_some() => {
                 tracing::warn!(loop_id = %self.state.id, %error, "the workspace cannot be opened yet");
                 return Ok(());
             }
@@ -273,10 +273,7 @@ impl Driver {
     }
 
     fn under_way(&self) -> bool {
-        match self.state.status {
-            Status::Running | Status::Waiting { .. } => true,
-            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => false,
-        }
+        self.state.is_under_way()
     }
 
     /// What has to be brought to an end before the process may go: a turn that was told to end, a commit.
@@ -437,7 +434,7 @@ impl Driver {
 
     /// Gets the place that a running loop needs. Says `false` if the process was told to leave before one was free.
     async fn take_place(&mut self) -> Result<bool, DriveError> {
-        let wants = match self.state.status {
+        let wants = match self.state.status() {
             Status::Running | Status::Queued => self.place.is_none() && !self.leaving,
             // It keeps its place in a wait, and takes none for it.
             Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,
@@ -450,7 +447,7 @@ impl Driver {
             self.leave_queue().await?;
             return Ok(true);
         }
-        if self.state.status == Status::Running {
+        if self.state.status() == Status::Running {
             self.tell(&Input::Queue { max_running: self.engine.places.max() }).await?;
         }
         self.wait_for_place().await
@@ -460,7 +457,7 @@ impl Driver {
         let engine = Arc::clone(&self.engine);
         let place = engine.places.wait();
         tokio::pin!(place);
-        while self.state.status == Status::Queued {
+        while self.state.status() == Status::Queued {
             tokio::select! {
                 place = &mut place => {
                     self.place = Some(place.map_err(DriveError::Places)?);
@@ -483,7 +480,7 @@ impl Driver {
     }
 
     async fn leave_queue(&mut self) -> Result<(), DriveError> {
-        if self.state.status != Status::Queued {
+        if self.state.status() != Status::Queued {
             return Ok(());
         }
         self.tell(&self.engine.leaving_queue(&self.state)).await

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_agents::KnownAgent;
 use windlass_core::ids::{Role, TurnKey};
-use windlass_core::machine::{Aim, Input, LoopState};
+use windlass_core::machine::{Activity, Aim, Doing, Input, LoopState};
 use windlass_core::profile::McpServer;
 use windlass_core::prompt::{Changes, Facts};
 
@@ -105,6 +105,9 @@ pub(super) async fn undo(context: Context, state: &LoopState, commit: String) ->
     let save_as = workspace.keep_ref("post-action", &state.iteration.to_string());
     faults::point("undo.before");
     let restored = context.engine.workspaces.rollback(&workspace, &commit, &save_as).await?;
-    let tree = state.review.as_ref().and_then(|review| review.agreed_tree.clone()).unwrap_or_default();
+    let Activity::Running(Doing::Undo { tree, .. }) = &state.activity else {
+        return Err(DriveError::Lost("nothing is to be undone".into()));
+    };
+    let tree = tree.clone();
     Ok(Input::Undone { commit, tree, saved: restored.saved.map(|saved| saved.name) })
 }

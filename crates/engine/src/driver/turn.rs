@@ -293,7 +293,7 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
     let record = record.filter(|record| !matches!(record.ended, Ended::WriteFailed { .. }));
     sweep(state, turn);
     let prompt = std::fs::read_to_string(files.prompt()).unwrap_or_default();
-    let started_at = state.turn.as_ref().map_or(context.engine.clock.now(), |running| running.started_at);
+    let started_at = state.turn().map_or(context.engine.clock.now(), |running| running.started_at);
     let ended_at = record.as_ref().map_or(started_at, |record| record.ended_at);
     let took = ended_at.as_millisecond() - started_at.as_millisecond();
     let report = Reading::new(state, turn, &files, &prompt).report(
@@ -306,11 +306,10 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
 
 /// What the reader of a turn's output has to know about the agent session it runs in.
 pub(super) fn session_facts(state: &LoopState, turn: TurnKey) -> SessionFacts {
-    let resumed =
-        state.turn.as_ref().filter(|running| running.key == turn).and_then(|running| match &running.session {
-            SessionUse::Resume { session } => Some(session.clone()),
-            SessionUse::Fresh | SessionUse::FreshInstead => None,
-        });
+    let resumed = state.turn().filter(|running| running.key == turn).and_then(|running| match &running.session {
+        SessionUse::Resume { session } => Some(session.clone()),
+        SessionUse::Fresh | SessionUse::FreshInstead => None,
+    });
     let usage_before = resumed.as_ref().and_then(|session| state.session_usage.get(session)).cloned();
     let chosen = || windlass_agents::chosen_session(&state.agent(turn.role).profile, &state.turn_id(turn));
     SessionFacts { session: resumed.or_else(chosen), usage_before: usage_before.unwrap_or_default() }

@@ -5,7 +5,8 @@ use std::path::Path;
 use windlass_agents::PrivateFile;
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    ChangedFile, CheckpointReport, Input, LoopState, MergeIn, MergedTarget, Restore, WorkspaceFailure, WorkspaceOpening,
+    Activity, ChangedFile, CheckpointReport, Doing, Input, LoopState, MergeIn, MergedTarget, Restore, WorkspaceFailure,
+    WorkspaceOpening,
 };
 use windlass_core::spec::{CommitPolicy, SessionPolicy, WorkspaceKind};
 
@@ -162,35 +163,29 @@ fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
 
 /// Makes a workspace that was removed meanwhile again, before a commit or a gate needs it; says if it cannot.
 pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<Input>, DriveError> {
-    use windlass_core::machine::Phase;
-    match state.phase {
-        Phase::Prepare | Phase::Decide => Ok(None),
-        Phase::Setup
-        | Phase::Baseline
-        | Phase::Work
-        | Phase::Summarise
-        | Phase::Checkpoint
-        | Phase::Gates
-        | Phase::Plan
-        | Phase::Review
-        | Phase::Seal
-        | Phase::PostAction
-        | Phase::Undo => {
-            if state.workspace.is_some() && !state.is_external() {
-                let workspace = handle(state)?;
-                let reopened = match engine.workspaces.reopen(&workspace, &Reopen::Keep).await {
-                    Ok(reopened) => reopened,
-                    Err(error) => return missing(error).map(|failure| Some(Input::WorkspaceFailed { failure })),
-                };
-                let ended =
-                    state.last_turn.as_ref().filter(|_| matches!(state.phase, Phase::Summarise | Phase::Checkpoint));
-                if let Some(last) = ended.filter(|_| reopened.recreated) {
-                    engine.workspaces.mark_lost(&workspace, &state.turn_id(last.key))?;
-                }
-            }
-            Ok(None)
-        }
+    let Activity::Running(doing) = &state.activity else { return Ok(None) };
+    let closes = match doing {
+        Doing::OpenWorkspace { .. } => return Ok(None),
+        Doing::Summarise { turn } | Doing::Checkpoint { turn, .. } => Some(turn.key),
+        Doing::SetUp { .. }
+        | Doing::Baseline { .. }
+        | Doing::Turn(_)
+        | Doing::Gates
+        | Doing::Seal { .. }
+        | Doing::Undo { .. } => None,
+    };
+    if state.workspace.is_none() || state.is_external() {
+        return Ok(None);
     }
+    let workspace = handle(state)?;
+    let reopened = match engine.workspaces.reopen(&workspace, &Reopen::Keep).await {
+        Ok(reopened) => reopened,
+        Err(error) => return missing(error).map(|failure| Some(Input::WorkspaceFailed { failure })),
+    };
+    if let Some(turn) = closes.filter(|_| reopened.recreated) {
+        engine.workspaces.mark_lost(&workspace, &state.turn_id(turn))?;
+    }
+    Ok(None)
 }
 
 /// A checkpoint, given up if git takes too long while somebody waits for the loop to stop or pause. The files stay as
@@ -235,11 +230,7 @@ async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Resul
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
         previous_tree: known.map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
-        message: state
-            .summary
-            .as_ref()
-            .and_then(|said| said.commit_message.clone())
-            .unwrap_or_else(|| state.commit_message()),
+        message: state.summary().and_then(|said| said.commit_message.clone()).unwrap_or_else(|| state.commit_message()),
         mode: mode(state),
         section: None,
         never_commit: state.spec.workspace.copy.clone(),

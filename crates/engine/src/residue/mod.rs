@@ -76,7 +76,7 @@ impl Engine {
             look(&places)
         });
         let left = left.await.unwrap_or_default();
-        if let Status::Ended { .. } | Status::Paused { .. } = held.state.status {
+        if let Status::Ended { .. } | Status::Paused { .. } = held.state.status() {
             self.apply(&mut held, &Input::ResidueChecked { left: left.clone() }).await?;
         }
         self.release(held).await?;
@@ -97,7 +97,7 @@ impl Engine {
             docker: state.spec.sandbox.docker.as_ref().map(|docker| PathBuf::from(&docker.socket)),
             started_at: state.started_at,
             ports: self.ports.of(&state.id.0),
-            ended: state.status.is_ended(),
+            ended: state.status().is_ended(),
         }
     }
 }

@@ -16,10 +16,12 @@ mod wish;
 use jiff::Timestamp;
 use thiserror::Error;
 
+use super::activity::Phase;
 use super::event::{Event, Interrupt};
 use super::evolve::apply;
 use super::input::Input;
-use super::state::{LoopState, Phase, Wish};
+use super::state::{LoopState, Wish};
+use super::turn::RunningTurn;
 use crate::findings::FindingRefusal;
 use crate::ids::{Role, TurnKey};
 use crate::plan::AdjustError;
@@ -162,26 +164,24 @@ impl Batch {
     }
 
     fn expect_under_way(&self) -> Result<(), Refusal> {
-        match self.state.status {
+        match self.state.status() {
             Status::Running | Status::Waiting { .. } => Ok(()),
             Status::Ended { end } => Err(Refusal::Ended { end }),
             Status::Queued | Status::Paused { .. } => Err(Refusal::NotUnderWay),
         }
     }
 
-    fn expect_running(&self, phase: Phase) -> Result<(), Refusal> {
-        if self.state.status == Status::Running && self.state.phase == phase { Ok(()) } else { Err(Refusal::Stale) }
+    /// Whether nothing of the loop runs, nor will by itself.
+    pub(super) fn expect_rest(&self) -> Result<(), Refusal> {
+        if self.state.is_under_way() || self.state.awaits_place() { Err(Refusal::UnderWay) } else { Ok(()) }
     }
 
-    fn expect_at_work(&self) -> Result<(), Refusal> {
-        if self.state.status == Status::Running && self.state.phase.has_turn() { Ok(()) } else { Err(Refusal::Stale) }
+    /// The turn that is under way, if it is this one.
+    fn expect_turn(&self, turn: TurnKey) -> Result<&RunningTurn, Refusal> {
+        self.running_turn().filter(|running| running.key == turn).ok_or(Refusal::Stale)
     }
 
-    fn expect_turn(&self, turn: TurnKey) -> Result<(), Refusal> {
-        self.expect_at_work()?;
-        match &self.state.turn {
-            Some(running) if running.key == turn => Ok(()),
-            Some(_) | None => Err(Refusal::Stale),
-        }
+    fn running_turn(&self) -> Option<&RunningTurn> {
+        self.state.turn().filter(|_| !self.state.awaits_place())
     }
 }

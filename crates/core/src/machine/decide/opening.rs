@@ -3,15 +3,14 @@
 use jiff::Timestamp;
 
 use super::{Batch, Refusal};
-use crate::agent::TurnOutcome;
+use crate::machine::activity::{Activity, Doing, Next, Phase, Then};
 use crate::machine::event::{Event, Opener};
 use crate::machine::input::{Raise, WorkspaceFailure, WorkspaceOpening};
-use crate::machine::state::Phase;
 use crate::stop::{End, PauseReason, Status, StopReason};
 
 impl Batch {
     pub(super) fn open(&mut self, by: Opener, raise: &Raise) -> Result<(), Refusal> {
-        match &self.state.status {
+        match &self.state.status() {
             Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
             Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
@@ -37,7 +36,7 @@ impl Batch {
         target: Option<&str>,
         raise: &Raise,
     ) -> Result<(), Refusal> {
-        match self.state.status {
+        match self.state.status() {
             Status::Ended { end: End::Completed } => {}
             Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => return Err(Refusal::NotCompleted),
@@ -60,14 +59,17 @@ impl Batch {
     }
 
     fn standing_limit(&self) -> Option<StopReason> {
-        match &self.state.status {
-            Status::Ended { end: End::Exhausted } => self.state.stop_reason.clone(),
-            Status::Paused { why: PauseReason::Limit { limit } } => Some(limit.clone()),
-            Status::Queued
-            | Status::Running
-            | Status::Waiting { .. }
-            | Status::Paused { .. }
-            | Status::Ended { .. } => None,
+        match &self.state.activity {
+            Activity::Stopped { reason, .. } if reason.end() == End::Exhausted => Some(reason.clone()),
+            Activity::Paused { why: PauseReason::Limit { limit }, .. } => Some(limit.clone()),
+            Activity::Created
+            | Activity::Queued { .. }
+            | Activity::Running(_)
+            | Activity::Deciding(_)
+            | Activity::Waiting { .. }
+            | Activity::Paused { .. }
+            | Activity::Completed { .. }
+            | Activity::Stopped { .. } => None,
         }
     }
 
@@ -95,7 +97,7 @@ impl Batch {
 
     /// Only what is about to run needs a place.
     pub(super) fn queue(&mut self, max_running: u32) -> Result<(), Refusal> {
-        match self.state.status {
+        match self.state.status() {
             Status::Running => {
                 self.push(Event::LoopQueued { max_running });
                 Ok(())
@@ -107,36 +109,49 @@ impl Batch {
     }
 
     pub(super) fn leave_queue(&mut self, turn_began: bool) -> Result<(), Refusal> {
-        match self.state.status {
-            // A loop that was never opened has nothing to go on with.
-            Status::Queued if self.state.awaits_place() => {
-                self.push(Event::QueueLeft { turn_began });
-                Ok(())
-            }
-            Status::Queued
-            | Status::Running
-            | Status::Waiting { .. }
-            | Status::Paused { .. }
-            | Status::Ended { .. } => Err(Refusal::Stale),
+        // A loop that was never opened has nothing to go on with.
+        if !self.state.awaits_place() {
+            return Err(Refusal::Stale);
         }
+        self.push(Event::QueueLeft { turn_began });
+        Ok(())
     }
 
     /// Goes on from wherever the loop was left.
     pub(super) fn go_on(&mut self) {
-        match self.state.phase {
-            Phase::Prepare | Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => self.prepare(),
-            // What these phases want is derived from the state, and stands.
-            Phase::Setup | Phase::Summarise | Phase::Checkpoint | Phase::Seal | Phase::Undo => {}
-            Phase::Baseline | Phase::Gates if self.state.next_gate().is_some() => {}
-            Phase::Baseline => self.next_step(),
-            // A stop came between the last verdict (or a checkpoint without gates) and what follows from it.
-            Phase::Gates => self.conclude(),
-            Phase::Decide => self.next_step(),
+        match &self.state.activity {
+            Activity::Deciding(Next::Reopen(_)) => self.prepare(),
+            Activity::Deciding(Next::Proceed(_)) => self.next_step(),
+            Activity::Running(doing) => match doing {
+                Doing::Baseline { .. } if self.state.next_gate().is_none() => self.next_step(),
+                // A stop came between the last verdict (or a checkpoint without gates) and what follows from it.
+                Doing::Gates if self.state.next_gate().is_none() => self.conclude(),
+                // What is wanted then is derived from the state.
+                Doing::OpenWorkspace { .. }
+                | Doing::SetUp { .. }
+                | Doing::Baseline { .. }
+                | Doing::Turn(_)
+                | Doing::Summarise { .. }
+                | Doing::Checkpoint { .. }
+                | Doing::Gates
+                | Doing::Seal { .. }
+                | Doing::Undo { .. } => {}
+            },
+            Activity::Deciding(Next::Same(_))
+            | Activity::Created
+            | Activity::Queued { .. }
+            | Activity::Waiting { .. }
+            | Activity::Paused { .. }
+            | Activity::Completed { .. }
+            | Activity::Stopped { .. } => {}
         }
     }
 
+    /// Opens the workspace for what follows. What is no new iteration may still pass a limit.
     pub(super) fn prepare(&mut self) {
-        if let Some(limit) = self.limit_of_another_attempt() {
+        if self.state.activity.then().is_some_and(Then::is_attempt)
+            && let Some(limit) = StopReason::spent_limit(&self.state, self.now)
+        {
             return self.target_or_limit(limit);
         }
         self.enter(Phase::Prepare);
@@ -146,7 +161,7 @@ impl Batch {
     }
 
     pub(super) fn workspace_opened(&mut self, opening: &WorkspaceOpening) -> Result<(), Refusal> {
-        self.expect_running(Phase::Prepare)?;
+        let Some(Doing::OpenWorkspace { .. }) = self.state.running() else { return Err(Refusal::Stale) };
         self.push(Event::WorkspaceOpened { opening: opening.clone() });
         if self.state.wants_setup() {
             self.enter(Phase::Setup);
@@ -157,7 +172,7 @@ impl Batch {
     }
 
     pub(super) fn set_up(&mut self) -> Result<(), Refusal> {
-        self.expect_running(Phase::Setup)?;
+        let Some(Doing::SetUp { .. }) = self.state.running() else { return Err(Refusal::Stale) };
         self.push(Event::WorkspaceSetUp);
         self.begin();
         Ok(())
@@ -174,7 +189,7 @@ impl Batch {
 
     pub(super) fn workspace_failed(&mut self, failure: &WorkspaceFailure) -> Result<(), Refusal> {
         self.expect_under_way()?;
-        if self.state.status != Status::Running {
+        if self.state.running().is_none() {
             return Err(Refusal::Stale);
         }
         let reason = match failure {
@@ -186,34 +201,12 @@ impl Batch {
         Ok(())
     }
 
-    pub(super) fn start_turn_or_next_iteration(&mut self) {
-        match self.state.due_again().map(|due| due.key) {
-            Some(key) => {
-                if let Some(limit) = self.limit_of_another_attempt() {
-                    return self.target_or_limit(limit);
-                }
-                // A turn that never ran left nothing that the next attempt would have to know of.
-                let recovery = self.state.last_turn.as_ref().is_some_and(|last| match last.report.outcome {
-                    TurnOutcome::NotStarted { .. } => false,
-                    TurnOutcome::NotTried { began, .. } => began,
-                    TurnOutcome::Finished
-                    | TurnOutcome::Failed { .. }
-                    | TurnOutcome::RateLimited { .. }
-                    | TurnOutcome::Interrupted
-                    | TurnOutcome::CutOff => true,
-                });
-                self.unless_told_to_rest(|batch| batch.start_turn(key.next_attempt(), recovery));
-            }
-            None => self.next_step(),
+    fn start_turn_or_next_iteration(&mut self) {
+        let Some(turn) = self.state.retry().cloned() else { return self.next_step() };
+        // Another attempt is not another iteration, but it takes time and money.
+        if let Some(limit) = StopReason::spent_limit(&self.state, self.now) {
+            return self.target_or_limit(limit);
         }
-    }
-
-    /// Another attempt is not another iteration, but it takes time and money.
-    fn limit_of_another_attempt(&self) -> Option<StopReason> {
-        let side_turn = self.state.review.as_ref().is_some_and(|review| review.due || review.finishing);
-        if self.state.due_again().is_none() && !side_turn {
-            return None;
-        }
-        StopReason::spent_limit(&self.state, self.now)
+        self.unless_told_to_rest(|batch| batch.retry_turn(&turn));
     }
 }

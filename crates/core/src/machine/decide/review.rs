@@ -4,16 +4,18 @@ use super::{Batch, Refusal};
 use crate::agent::TurnReport;
 use crate::findings::{FindingRefusal, NewFinding};
 use crate::ids::{Role, TurnKey};
+use crate::machine::activity::{Activity, Doing, Next, Phase, Then};
 use crate::machine::event::{Event, Interrupt, RefusedBecause};
 use crate::machine::input::{Act, CheckpointReport};
 use crate::machine::review::{Aim, Ruling, Said, SkippedBecause};
 use crate::machine::review_event::ReviewEvent;
-use crate::machine::state::{Phase, Wish};
+use crate::machine::state::Wish;
+use crate::machine::turn::EndedTurn;
 use crate::milestone::Milestone;
 use crate::plan::Plan;
 use crate::review::{self, Audit, AuditVerdict, Report, SectionSummary, Verdict};
 use crate::spec::{CommitPolicy, ReviewKind};
-use crate::stop::{End, PauseReason, Status, StopReason};
+use crate::stop::{PauseReason, Status, StopReason};
 
 impl Batch {
     /// Splits the plan into its sections, once; a loop without one has its goal for a plan.
@@ -39,19 +41,14 @@ impl Batch {
         }
     }
 
-    /// What comes after a turn that is closed, in the order of things: a plan, a review, the post-action, more work.
+    /// What is due, in a workspace that is ready.
     pub(super) fn next_step(&mut self) {
-        let Some((spec, review)) = self.state.reviewed() else { return self.next_iteration() };
-        if spec.planning && review.plan.is_none() {
-            self.start_side_turn(Phase::Plan, Role::Planner);
-        } else if review.due {
-            self.start_review();
-        } else if review.finishing {
-            self.start_side_turn(Phase::PostAction, Role::Finisher);
-        } else if review.asks {
-            self.push(Event::LoopPaused { why: PauseReason::Review });
-        } else {
-            self.next_iteration();
+        match self.state.activity.then() {
+            Some(Then::Plan) => self.start_side_turn(Role::Planner),
+            Some(Then::Review) => self.start_review(),
+            Some(Then::PostAction) => self.start_side_turn(Role::Finisher),
+            Some(Then::AskPerson) => self.push(Event::LoopPaused { why: PauseReason::Review }),
+            Some(Then::Work | Then::Retry(_)) | None => self.next_iteration(),
         }
     }
 
@@ -102,35 +99,35 @@ impl Batch {
     fn start_review(&mut self) {
         let Some((spec, _)) = self.state.reviewed() else { return };
         let role = spec.kind.role();
-        self.start_side_turn(Phase::Review, role);
+        self.start_side_turn(role);
     }
 
     /// A turn that is not the coder's: it takes no iteration, but time and money.
-    pub(super) fn start_side_turn(&mut self, phase: Phase, role: Role) {
-        if self.state.phase != phase {
-            self.enter(phase);
+    pub(super) fn start_side_turn(&mut self, role: Role) {
+        if self.state.activity != Activity::Deciding(Next::Reopen(Then::after(role))) {
+            self.enter(Phase::of_role(role));
         }
         if let Some(limit) = StopReason::spent_limit(&self.state, self.now) {
             return self.limit_reached(limit);
         }
         let key = self.state.next_key(role);
-        self.unless_told_to_rest(|batch| batch.start_turn(key, false));
+        self.unless_told_to_rest(|batch| batch.start_turn(key));
     }
 
     /// A reviewer, planner or finisher ended its turn, in whatever way.
-    pub(super) fn side_turn_closed(&mut self, turn: TurnKey, report: &TurnReport) {
+    pub(super) fn side_turn_closed(&mut self, ended: &EndedTurn) {
+        let (turn, report) = (ended.key, &ended.report);
         if self.state.wish == Some(Wish::Stop) && turn.role != Role::Finisher {
             // What was said is not acted upon: it is asked for anew when the loop goes on.
             return self.stop_loop(StopReason::Cancelled);
         }
-        let interrupt = self.state.last_turn.as_ref().and_then(|last| last.interrupt.clone());
         match turn.role {
             // Nobody failed and nobody was judged: the turn is due again once there is time and money for it.
             Role::Auditor | Role::Acceptor | Role::Planner
                 if !report.outcome.is_finished()
-                    && let Some(Interrupt::Limit { limit }) = interrupt =>
+                    && let Some(Interrupt::Limit { limit }) = &ended.interrupt =>
             {
-                self.limit_reached(limit);
+                self.limit_reached(limit.clone());
             }
             Role::Auditor | Role::Acceptor | Role::Planner if !report.outcome.is_finished() => {
                 self.side_turn_failed(turn.role, &report.outcome);
@@ -305,9 +302,7 @@ impl Batch {
 
     /// The section's own commit is made.
     pub(super) fn sealed(&mut self, section: u32, checkpoint: &CheckpointReport) -> Result<(), Refusal> {
-        self.expect_running(Phase::Seal)?;
-        let number = self.state.review.as_ref().and_then(|review| review.section_number());
-        if number != Some(section) {
+        if self.state.running() != Some(&Doing::Seal { section }) {
             return Err(Refusal::Stale);
         }
         let title = self.state.review.as_ref().and_then(|review| review.section()).map(|section| section.title.clone());
@@ -349,7 +344,7 @@ impl Batch {
             .reviewed()
             .is_some_and(|(spec, review)| spec.post_action.is_some() && review.post_action.is_none());
         if wants_more {
-            self.start_side_turn(Phase::PostAction, Role::Finisher);
+            self.start_side_turn(Role::Finisher);
         } else {
             self.complete();
         }
@@ -383,7 +378,7 @@ impl Batch {
     }
 
     pub(super) fn undone(&mut self, commit: &str, tree: &str, saved: Option<&str>) -> Result<(), Refusal> {
-        self.expect_running(Phase::Undo)?;
+        let Some(Doing::Undo { .. }) = self.state.running() else { return Err(Refusal::Stale) };
         self.push(ReviewEvent::PostActionUndone {
             commit: commit.to_owned(),
             tree: tree.to_owned(),
@@ -416,11 +411,9 @@ impl Batch {
 
     /// What is accepted already stays accepted; what is not is measured by the new text.
     pub(super) fn amend_milestone(&mut self, milestone: &Milestone) -> Result<(), Refusal> {
-        match &self.state.status {
-            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
-            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
-            Status::Ended { end: End::Completed } => return Err(Refusal::Completed),
-            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
+        self.expect_rest()?;
+        if let Activity::Completed { .. } = self.state.activity {
+            return Err(Refusal::Completed);
         }
         if !self.state.accepts_features() {
             return Err(Refusal::NotReviewed);
@@ -432,7 +425,7 @@ impl Batch {
     /// A person agrees: to the whole, or, after too many rejections, to what was rejected last.
     pub(super) fn approve(&mut self, reason: Option<&str>) -> Result<(), Refusal> {
         let ruled = ReviewEvent::PersonRuled { approved: true, reason: reason.map(str::to_owned) };
-        match &self.state.status {
+        match &self.state.status() {
             Status::Paused { why: PauseReason::Review } => {
                 self.push(ruled);
                 self.stop_loop(StopReason::Completed);
@@ -451,7 +444,7 @@ impl Batch {
     }
 
     pub(super) fn reject(&mut self, reason: &str) -> Result<(), Refusal> {
-        match &self.state.status {
+        match &self.state.status() {
             Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
                 self.push(ReviewEvent::PersonRuled { approved: false, reason: Some(reason.to_owned()) });
                 self.prepare();

@@ -53,8 +53,7 @@ impl Batch {
         self.push(ReviewEvent::AnswerUnreadable { turn, why: why.clone() });
         let times = self.state.review.as_ref().map_or(0, |review| review.unreadable.len());
         if times < MOST_UNREADABLE {
-            let phase = self.state.phase;
-            return self.start_side_turn(phase, turn.role);
+            return self.start_side_turn(turn.role);
         }
         let message = format!("the {} was asked twice, and its answer could not be read: {why}", turn.role);
         self.reviewer_gave_up(turn.role, &message);

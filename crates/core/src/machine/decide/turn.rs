@@ -5,11 +5,13 @@ use jiff::Timestamp;
 use super::{Batch, Refusal, network};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
+use crate::machine::activity::{Doing, Phase};
 use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
 use crate::machine::spending::USAGE_EVERY_MS;
-use crate::machine::state::{Phase, Wish};
+use crate::machine::state::Wish;
+use crate::machine::turn::EndedTurn;
 use crate::spec::{OnFailure, OnRateLimit};
 use crate::stop::{PauseReason, StopReason, WaitReason};
 use crate::summary::{self, Material, SummariserKind};
@@ -24,31 +26,46 @@ const MAX_NO_ANSWERS: u32 = 20;
 const MAX_SESSIONS_LOST: u32 = 3;
 
 impl Batch {
-    pub(super) fn start_turn(&mut self, turn: TurnKey, recovery: bool) {
-        let session = self.state.next_session(turn.role);
+    pub(super) fn start_turn(&mut self, turn: TurnKey) {
+        self.begin_turn(turn, false, false);
+    }
+
+    /// Tries a turn again; with what the last attempt left, unless that never ran.
+    pub(super) fn retry_turn(&mut self, turn: &EndedTurn) {
+        let ran = match turn.report.outcome {
+            TurnOutcome::NotStarted { .. } => false,
+            TurnOutcome::NotTried { began, .. } => began,
+            TurnOutcome::Finished
+            | TurnOutcome::Failed { .. }
+            | TurnOutcome::RateLimited { .. }
+            | TurnOutcome::Interrupted
+            | TurnOutcome::CutOff => true,
+        };
+        // A tree that was put back holds nothing to recover.
+        let recovery = ran && self.state.restore() == Restore::Keep;
+        self.begin_turn(turn.key.next_attempt(), recovery, true);
+    }
+
+    fn begin_turn(&mut self, turn: TurnKey, recovery: bool, again: bool) {
+        let session = self.state.next_session(turn.role, again);
         // People speak to who works.
         let steering = match turn.role {
             Role::Coder => self.state.undelivered_steering().map(|message| message.id.clone()).collect(),
             Role::Auditor | Role::Acceptor | Role::Summariser | Role::Planner | Role::Finisher => Vec::new(),
         };
         let turn_id = self.state.turn_id(turn);
-        // A tree that was put back holds nothing to recover.
-        let recovery = recovery && self.state.restore() == Restore::Keep;
         let agent = self.state.chosen.get(&turn.role.seat()).copied().unwrap_or(0);
         self.push(Event::TurnStarted { turn, turn_id, agent, session, steering, recovery });
     }
 
     pub(super) fn interrupt_turn(&mut self, why: Interrupt) -> Result<(), Refusal> {
-        self.expect_at_work()?;
-        match &self.state.turn {
-            Some(running) if running.interrupt.is_none() => {
-                let turn = running.key;
-                self.push(Event::TurnInterrupted { turn, why });
-                Ok(())
-            }
-            Some(_) => Err(Refusal::AlreadyAsked),
-            None => Err(Refusal::NotUnderWay),
+        let running = self.running_turn().ok_or(Refusal::Stale)?;
+        if running.interrupt.is_some() {
+            return Err(Refusal::AlreadyAsked);
         }
+        let turn = running.key;
+        self.push(Event::TurnInterrupted { turn, why });
+        Ok(())
     }
 
     pub(super) fn session_seen(&mut self, turn: TurnKey, session: &str) -> Result<(), Refusal> {
@@ -60,8 +77,7 @@ impl Batch {
     }
 
     pub(super) fn usage_seen(&mut self, turn: TurnKey, usage: &UsageByModel) -> Result<(), Refusal> {
-        self.expect_turn(turn)?;
-        let Some(running) = &self.state.turn else { return Err(Refusal::Stale) };
+        let running = self.expect_turn(turn)?;
         // Already interrupted is as good.
         let limit = match running.interrupt {
             Some(_) => None,
@@ -78,21 +94,29 @@ impl Batch {
     }
 
     pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport) -> Result<(), Refusal> {
-        self.expect_turn(turn)?;
-        let report = &network::with_rule(&self.state, report);
-        self.push(Event::TurnEnded { turn, report: report.clone() });
-        if self.state.wish == Some(Wish::Stop) && self.state.due_again().is_some() {
+        let running = self.expect_turn(turn)?;
+        let interrupt = running.interrupt.clone();
+        let mut report = network::with_rule(&self.state, report);
+        if report.usage.is_empty() {
+            // The transcript is gone; what was journalled of it stays counted.
+            report.usage.clone_from(&running.usage);
+        }
+        let again = is_due_again(turn.role, &report.outcome, interrupt.as_ref());
+        let ended = &EndedTurn { key: turn, report, interrupt, again };
+        let report = &ended.report;
+        self.push(Event::TurnEnded { turn, report: report.clone(), again });
+        if self.state.wish == Some(Wish::Stop) && again {
             self.stop_loop(StopReason::Cancelled);
             return Ok(());
         }
         self.note_report(turn, report);
         match &report.outcome {
-            TurnOutcome::Finished => self.close_turn(),
+            TurnOutcome::Finished => self.close_turn(ended),
             // The work is accepted already; what was to follow it may fail.
             TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if turn.role == Role::Finisher => {
-                self.close_turn();
+                self.close_turn(ended);
             }
-            TurnOutcome::Interrupted => self.turn_interrupted(),
+            TurnOutcome::Interrupted => self.turn_interrupted(ended),
             TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }
@@ -108,21 +132,20 @@ impl Batch {
                 self.stop_loop(StopReason::AgentFailed { message: message.clone() });
             }
             TurnOutcome::NotTried { trouble, .. } => self.try_again_or_pause(Step::Turn, trouble),
-            TurnOutcome::Failed { kind, message } => self.turn_failed(turn, *kind, message),
+            TurnOutcome::Failed { kind, message } => self.turn_failed(ended, *kind, message),
         }
         Ok(())
     }
 
-    pub(super) fn turn_interrupted(&mut self) {
-        match self.state.last_turn.as_ref().and_then(|last| last.interrupt.clone()) {
+    fn turn_interrupted(&mut self, turn: &EndedTurn) {
+        match turn.interrupt.clone() {
             Some(Interrupt::Stop) => self.stop_loop(StopReason::Cancelled),
             Some(Interrupt::Pause) => self.push(Event::LoopPaused { why: PauseReason::Person }),
             // Nothing is committed: that would take space too, and the turn is tried again.
             Some(Interrupt::Disk { message }) => self.push(Event::LoopPaused { why: PauseReason::Disk { message } }),
             Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
-                if let Some(role) =
-                    self.state.last_turn.as_ref().map(|last| last.key.role).filter(|role| role.reviews())
-                {
+                let role = turn.key.role;
+                if role.reviews() {
                     return self.reviewer_gave_up(role, "it printed nothing for too long");
                 }
                 self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
@@ -130,11 +153,12 @@ impl Batch {
             Some(Interrupt::Stall | Interrupt::Shutdown | Interrupt::Steer) | None => {
                 self.unless_told_to_rest(Self::prepare)
             }
-            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(),
+            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(turn),
         }
     }
 
-    pub(super) fn turn_failed(&mut self, turn: TurnKey, kind: ErrorKind, message: &str) {
+    fn turn_failed(&mut self, ended: &EndedTurn, kind: ErrorKind, message: &str) {
+        let turn = ended.key;
         match kind {
             ErrorKind::RateLimit => self.rate_limited(turn.role, None, message),
             ErrorKind::Overloaded | ErrorKind::Network => {
@@ -158,7 +182,7 @@ impl Batch {
             // What it wrote is committed and judged; the next iteration has a fresh session.
             ErrorKind::ContextOverflow if turn.role == Role::Coder => {
                 self.push(Event::SessionLost { turn, message: message.to_owned() });
-                self.close_turn();
+                self.close_turn(ended);
             }
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
                 // A fresh session that fails in the same way would go on for ever.
@@ -178,7 +202,7 @@ impl Batch {
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             // Nothing was worked on: the same turn is the next one's.
             ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.unless_told_to_rest(Self::prepare),
-            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => self.close_turn(),
+            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => self.close_turn(ended),
         }
     }
 
@@ -218,12 +242,12 @@ impl Batch {
     }
 
     /// The turn is over, well or not; its work is committed before anything judges it.
-    pub(super) fn close_turn(&mut self) {
+    pub(super) fn close_turn(&mut self, turn: &EndedTurn) {
         if self.state.is_external() {
-            return self.turn_closed();
+            return self.turn_closed(turn);
         }
-        if let Some(last) = self.state.last_turn.clone().filter(|last| last.key.role != Role::Coder) {
-            return self.side_turn_closed(last.key, &last.report);
+        if turn.key.role != Role::Coder {
+            return self.side_turn_closed(turn);
         }
         let summariser = &self.state.spec.summariser;
         let asks_somebody = summariser.enabled
@@ -235,9 +259,9 @@ impl Batch {
     }
 
     pub(super) fn summarised(&mut self, turn: TurnKey, summary: &SummaryReport) -> Result<(), Refusal> {
-        self.expect_running(Phase::Summarise)?;
-        if self.state.last_turn.as_ref().map(|last| last.key) != Some(turn) {
-            return Err(Refusal::Stale);
+        match self.state.running() {
+            Some(Doing::Summarise { turn: ended }) if ended.key == turn => {}
+            Some(_) | None => return Err(Refusal::Stale),
         }
         self.push(Event::Summarised { turn, summary: summary.clone() });
         self.enter(Phase::Checkpoint);
@@ -245,26 +269,25 @@ impl Batch {
     }
 
     pub(super) fn checkpointed(&mut self, turn: TurnKey, checkpoint: &CheckpointReport) -> Result<(), Refusal> {
-        self.expect_running(Phase::Checkpoint)?;
-        if self.state.last_turn.as_ref().map(|last| last.key) != Some(turn) {
-            return Err(Refusal::Stale);
-        }
-        let summary = self.summary_of(turn, checkpoint);
+        let (ended, said) = match self.state.running() {
+            Some(Doing::Checkpoint { turn: ended, summary }) if ended.key == turn => (ended.clone(), summary.as_ref()),
+            Some(_) | None => return Err(Refusal::Stale),
+        };
+        let summary = (turn.role != Role::Finisher).then(|| match said {
+            Some(said) => said.summary.clone(),
+            None => self.summary_of(&ended, checkpoint),
+        });
         self.push(Event::Checkpointed { turn, checkpoint: checkpoint.clone(), summary });
-        self.turn_closed();
+        self.turn_closed(&ended);
         Ok(())
     }
 
-    /// What is remembered of the turn: the summariser's words, or what is known without asking anybody.
-    fn summary_of(&self, turn: TurnKey, checkpoint: &CheckpointReport) -> Option<String> {
-        let last = self.state.last_turn.as_ref().filter(|_| turn.role != Role::Finisher)?;
-        if let Some(said) = &self.state.summary {
-            return Some(said.summary.clone());
-        }
+    /// What is known of the turn without asking anybody.
+    fn summary_of(&self, last: &EndedTurn, checkpoint: &CheckpointReport) -> String {
         // The files stand beside the summary wherever it is shown; they are only named where nothing else is known.
         let silent = last.report.last_words.is_empty() && last.report.tools.is_empty();
         let files = checkpoint.files.iter().filter(|_| silent).map(|file| file.path.clone()).collect();
-        Some(summary::from_facts(&Material {
+        summary::from_facts(&Material {
             iteration: last.key.iteration,
             task: self.state.spec.goal.clone(),
             files,
@@ -274,11 +297,10 @@ impl Batch {
             failed_calls: last.report.failed_calls,
             promise: self.state.spec.done.promise().map(str::to_owned),
             history: String::new(),
-        }))
+        })
     }
 
-    pub(super) fn turn_closed(&mut self) {
-        let Some(last) = self.state.last_turn.clone() else { return };
+    fn turn_closed(&mut self, last: &EndedTurn) {
         if last.key.role == Role::Finisher {
             return self.finisher_closed(&last.report);
         }
@@ -289,7 +311,7 @@ impl Batch {
         let target_reached = match &last.interrupt {
             Some(Interrupt::Limit { limit }) => self.is_target(limit),
             // It would have been tried again; it is closed because the target was reached before that.
-            Some(_) | None => last.is_due_again(),
+            Some(_) | None => last.again,
         };
         let overflow = match &last.report.outcome {
             TurnOutcome::Failed { kind: ErrorKind::ContextOverflow, message } => Some(message.clone()),
@@ -364,4 +386,41 @@ pub(super) fn back_off_ms(tries_before: u32) -> u64 {
 /// A provider that does not say when: 5, 10, 20, 40 and then 60 minutes.
 fn rate_limit_wait_ms(waits_before: u32) -> u64 {
     (300_000_u64 << waits_before.min(4)).min(3_600_000)
+}
+
+/// Whether a turn came to no end of its own, so that the same iteration tries again.
+fn is_due_again(role: Role, outcome: &TurnOutcome, interrupt: Option<&Interrupt>) -> bool {
+    match outcome {
+        TurnOutcome::Finished => false,
+        // What follows the accepted work may fail, and is over then.
+        TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if role == Role::Finisher => false,
+        TurnOutcome::CutOff
+        | TurnOutcome::RateLimited { .. }
+        | TurnOutcome::NotStarted { .. }
+        | TurnOutcome::NotTried { .. } => true,
+        TurnOutcome::Failed { kind, .. } => match kind {
+            // What the coder wrote before is committed and judged.
+            ErrorKind::ContextOverflow if role == Role::Coder => false,
+            ErrorKind::RateLimit
+            | ErrorKind::Overloaded
+            | ErrorKind::Network
+            | ErrorKind::ContextOverflow
+            | ErrorKind::Auth
+            | ErrorKind::Billing
+            | ErrorKind::UnknownSession => true,
+            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => false,
+        },
+        TurnOutcome::Interrupted => match interrupt {
+            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => false,
+            Some(
+                Interrupt::Stop
+                | Interrupt::Pause
+                | Interrupt::Shutdown
+                | Interrupt::Steer
+                | Interrupt::Stall
+                | Interrupt::Disk { .. },
+            )
+            | None => true,
+        },
+    }
 }

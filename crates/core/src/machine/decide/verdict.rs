@@ -2,11 +2,12 @@
 
 use super::{Batch, Refusal};
 use crate::ids::{Role, TurnKey};
+use crate::machine::activity::{Activity, Doing, Next, Phase};
 use crate::machine::event::{Event, RefusedBecause, StallStep};
 use crate::machine::input::{GateKey, GateReport};
-use crate::machine::state::{GateMark, Phase};
+use crate::machine::state::GateMark;
 use crate::spec::Done;
-use crate::stop::{Status, StopReason};
+use crate::stop::StopReason;
 
 /// Iterations with the same tree and the same failing gates before each step.
 const SAME_BEFORE_NUDGE: u32 = 3;
@@ -17,11 +18,11 @@ const RUNS_OF_A_FLAKY_GATE: u32 = 3;
 
 impl Batch {
     pub(super) fn gate_ended(&mut self, gate: &GateKey, report: &GateReport) -> Result<(), Refusal> {
-        let running = self.state.status == Status::Running;
-        if !running || self.state.next_gate().as_ref() != Some(gate) {
+        if self.state.next_gate().as_ref() != Some(gate) {
             return Err(Refusal::Stale);
         }
-        let counts = gate.iteration == 0
+        let on_base = matches!(self.state.running(), Some(Doing::Baseline { .. }));
+        let counts = on_base
             || report.verdict.passed()
             || gate.attempt >= RUNS_OF_A_FLAKY_GATE
             || !self.state.is_flaky(gate.index);
@@ -29,7 +30,7 @@ impl Batch {
         if self.state.next_gate().is_some() {
             return Ok(());
         }
-        if self.state.phase == Phase::Baseline {
+        if on_base {
             self.next_step();
         } else {
             self.conclude();
@@ -127,7 +128,8 @@ impl Batch {
     }
 
     pub(super) fn next_iteration(&mut self) {
-        if self.state.phase != Phase::Decide && self.state.iteration > 0 {
+        let concluded = matches!(self.state.activity, Activity::Deciding(Next::Proceed(_)));
+        if !concluded && self.state.iteration > 0 {
             self.enter(Phase::Decide);
         }
         if let Some(limit) = StopReason::reached_limit(&self.state, self.now) {
@@ -136,7 +138,7 @@ impl Batch {
         self.unless_told_to_rest(|batch| {
             let iteration = batch.state.iteration + 1;
             batch.push(Event::IterationStarted { iteration });
-            batch.start_turn(TurnKey::first(iteration, Role::Coder), false);
+            batch.start_turn(TurnKey::first(iteration, Role::Coder));
         });
     }
 
@@ -146,8 +148,8 @@ impl Batch {
         // Before the first iteration there is nothing that could have reached a target.
         if !self.is_target(&limit) || self.state.iteration == 0 {
             self.limit_reached(limit);
-        } else if self.state.due_again().is_some() {
-            self.close_turn();
+        } else if let Some(turn) = self.state.retry().cloned() {
+            self.close_turn(&turn);
         } else if self.state.is_judged() {
             match (self.state.failing_gates(), self.state.held_back().to_vec()) {
                 (failing, held_back) if failing.is_empty() && held_back.is_empty() => {

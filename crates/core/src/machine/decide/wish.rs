@@ -2,43 +2,47 @@
 
 use super::{Batch, Refusal};
 use crate::ids::Role;
+use crate::machine::activity::Doing;
 use crate::machine::event::{Event, Interrupt};
-use crate::machine::state::{Phase, Wish};
+use crate::machine::state::Wish;
+use crate::machine::turn::RunningTurn;
 use crate::residue::Leftover;
 use crate::stop::{PauseReason, Status, StopReason};
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Soonest {
+    Now,
+    /// Once the turn is ended for it.
+    AfterInterrupt,
+    /// A turn that is ended already, or a commit, comes to its end first; the wish is looked at before the next turn.
+    Later,
+}
+
 impl Batch {
     pub(super) fn stop(&mut self) -> Result<(), Refusal> {
-        if let Status::Ended { end } = self.state.status {
+        if let Status::Ended { end } = self.state.status() {
             return Err(Refusal::Ended { end });
         }
         if self.state.wish == Some(Wish::Stop) {
             return Err(Refusal::AlreadyAsked);
         }
         self.push(Event::StopRequested);
-        let running = self.state.status == Status::Running;
-        match self.state.phase {
-            phase if phase.has_turn() && running && self.state.turn.is_some() && !self.state.is_external() => {
+        match self.state.running() {
+            Some(Doing::Turn(_)) if !self.state.is_external() => {
                 // An interrupt that is under way already ends the turn; the wish decides what follows.
                 let _ = self.interrupt_turn(Interrupt::Stop);
             }
             // A commit is not interruptible; the wish is looked at when it is made.
-            Phase::Checkpoint | Phase::Seal | Phase::Undo if running => {}
-            Phase::Prepare
-            | Phase::Setup
-            | Phase::Baseline
-            | Phase::Work
-            | Phase::Summarise
-            | Phase::Checkpoint
-            | Phase::Gates
-            | Phase::Decide
-            | Phase::Plan
-            | Phase::Review
-            | Phase::Seal
-            | Phase::PostAction
-            | Phase::Undo => {
-                self.stop_loop(StopReason::Cancelled);
-            }
+            Some(Doing::Checkpoint { .. } | Doing::Seal { .. } | Doing::Undo { .. }) => {}
+            Some(
+                Doing::OpenWorkspace { .. }
+                | Doing::SetUp { .. }
+                | Doing::Baseline { .. }
+                | Doing::Turn(_)
+                | Doing::Summarise { .. }
+                | Doing::Gates,
+            )
+            | None => self.stop_loop(StopReason::Cancelled),
         }
         Ok(())
     }
@@ -54,7 +58,7 @@ impl Batch {
     }
 
     pub(super) fn residue_checked(&mut self, left: &[Leftover]) -> Result<(), Refusal> {
-        match self.state.status {
+        match self.state.status() {
             Status::Ended { .. } | Status::Paused { .. } => {}
             Status::Queued | Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
         }
@@ -63,8 +67,8 @@ impl Batch {
     }
 
     pub(super) fn pause(&mut self, at_once: bool) -> Result<(), Refusal> {
-        match &self.state.status {
-            Status::Ended { end } => return Err(Refusal::Ended { end: *end }),
+        match self.state.status() {
+            Status::Ended { end } => return Err(Refusal::Ended { end }),
             Status::Paused { .. } => return Err(Refusal::NotUnderWay),
             Status::Queued if !self.state.awaits_place() => return Err(Refusal::NotUnderWay),
             Status::Queued | Status::Waiting { .. } => {
@@ -74,46 +78,45 @@ impl Batch {
             }
             Status::Running => {}
         }
+        let soonest = self.soonest_pause();
         match self.state.wish {
             // A stop is more than a pause and is not taken back by one.
             Some(Wish::Stop) => return Err(Refusal::AlreadyAsked),
-            Some(Wish::Pause) if !(at_once && self.can_pause_sooner()) => return Err(Refusal::AlreadyAsked),
+            Some(Wish::Pause) if !at_once || soonest == Soonest::Later => return Err(Refusal::AlreadyAsked),
             Some(Wish::Pause) | None => {}
         }
         self.push(Event::PauseRequested { now: at_once });
         if at_once {
-            match self.state.phase {
-                // A turn that is interrupted already ends; the wish decides what follows.
-                Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => {
-                    drop(self.interrupt_turn(Interrupt::Pause));
-                }
-                Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => {
-                    self.push(Event::LoopPaused { why: PauseReason::Person })
-                }
-                // A commit is not interruptible; the wish is looked at before the next turn.
-                Phase::Checkpoint | Phase::Decide | Phase::Seal | Phase::Undo => {}
+            match soonest {
+                Soonest::AfterInterrupt => self.interrupt_turn(Interrupt::Pause)?,
+                Soonest::Now => self.push(Event::LoopPaused { why: PauseReason::Person }),
+                Soonest::Later => {}
             }
         }
         Ok(())
     }
 
-    /// Whether a loop that is to pause after its turn could do so at once.
-    fn can_pause_sooner(&self) -> bool {
-        match self.state.phase {
-            Phase::Work | Phase::Plan | Phase::Review | Phase::PostAction => {
-                self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none())
+    /// When a loop that runs can pause.
+    fn soonest_pause(&self) -> Soonest {
+        match self.state.running() {
+            Some(Doing::Turn(turn)) if turn.interrupt.is_none() => Soonest::AfterInterrupt,
+            Some(
+                Doing::OpenWorkspace { .. }
+                | Doing::SetUp { .. }
+                | Doing::Baseline { .. }
+                | Doing::Summarise { .. }
+                | Doing::Gates,
+            ) => Soonest::Now,
+            Some(Doing::Turn(_) | Doing::Checkpoint { .. } | Doing::Seal { .. } | Doing::Undo { .. }) | None => {
+                Soonest::Later
             }
-            Phase::Prepare | Phase::Setup | Phase::Baseline | Phase::Summarise | Phase::Gates => true,
-            Phase::Checkpoint | Phase::Decide | Phase::Seal | Phase::Undo => false,
         }
     }
 
     /// Whether a turn of the coder runs that nothing ends yet.
     fn coder_at_work(&self) -> bool {
-        self.state.status == Status::Running
-            && self.state.phase == Phase::Work
-            && !self.state.is_external()
-            && self.state.turn.as_ref().is_some_and(|turn| turn.interrupt.is_none())
+        let is_free = |turn: &RunningTurn| turn.key.role == Role::Coder && turn.interrupt.is_none();
+        !self.state.is_external() && self.running_turn().is_some_and(is_free)
     }
 
     /// Nothing may be at work in the tree while it moves.
@@ -124,11 +127,7 @@ impl Batch {
         tree: &str,
         saved: Option<&str>,
     ) -> Result<(), Refusal> {
-        match &self.state.status {
-            Status::Running | Status::Waiting { .. } => return Err(Refusal::UnderWay),
-            Status::Queued if self.state.awaits_place() => return Err(Refusal::UnderWay),
-            Status::Queued | Status::Paused { .. } | Status::Ended { .. } => {}
-        }
+        self.expect_rest()?;
         if self.state.workspace.is_none() || to_iteration > self.state.iteration {
             return Err(Refusal::Stale);
         }
@@ -143,7 +142,7 @@ impl Batch {
 
     /// Without a coder at work the next turn is as soon as can be.
     pub(super) fn steer(&mut self, id: &str, text: &str, at_once: bool) -> Result<(), Refusal> {
-        if let Status::Ended { end } = self.state.status {
+        if let Status::Ended { end } = self.state.status() {
             return Err(Refusal::Ended { end });
         }
         if self.state.steering.iter().any(|message| message.id == id) {

@@ -1,5 +1,6 @@
 //! The fold: what an event means for the state. It decides nothing and never fails.
 
+mod activity;
 mod review;
 
 use std::collections::BTreeMap;
@@ -9,17 +10,17 @@ use thiserror::Error;
 
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
+use crate::machine::activity::{Activity, Phase};
 use crate::machine::continuing::Continued;
 use crate::machine::event::{Event, Interrupt, Opener, SessionUse, StallStep};
 use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
 use crate::machine::shared::Shared;
-use crate::machine::state::{
-    Claims, Counters, EndedTurn, GateMark, IterationRecord, LoopState, Phase, RunningTurn, Steering, Wish, Workspace,
-};
+use crate::machine::state::{Claims, Counters, GateMark, IterationRecord, LoopState, Steering, Wish, Workspace};
+use crate::machine::turn::{EndedTurn, RunningTurn};
 use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
-use crate::stop::{End, Outcome, Status};
+use crate::stop::End;
 use crate::trouble::Step;
 use crate::usage::{UsageByModel, UsageLedger};
 
@@ -48,15 +49,11 @@ impl LoopState {
             project: project.clone(),
             spec: Shared::new((**spec).clone()),
             seq: 1,
-            status: Status::Queued,
-            stop_reason: None,
-            outcome: None,
+            activity: Activity::Created,
             merged: None,
-            phase: Phase::Prepare,
             iteration: 0,
             continued: Continued::default(),
             workspace: None,
-            turn: None,
             last_turn: None,
             last_work: None,
             last_keys: BTreeMap::new(),
@@ -68,7 +65,6 @@ impl LoopState {
             gates: BTreeMap::new(),
             gate_runs: BTreeMap::new(),
             baseline: Shared::default(),
-            summary: None,
             iterations: Shared::default(),
             usage: UsageLedger::default(),
             claims: Claims::default(),
@@ -109,21 +105,14 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             }
             opened(state, at, *by, raise);
         }
-        Event::LoopQueued { .. } => state.status = Status::Queued,
-        Event::QueueLeft { turn_began } => {
-            state.status = Status::Running;
-            if let Some(running) = state.turn.as_mut().filter(|_| !turn_began) {
-                running.started_at = at;
-                running.usage_at = at;
-            }
-        }
+        Event::LoopQueued { .. } => activity::queued(state),
+        Event::QueueLeft { turn_began } => activity::queue_left(state, at, *turn_began),
         Event::PhaseEntered { phase, .. } => {
-            state.phase = *phase;
             if *phase == Phase::Gates {
                 state.gates.clear();
                 state.gate_runs.clear();
             }
-            review::phase_entered(state, *phase);
+            activity::phase_entered(state, *phase);
         }
         Event::WorkspaceOpened { opening } => workspace_opened(state, opening),
         Event::NotTried { step, times, .. } => {
@@ -140,17 +129,17 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.sessions.insert(turn.role, session.clone());
         }
         Event::UsageReported { turn, usage } => {
-            if let Some(running) = state.turn.as_mut().filter(|running| running.key == *turn) {
+            if let Some(running) = state.activity.turn_mut().filter(|running| running.key == *turn) {
                 running.usage.clone_from(usage);
                 running.usage_at = at;
             }
         }
         Event::TurnInterrupted { turn, why } => {
-            if let Some(running) = state.turn.as_mut().filter(|running| running.key == *turn) {
+            if let Some(running) = state.activity.turn_mut().filter(|running| running.key == *turn) {
                 running.interrupt = Some(why.clone());
             }
         }
-        Event::TurnEnded { turn, report } => turn_ended(state, *turn, report),
+        Event::TurnEnded { turn, report, again } => turn_ended(state, *turn, report, *again),
         Event::Review(event) => review::apply(state, event),
         Event::SessionLost { turn, .. } => {
             state.sessions.remove(&turn.role);
@@ -165,11 +154,10 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
                 workspace.set_up = true;
             }
         }
-        Event::Summarised { turn, summary } => {
+        Event::Summarised { summary, .. } => {
             state.counters.not_tried.remove(&Step::Summary);
             state.usage.record(Role::Summariser, &summary.usage);
-            state.summary =
-                Some(summary.clone()).filter(|_| state.last_turn.as_ref().is_some_and(|last| last.key == *turn));
+            activity::summarised(state, event);
         }
         Event::GateEnded { gate, report, counts } => gate_ended(state, gate, report, *counts),
         Event::IterationJudged { iteration, claim, failing, gates, same } => {
@@ -185,15 +173,11 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             StallStep::FreshSession => state.sessions.clear(),
             StallStep::Nudge | StallStep::Stop => {}
         },
-        Event::WaitStarted { until, why } => {
-            state.status = Status::Waiting { until: *until, why: why.clone() };
-        }
-        Event::WaitEnded => state.status = Status::Running,
+        Event::WaitStarted { until, why } => activity::waits(state, *until, why),
+        Event::WaitEnded => activity::wait_ended(state),
         Event::PauseRequested { .. } => state.wish = Some(Wish::Pause),
         Event::LoopPaused { why } => {
-            abandon_turn(state);
-            state.status = Status::Paused { why: why.clone() };
-            review::paused(state, why);
+            activity::paused(state, why);
             state.residue = None;
             state.wish = None;
         }
@@ -209,14 +193,11 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.residue = Some(Certificate { checked_at: at, left: left.clone() });
         }
         Event::Merged { merge } => state.merged = Some(merge.clone()),
-        Event::LoopStopped { status, stop_reason, outcome, .. } => {
-            state.status = Status::Ended { end: *status };
-            state.stop_reason = Some(stop_reason.clone());
-            state.outcome = *outcome;
+        Event::LoopStopped { stop_reason, outcome, .. } => {
+            activity::stopped(state, stop_reason, *outcome);
             state.stopped_at = Some(at);
             state.residue = None;
             state.wish = None;
-            abandon_turn(state);
         }
     }
 }
@@ -224,13 +205,10 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
 fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
     raise_limits(&mut state.spec, raise);
     // What ended the loop would otherwise end it again at the first sign.
-    let ended_by_counters = match &state.status {
-        Status::Ended { end } => match end {
-            End::Stalled | End::Errored => true,
-            End::Completed | End::Exhausted | End::Cancelled => false,
-        },
-        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } => false,
-    };
+    let ended_by_counters = state.stop_reason().is_some_and(|reason| match reason.end() {
+        End::Stalled | End::Errored => true,
+        End::Completed | End::Exhausted | End::Cancelled => false,
+    });
     if by == Opener::Restart || by == Opener::Continue || ended_by_counters {
         state.counters = Counters::default();
     }
@@ -240,8 +218,7 @@ fn opened(state: &mut LoopState, at: Timestamp, by: Opener, raise: &Raise) {
         state.sessions.clear();
         state.chosen.clear();
     }
-    state.status = Status::Running;
-    state.stop_reason = None;
+    activity::opened(state, by);
     state.stopped_at = None;
     state.residue = None;
     state.wish = None;
@@ -256,13 +233,10 @@ fn continued(state: &mut LoopState, goal: Option<&str>, target: Option<&str>) {
         state.spec.context.plan = None;
     }
     state.continued = Continued::begin(state.iteration, state.elapsed_ms, &state.spec, target);
-    state.outcome = None;
     state.merged = None;
     state.gates.clear();
     state.gate_runs.clear();
     state.last_turn = None;
-    state.summary = None;
-    state.phase = Phase::Prepare;
     review::continued(state, goal.is_some());
 }
 
@@ -276,9 +250,7 @@ fn agent_changed(state: &mut LoopState, role: Role, index: usize) {
         ..Counters::default()
     };
     review::agent_changed(state);
-    if let Some(last) = state.last_turn.as_mut().filter(|last| last.key.role == role) {
-        last.taken_over = true;
-    }
+    activity::taken_over(state, role);
 }
 
 fn raise_limits(spec: &mut LoopSpec, raise: &Raise) {
@@ -350,7 +322,6 @@ fn turn_started(
     steering: &[String],
     recovery: bool,
 ) {
-    state.phase = Phase::of_role(key.role);
     state.last_keys.insert(key.role, key);
     review::turn_started(state, key);
     match session {
@@ -361,32 +332,24 @@ fn turn_started(
     for message in state.steering.iter_mut().filter(|message| steering.contains(&message.id)) {
         message.delivered = Some(key);
     }
-    state.turn = Some(RunningTurn {
-        key,
-        started_at: at,
-        session: session.clone(),
-        recovery,
-        interrupt: None,
-        usage: UsageByModel::new(),
-        usage_at: at,
-    });
+    let usage = UsageByModel::new();
+    let session = session.clone();
+    activity::turn_started(
+        state,
+        RunningTurn { key, started_at: at, session, recovery, interrupt: None, usage, usage_at: at },
+    );
 }
 
-fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport) {
-    let mut report = report.clone();
-    let (interrupt, reported) = state.turn.take().map(|running| (running.interrupt, running.usage)).unwrap_or_default();
-    if report.usage.is_empty() {
-        // The transcript is gone; what was journalled of it stays counted.
-        report.usage = reported;
-    }
+fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport, again: bool) {
+    let report = report.clone();
+    let interrupt = state.turn().and_then(|running| running.interrupt.clone());
     if let Some(session) = &report.session {
         state.sessions.insert(key.role, session.clone());
     }
     state.record_usage(key.role, report.session.as_deref(), &report.usage);
     count(&mut state.counters, &report.outcome, interrupt.as_ref());
     review::turn_ended(state, key, &report);
-    state.summary = None;
-    set_last_turn(state, EndedTurn { key, report, interrupt, taken_over: false });
+    activity::turn_ended(state, EndedTurn { key, report, interrupt, again });
 }
 
 fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport, counts: bool) {
@@ -445,26 +408,6 @@ fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Inte
     }
 }
 
-fn set_last_turn(state: &mut LoopState, ended: EndedTurn) {
-    if ended.is_due_again() {
-        // What the agent was told in a turn that is tried again, it is told again.
-        for message in state.steering.iter_mut().filter(|message| message.delivered == Some(ended.key)) {
-            message.delivered = None;
-        }
-    }
-    state.last_turn = Some(Shared::new(ended));
-}
-
-/// A loop that ends or pauses without waiting for its turn cuts it off: should it be opened again, that turn is tried again.
-fn abandon_turn(state: &mut LoopState) {
-    if let Some(RunningTurn { key, interrupt, usage, .. }) = state.turn.take() {
-        let session = state.sessions.get(&key.role).cloned();
-        state.record_usage(key.role, session.as_deref(), &usage);
-        let report = TurnReport { usage, ..TurnReport::bare(TurnOutcome::CutOff) };
-        set_last_turn(state, EndedTurn { key, report, interrupt, taken_over: false });
-    }
-}
-
 fn checkpointed(
     state: &mut LoopState,
     at: Timestamp,
@@ -508,10 +451,10 @@ fn checkpointed(
 
 /// Tree and agent memory move together: no session goes on, no turn is tried again, no verdict stands.
 fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &str) {
-    if state.head_commit() != Some(commit) {
+    let head_moved = state.head_commit() != Some(commit);
+    if head_moved {
         state.gates.clear();
         state.gate_runs.clear();
-        state.outcome = state.outcome.map(|_| Outcome::RolledBack);
     }
     if let Some(workspace) = &mut state.workspace {
         workspace.head_commit = Some(commit.to_owned());
@@ -530,15 +473,13 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     }
     state.sessions.clear();
     state.counters = Counters::default();
-    state.summary = None;
     state.last_turn = None;
-    state.phase = Phase::Prepare;
-    review::question_is_moot(state);
     review::rolled_back(state, to_iteration);
+    activity::rolled_back(state, head_moved);
 }
 
 fn judged(state: &mut LoopState, iteration: u32, failing: &[String], gates: &[GateMark], same: Option<u32>) {
-    state.phase = Phase::Decide;
+    activity::judged(state);
     state.judged = iteration;
     if let Some(record) = state.iterations.last_mut().filter(|record| record.iteration == iteration && !record.undone) {
         record.gates = gates.to_vec();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::activity;
 use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
 use crate::machine::event::Opener;
@@ -10,16 +11,9 @@ use crate::machine::review::{
 };
 use crate::machine::review_event::ReviewEvent;
 use crate::machine::shared::Shared;
-use crate::machine::state::{LoopState, Phase};
+use crate::machine::state::LoopState;
 use crate::review::Report;
-use crate::stop::{PauseReason, Status};
 use crate::trouble::Step;
-
-pub(super) fn phase_entered(state: &mut LoopState, phase: Phase) {
-    let Some(review) = &mut state.review else { return };
-    review.due |= phase == Phase::Review;
-    review.finishing |= phase == Phase::PostAction;
-}
 
 pub(super) fn opened(state: &mut LoopState, by: Opener) {
     let most = state.spec.review.as_ref().map_or(0, |spec| spec.max_rejections);
@@ -28,13 +22,6 @@ pub(super) fn opened(state: &mut LoopState, by: Opener) {
     // Who opens a loop that asked has answered.
     if review.rejections >= most || by == Opener::Restart {
         review.forget_rejections();
-    }
-}
-
-/// Stopped and opened again, the loop asks once more.
-pub(super) fn paused(state: &mut LoopState, why: &PauseReason) {
-    if let Some(review) = &mut state.review {
-        review.asks |= *why == PauseReason::Review;
     }
 }
 
@@ -71,16 +58,6 @@ pub(super) fn checkpointed(state: &mut LoopState) {
     }
 }
 
-/// Who goes back does not agree to what was there, even where the commit is the same.
-pub(super) fn question_is_moot(state: &mut LoopState) {
-    match &state.status {
-        Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
-            state.status = Status::Paused { why: PauseReason::Person };
-        }
-        Status::Queued | Status::Running | Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => {}
-    }
-}
-
 /// The work goes on, and what follows it is done once more then.
 pub(super) fn claim_refused(state: &mut LoopState) {
     if let Some(review) = &mut state.review {
@@ -91,9 +68,6 @@ pub(super) fn claim_refused(state: &mut LoopState) {
 /// The whole is judged once more, or a new goal is planned first.
 pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
     let Some(review) = &mut state.review else { return };
-    review.due = false;
-    review.finishing = false;
-    review.asks = false;
     review.unreadable.clear();
     review.post_action = None;
     review.agreed = None;
@@ -121,9 +95,6 @@ pub(super) fn remember(state: &mut LoopState) {
 pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     remember(state);
     let Some(review) = &mut state.review else { return };
-    review.due = false;
-    review.finishing = false;
-    review.asks = false;
     review.unreadable.clear();
     review.post_action = None;
     review.agreed = None;
@@ -145,6 +116,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
         ReviewEvent::Planned { plan } => {
             review.plan = Some((**plan).clone());
             review.unreadable.clear();
+            activity::answered(state);
         }
         ReviewEvent::MilestoneAmended { milestone } => {
             if let Some(spec) = &mut state.spec.review {
@@ -172,16 +144,15 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             default: default.clone(),
         }),
         ReviewEvent::ReviewSkipped { because, .. } => {
-            review.due = false;
             review.skipped = Some(because.clone());
         }
         ReviewEvent::AnswerUnreadable { why, .. } => review.unreadable.push(why.clone()),
         ReviewEvent::Reviewed { turn, ruling, summary, same } => {
             review.summary.clone_from(summary);
             reviewed(state, *turn, ruling, *same);
+            activity::answered(state);
         }
         ReviewEvent::RejectedUnseen { reason, .. } => {
-            review.due = false;
             review.rejected(reason);
         }
         ReviewEvent::SectionFinished { section, title, checkpoint } => {
@@ -202,7 +173,6 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             }
         }
         ReviewEvent::PostActionEnded { summary, commit } => {
-            review.finishing = false;
             review.post_action =
                 Some(PostActionRecord { summary: summary.clone(), commit: commit.clone(), undone_for: Vec::new() });
         }
@@ -226,7 +196,6 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             if *approved && review.rejections > 0 {
                 accept_feature(review, iteration, head);
             }
-            review.asks = false;
             review.forget_rejections();
             review.objection = None;
             // Why somebody agreed is for the journal; only a rejection gives the coder something to do.
@@ -235,7 +204,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
                 // What was agreed to is worked at once more.
                 review.post_action = None;
             }
-            state.status = Status::Running;
+            activity::person_ruled(state);
         }
     }
 }
@@ -244,7 +213,6 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling, same: Option<
     let head = state.head_commit().map(str::to_owned);
     let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
     let Some(review) = &mut state.review else { return };
-    review.due = false;
     review.said = None;
     review.skipped = None;
     review.unreadable.clear();

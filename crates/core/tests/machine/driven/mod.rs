@@ -145,7 +145,7 @@ impl Driven {
     }
 
     pub fn turn(&self) -> TurnKey {
-        self.state.turn.as_ref().expect("a turn is under way").key
+        self.state.turn().expect("a turn is under way").key
     }
 
     /// Ends the turn that is under way.
@@ -192,7 +192,7 @@ impl Driven {
     }
 
     pub fn stop_reason(&self) -> &str {
-        self.state.stop_reason.as_ref().map_or("none", |reason| reason.name())
+        self.state.stop_reason().as_ref().map_or("none", |reason| reason.name())
     }
 }
 

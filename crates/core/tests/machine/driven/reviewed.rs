@@ -128,8 +128,8 @@ pub fn rejected(reason: &str) -> TurnReport {
 
 #[track_caller]
 pub fn ended(driven: &Driven) -> (End, StopReason) {
-    let Status::Ended { end } = driven.state.status else { panic!("{:?}", driven.state.status) };
-    (end, driven.state.stop_reason.clone().unwrap())
+    let Status::Ended { end } = driven.state.status() else { panic!("{:?}", driven.state.status()) };
+    (end, driven.state.stop_reason().unwrap())
 }
 
 pub fn milestone() -> LoopSpec {

@@ -152,7 +152,7 @@ impl Dice {
 
     fn input(&mut self, driven: &mut Driven) -> Option<Input> {
         let chance = self.throw(if self.mood == Mood::Smooth { 60 } else { 20 });
-        match (chance, driven.state.status.name()) {
+        match (chance, driven.state.status().name()) {
             (0, _) => Some(self.nonsense(&driven.state)),
             (1, _) if driven.state.review.is_some() => Some(self.ruling()),
             (1..=3, _) => Some(self.command()),
@@ -162,7 +162,7 @@ impl Dice {
             }
             (_, "running" | "waiting") => self.answer(driven),
             (4, _) => Some(Input::ResidueChecked { left: Vec::new() }),
-            _ if driven.state.outcome.is_some() && self.one_in(3) => {
+            _ if driven.state.outcome().is_some() && self.one_in(3) => {
                 let goal = self.one_in(2).then(|| "more of it".to_owned());
                 Some(Input::Continue { goal, target: None, raise: Raise::default() })
             }

@@ -31,14 +31,14 @@ pub fn replay_equals_live(walk: &Walk) -> Result<(), TestCaseError> {
 pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk: &Walk) -> Result<(), TestCaseError> {
     // Going back moves the tree of a loop that has ended, and leaves it ended.
     for given in &walk.given {
-        let Status::Ended { end } = given.before.status else { continue };
+        let Status::Ended { end } = given.before.status() else { continue };
         let reopens = match &given.input {
             Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
             Input::Continue { .. } => end == End::Completed,
             Input::RolledBack { .. } | Input::ResidueChecked { .. } | Input::Merged { .. } => {
-                given.after.status == given.before.status
+                given.after.status() == given.before.status()
             }
-            Input::AmendMilestone { .. } => end != End::Completed && given.after.status == given.before.status,
+            Input::AmendMilestone { .. } => end != End::Completed && given.after.status() == given.before.status(),
             _ => false,
         };
         prop_assert!(reopens || given.result.is_err(), "{:?} in {end:?}", given.input);
@@ -92,8 +92,8 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
             _ => prop_assert!(!ended, "{} after the end", event.name()),
         }
     }
-    prop_assert_eq!(ended, walk.driven.state.status.is_ended());
-    prop_assert_eq!(ended, walk.driven.state.stop_reason.is_some());
+    prop_assert_eq!(ended, walk.driven.state.status().is_ended());
+    prop_assert_eq!(ended, walk.driven.state.stop_reason().is_some());
     Ok(())
 }
 
@@ -102,9 +102,9 @@ pub fn a_loop_wants_something_exactly_when_it_is_under_way(walk: &Walk) -> Resul
         let state = &given.after;
         let wanted = effects(state);
         prop_assert_eq!(&wanted, &effects(&state.clone()), "effects are a function of the state");
-        match &state.status {
+        match &state.status() {
             Status::Queued | Status::Paused { .. } | Status::Ended { .. } => prop_assert!(wanted.is_empty()),
-            Status::Running => prop_assert!(does_something(&wanted), "stuck in {}: {wanted:?}", state.phase.name()),
+            Status::Running => prop_assert!(does_something(&wanted), "stuck in {}: {wanted:?}", state.phase().name()),
             Status::Waiting { until, .. } => {
                 let timer = Timer { kind: TimerKind::Wait, at: *until };
                 let timer = Effect::SetTimer { timer };
@@ -170,13 +170,13 @@ pub fn what_could_not_be_tried_is_no_verdict(walk: &Walk) -> Result<(), TestCase
             prop_assert_eq!(&before.post_action, &after.post_action);
         }
         let asked = before.wish.is_some();
-        let rests = match &after.status {
+        let rests = match &after.status() {
             Status::Waiting { why, .. } => matches!(why, WaitReason::Infrastructure { .. }),
             Status::Paused { why } => asked || matches!(why, PauseReason::Infrastructure { .. }),
             Status::Ended { end } => asked && *end == End::Cancelled,
             Status::Queued | Status::Running => false,
         };
-        prop_assert!(rests, "{:?}", after.status);
+        prop_assert!(rests, "{:?}", after.status());
     }
     Ok(())
 }
@@ -246,7 +246,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
             _ => false,
         }),
         // Any phase can find its workspace gone.
-        Input::WorkspaceFailed { .. } => given.before.status == Status::Running,
+        Input::WorkspaceFailed { .. } => given.before.status() == Status::Running,
         Input::Open { .. }
         | Input::Continue { .. }
         | Input::Queue { .. }
