@@ -1,9 +1,9 @@
 //! Any agent that speaks the Agent Client Protocol (ACP): JSON-RPC over its standard input and output, one message a
-//! line. Windlass is the client; `talk` has what it says, this what it understands.
+//! line. Windlass is the client; `talk` contains what it sends, this file what it reads.
 //!
 //! The ids of our requests have a fixed meaning, so that a stored transcript can be read without knowing what was
 //! asked. Messages are read as plain JSON, like those of every other agent: the agents differ in what they add to the
-//! protocol and in what they leave out, and an update nobody knows yet must be kept, not refused.
+//! protocol and in what they leave out, and unknown updates must be kept, not refused.
 
 mod talk;
 mod usage;
@@ -22,7 +22,7 @@ use crate::{Launch, LaunchError, LaunchFacts, Progress, SessionFacts, TurnReques
 pub(crate) use talk::{Opening, Talk};
 use usage::Spent;
 
-/// The JSON-RPC error for "nobody is logged in".
+/// The JSON-RPC error for "not logged in".
 const AUTH_REQUIRED: i64 = -32000;
 
 /// What the answer with an id is an answer to.
@@ -33,7 +33,7 @@ enum Asked {
     OldSession,
     Mode,
     Model,
-    /// A prompt; its number tells whose.
+    /// A prompt, identified by its number.
     Prompt(u64),
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn launch(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<L
 
 #[derive(Debug)]
 pub(crate) struct Acp {
-    /// Updates tell of earlier turns while a session is being loaded.
+    /// While a session is being loaded, updates describe earlier turns.
     replaying: bool,
     tools: BTreeMap<String, Tool>,
     message_id: String,
@@ -91,7 +91,7 @@ pub(crate) struct Acp {
     talk: Option<Talk>,
 }
 
-/// A tool call that is under way.
+/// A tool call that is running.
 #[derive(Debug, Default)]
 struct Tool {
     name: String,
@@ -155,7 +155,7 @@ impl Acp {
     fn request(&mut self, line: &Value, method: &str, turn: &mut Turn<'_>) {
         let permission = method == "session/request_permission";
         if permission {
-            // Some agents tell of a tool here for the first time.
+            // Some agents first report a tool here.
             self.tool(&line["params"]["toolCall"], turn);
         }
         if let Some(talk) = &mut self.talk {
@@ -176,7 +176,7 @@ impl Acp {
         }
         match (asked, failed) {
             (Asked::Prompt(_), None) => self.prompted(&line["result"], turn),
-            // A mode is a convenience; what it would have allowed is asked for instead.
+            // A mode is a convenience; what it would have allowed is requested instead.
             (Asked::Mode, Some(_)) | (_, None) => {}
             (_, Some(error)) => {
                 let fault = fault(asked, error);
@@ -278,7 +278,7 @@ impl Acp {
     }
 }
 
-/// What an agent calls a tool: its own name for it if it says it, else what it shows to people.
+/// The name of a tool: the agent's own name if given, otherwise its display name.
 fn tool_name(call: &Value) -> Option<&str> {
     let title = Some(text(call, "title")).filter(|title| !title.contains(char::is_whitespace));
     let names = [

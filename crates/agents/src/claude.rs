@@ -47,7 +47,7 @@ pub(crate) fn launch(
 fn inject(words: &mut Words<'_>, facts: &LaunchFacts, injected: &Injected) {
     words.option("--append-system-prompt", injected.system_prompt.as_deref());
     if !injected.mcp_servers.is_empty() {
-        // Tools of servers are hidden behind a search unless their server says otherwise.
+        // The agent hides tools of servers behind a search unless the server opts out.
         let servers = injected.servers_json(&json!({ "type": "stdio", "alwaysLoad": true }));
         let file = words.file("agent_mcp.json", servers.to_string());
         words.add(["--mcp-config", &file]);
@@ -56,7 +56,7 @@ fn inject(words: &mut Words<'_>, facts: &LaunchFacts, injected: &Injected) {
         let file = words.file("agent_settings.json", json!(injected.settings).to_string());
         words.add(["--settings", &file]);
     }
-    // Nobody is there to answer a question.
+    // No user can answer a question.
     let mut denied = vec!["AskUserQuestion"];
     if !facts.allow_push {
         denied.push("Bash(git push:*)");
@@ -77,7 +77,7 @@ pub(crate) struct Claude {
     /// What the costs are that it names.
     basis: CostBasis,
     talk: Option<Talk>,
-    /// What the last line said that comes at intervals.
+    /// The content of the last periodic line.
     last_figures: Value,
 }
 
@@ -88,7 +88,7 @@ struct Talk {
     prompt_id: Option<String>,
     out: Vec<u8>,
     progress: Progress,
-    /// Shells and sub-agents in the background: when one ends, claude goes on by itself.
+    /// Shells and sub-agents in the background: when one ends, claude continues automatically.
     background: bool,
 }
 
@@ -255,7 +255,7 @@ impl Claude {
         let status = status(line, "api_error_status");
         let code = match code {
             _ if overflow => "prompt_too_long",
-            // A connection that could not be made is a "server_error" too, but has no status.
+            // A failed connection is also a "server_error", but has no status.
             Some("server_error") if status.is_none() => "",
             code => code.unwrap_or(""),
         };
@@ -281,7 +281,7 @@ impl Claude {
             if fault.kind != ErrorKind::UnknownSession {
                 turn.session(text(line, "session_id"));
             }
-            // What was named before says more than "something".
+            // The earlier error is more specific.
             if fault.kind != ErrorKind::Other || turn.known_fault().is_none_or(|known| known.kind == ErrorKind::Other) {
                 turn.trouble(fault);
             }
@@ -359,7 +359,7 @@ fn retry(line: &Value) -> Fault {
     let status = line["error_status"].as_u64().map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     let (attempt, most) = (count(line, "attempt"), count(line, "max_retries"));
     fault.message = format!("{error}{status}, attempt {attempt} of {most}");
-    // Its own short pause between attempts says nothing about when the limit ends.
+    // Its short pause between attempts does not show when the limit ends.
     fault.reset = None;
     fault
 }

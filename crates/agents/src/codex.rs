@@ -54,7 +54,7 @@ fn settings(injected: &Injected) -> Vec<String> {
     }
     for (name, server) in &injected.mcp_servers {
         let mut server = json!(server);
-        // Or a turn without full access refuses to call it: nobody is there to approve.
+        // Otherwise a turn without full access refuses to call it, because no user can approve.
         server["default_tools_approval_mode"] = json!("approve");
         for (key, value) in server.as_object().into_iter().flatten() {
             lines.push(format!("mcp_servers.{name}.{key}={}", toml_value(value)));
@@ -85,7 +85,7 @@ fn toml_value(value: &Value) -> String {
     let mut text = String::new();
     match serde::Serialize::serialize(value, toml::ser::ValueSerializer::new(&mut text)) {
         Ok(_) => text,
-        // Only what TOML cannot say, such as null.
+        // Only values that TOML cannot express, such as null.
         Err(_) => value.to_string(),
     }
 }
@@ -152,7 +152,7 @@ impl Codex {
             ..Usage::default()
         };
         let used = minus(&figures, &total(&self.before));
-        // Further figures of this process go on from here.
+        // Further figures of this process continue from here.
         if figures.tokens() > 0 {
             self.before = UsageByModel::from([(self.model.clone(), figures)]);
         }
@@ -165,7 +165,7 @@ impl Codex {
     }
 }
 
-/// One thing the agent did, when it begins and when it is done.
+/// One thing the agent did, when it starts and when it is done.
 fn item(item: &Value, done: bool, turn: &mut Turn<'_>) -> bool {
     let (id, kind) = (text(item, "id"), text(item, "type"));
     let failed = text(item, "status") == "failed" || item["exit_code"].as_i64().is_some_and(|code| code != 0);
@@ -180,7 +180,7 @@ fn item(item: &Value, done: bool, turn: &mut Turn<'_>) -> bool {
             turn.thinking(text(item, "text"));
             return true;
         }
-        // A warning: what ends the turn is told by `turn.failed`.
+        // A warning; `turn.failed` reports what ends the turn.
         "error" => return false,
         "command_execution" => ("shell".to_owned(), &item["command"], &item["aggregated_output"]),
         "file_change" => ("apply_patch".to_owned(), &item["changes"], &item["status"]),

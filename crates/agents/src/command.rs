@@ -17,7 +17,7 @@ const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 const LONGEST_JSON_LINE: usize = 16 * 1024 * 1024;
 /// Patterns are looked for in lines up to this length.
 const LONGEST_PATTERN_LINE: usize = 64 * 1024;
-/// Text is handed on at the end of a line, or after this much of one.
+/// Text is passed on at the end of a line, or after this much of one.
 const TEXT_CHUNK: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
 /// Shown at the end of a turn of an agent that prints JSON which its profile does not map.
@@ -99,7 +99,7 @@ pub(crate) struct CommandSession {
     stderr_tail: Vec<u8>,
     /// The last error the agent reported and has not recovered from.
     error: Option<AgentEvent>,
-    /// Whether JSON was seen among what is read as the agent's words; `None` where the profile says what is its answer.
+    /// Whether plain-text output contained JSON; `None` if the profile defines the answer.
     prints_json: Option<bool>,
 }
 
@@ -147,7 +147,7 @@ impl CommandSession {
             AgentEvent::Error { .. } => *error = Some(event.clone()),
             AgentEvent::Result { is_error: false, .. } => *error = None,
             AgentEvent::Result { is_error: true, text } => {
-                // An error that was named before says more than "it is one".
+                // The earlier error is more specific.
                 if error.is_none() {
                     *error = Some(AgentEvent::Error {
                         kind: ErrorKind::Other,
@@ -261,7 +261,7 @@ impl Session for CommandSession {
     }
 }
 
-/// Only whole lines are looked at, so that it does not matter how the output was cut.
+/// Only whole lines are checked, so that it does not matter how the output was cut.
 fn is_json_object(line: &str) -> bool {
     line.starts_with('{') && serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line).is_ok()
 }

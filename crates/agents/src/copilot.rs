@@ -1,6 +1,6 @@
 //! GitHub Copilot CLI: `copilot --output-format json`.
 //!
-//! Its session id comes only in its last line, so one is chosen for it; its usage comes in a file of its own, summed
+//! Its session id comes only in its last line, so one is chosen for it; its usage comes in its own file, summed
 //! over the session.
 
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn inject(words: &mut Words<'_>, injected: &Injected) {
         words.add([&format!("--deny-tool={tool}")]);
     }
     if let Some(prompt) = &injected.system_prompt {
-        // Of such a directory it reads only files of this name, and only those that say where they hold.
+        // It reads only files with this name in such a directory, and only those that declare where they apply.
         let content = format!("---\napplyTo: \"**\"\n---\n\n{prompt}\n");
         words.file("agent_instructions/loop.instructions.md", content);
         let dir = words.request.prompt_file.with_file_name("agent_instructions");
@@ -71,7 +71,7 @@ pub(crate) struct Copilot {
     before: UsageByModel,
     model: String,
     messages: u64,
-    /// The last thought: it comes both with its message and in a line of its own.
+    /// The last thought: it comes both with its message and in its own line.
     thought: String,
 }
 
@@ -180,7 +180,7 @@ fn figures(usage: &Value) -> Usage {
     }
 }
 
-/// Lines that tell what another tells better, or what nobody asks for.
+/// Lines that repeat another line or are not needed.
 const NOTHING_NEW: &[&str] = &[
     "assistant.idle",
     "assistant.intent",

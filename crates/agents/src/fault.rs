@@ -1,6 +1,6 @@
 //! What kind of failure an agent reported.
 //!
-//! Codes and HTTP statuses decide; words are looked at only where an agent gives nothing else, and only in the message
+//! Codes and HTTP statuses decide; words are checked only where an agent gives nothing else, and only in the message
 //! of an error, never in what the agent said or read.
 
 use std::sync::LazyLock;
@@ -41,13 +41,13 @@ impl Fault {
             .then(|| inner.as_ref().and_then(reset::in_fields).or_else(|| reset::in_text(message)))
             .flatten();
         if kind == ErrorKind::RateLimit && reset.is_none() && said.contains("billing") {
-            // Nothing to wait for: a person has to pay.
+            // Nothing to wait for: a user must pay.
             kind = ErrorKind::Billing;
         }
         Fault { reset, ..Fault::new(kind, said) }
     }
 
-    /// A span of time that began when the error was reported becomes a time, if that moment is known.
+    /// A span of time that started when the error was reported becomes a time, if that moment is known.
     pub(crate) fn reported_at(mut self, at: Option<Timestamp>) -> Self {
         if let (Some(Reset::AfterMs(ms)), Some(at)) = (self.reset, at) {
             self.reset = Some(Reset::At(later(at, ms)));
@@ -91,7 +91,7 @@ fn later(from: Timestamp, ms: u64) -> Timestamp {
     from.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The start of a text, at most so many bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
@@ -131,7 +131,7 @@ pub(crate) fn kind_of(status: Option<u16>, codes: &[&str], message: &str) -> Err
         Some(404) if words.contains("model") => ErrorKind::ModelNotFound,
         Some(408) => ErrorKind::Network,
         Some(413) => ErrorKind::ContextOverflow,
-        // Whoever answers with one of these is there; asking again later is all there is to do.
+        // The server is up; only a later retry helps.
         Some(500..=599) => ErrorKind::Overloaded,
         Some(_) | None => by_words(&words),
     }

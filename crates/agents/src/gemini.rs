@@ -157,7 +157,7 @@ impl Gemini {
         }
         let is_error = text(line, "status") != "success";
         let error = &line["error"];
-        // Without one of its own it is the error that was told before.
+        // Without its own message, use the error reported before.
         if is_error && !error.is_null() {
             let fault = Fault::of(None, text(error, "type"), text(error, "message"));
             turn.trouble(fault.reported_at(time(line, "timestamp")));

@@ -1,7 +1,7 @@
 //! What a loop puts into an agent's session: the profile's part and the engine's, together.
 //!
 //! Invariant: nothing of it touches the agent's own configuration or the workspace. It travels in arguments, in the
-//! environment, and in private files beside the prompt, which the engine writes before the start.
+//! environment, and in private files next to the prompt, which the engine writes before the start.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub struct Injected {
     pub mcp_servers: BTreeMap<String, McpServer>,
     pub system_prompt: Option<String>,
     pub denied_tools: Vec<String>,
-    /// The agent is told to change no file. Advice: the engine looks at the files itself.
+    /// Instructs the agent not to change files. Advice only: the engine checks the files.
     pub read_only: bool,
     pub settings: Map<String, Value>,
 }
@@ -71,7 +71,7 @@ impl Injected {
         wanted.into_iter().find(|(key, wanted)| *wanted && !takes(adapter, key)).map(|(key, _)| key)
     }
 
-    /// The servers as most agents have them in JSON, each with `more` beside its command.
+    /// The servers in the JSON format of most agents, each with `more` next to its command.
     pub(crate) fn servers_json(&self, more: &Value) -> Value {
         let server = |server: &McpServer| {
             let mut json = json!({ "command": server.command, "args": server.args, "env": server.env });
@@ -85,17 +85,17 @@ impl Injected {
     }
 }
 
-/// Whether an agent of this kind can be given what the profile's key says, for one session and without a change to
+/// Whether an agent of this kind supports the profile's key for one session, without a change to
 /// the user's own configuration.
 pub fn takes(adapter: AdapterKind, key: &str) -> bool {
     match adapter {
         // Nothing is known of such a program but its command.
         AdapterKind::Command => !matches!(key, "mcp_servers" | "system_prompt" | "denied_tools" | "settings"),
-        // The protocol hands on servers and nothing else.
+        // The protocol passes on servers and nothing else.
         AdapterKind::Acp => !matches!(key, "system_prompt" | "denied_tools" | "settings"),
-        // Its rules are files of its own directory.
+        // Its rules are files in its directory.
         AdapterKind::Codex => key != "denied_tools",
-        // Its settings are one file, which also holds its login.
+        // Its settings are one file, which also contains its login.
         AdapterKind::Copilot => key != "settings",
         // It takes settings only from the user's files, the workspace's, and those that belong to root.
         AdapterKind::Gemini => !matches!(key, "mcp_servers" | "settings"),

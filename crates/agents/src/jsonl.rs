@@ -1,6 +1,6 @@
 //! Agents that print one JSON object a line: what all of them have in common.
 //!
-//! A line nobody understands is kept as it is and breaks nothing. A turn is finished only if the agent said so in its
+//! An unrecognized line is kept unchanged and breaks nothing. A turn is finished only if the agent said so in its
 //! own closing line *and* ended with exit code 0: several of them exit with 0 after a cut stream or a signal.
 
 use std::collections::BTreeSet;
@@ -18,12 +18,12 @@ use crate::{Exit, Progress, Session};
 
 /// A JSON line beyond this is kept only in the transcript.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
-/// Of a line that means nothing, and of a tool's input and output, this much is handed on.
+/// Of a line that means nothing, and of a tool's input and output, this much is passed on.
 const LONGEST_DETAIL: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
 const LONGEST_STDERR_LINE: usize = 16 * 1024;
 const LONGEST_QUOTE: usize = 500;
-/// An agent that meets the same error so often, and gets no further in between, will go on for ever. Those that give up
+/// An agent that meets the same error so often, and gets no further in between, will continue forever. Those that give up
 /// by themselves do so after about ten tries.
 const MOST_SAME_ERRORS: u32 = 25;
 /// To ask again with a prompt that is too long costs the most; a summary of the session helps at once or never.
@@ -33,10 +33,10 @@ const MOST_CALLS: usize = 2_000;
 
 /// What one adapter knows: the meaning of a line.
 pub(crate) trait Dialect: Send + fmt::Debug {
-    /// Reads one line. False: it means nothing to this adapter.
+    /// Reads one line. Returns false if this adapter does not recognize it.
     fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool;
 
-    /// The error that a line of standard error tells of, for agents that wait out a limit and say so only there.
+    /// The error in a line of standard error, for agents that wait for a limit and report it only there.
     fn said_aside<'a>(&self, _line: &'a str) -> Option<&'a str> {
         None
     }
@@ -44,7 +44,7 @@ pub(crate) trait Dialect: Send + fmt::Debug {
     /// The output is at its end.
     fn end(&mut self, _turn: &mut Turn<'_>) {}
 
-    /// The content of the file beside the output that some agents leave their usage in.
+    /// The content of the usage file that some agents write next to the output.
     fn usage_file(&mut self, _content: &Value, _turn: &mut Turn<'_>) {}
 
     /// As `Session::input`.
@@ -62,7 +62,7 @@ pub(crate) trait Dialect: Send + fmt::Debug {
         false
     }
 
-    /// What the exit code alone says about a failure.
+    /// The failure that follows from the exit code alone.
     fn by_exit_code(&self, _code: i32) -> Option<ErrorKind> {
         None
     }
@@ -76,18 +76,18 @@ struct Known {
     understood: bool,
     /// The first line that was not JSON.
     gibberish: Option<String>,
-    /// Text was handed on and its line is not at its end.
+    /// Text was passed on and its line is not at its end.
     open_text: bool,
-    /// Whether the agent's closing line was seen, and whether it tells of a failure.
+    /// Whether the agent's closing line was seen, and whether it reports a failure.
     closed: Option<bool>,
-    /// Why it failed, as far as the agent said.
+    /// Why it failed, if the agent reported it.
     fault: Option<Fault>,
     /// The last error, and how often it came since a tool last worked.
     same_error: Option<(Fault, u32)>,
     /// Tool calls since then: to make the same one again after an error is not to get further.
     calls: BTreeSet<String>,
     new_call: bool,
-    /// The line only says that the agent is there.
+    /// The line only shows that the agent is alive.
     heartbeat: bool,
     /// Something else came since it was last asked.
     active: bool,
@@ -169,7 +169,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The agent's session; told once.
+    /// The agent's session, reported once.
     pub(crate) fn session(&mut self, id: &str) {
         if !id.is_empty() && self.known.session.as_deref() != Some(id) {
             self.known.session = Some(id.to_owned());
@@ -177,7 +177,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Something went wrong, for now or for good: the closing line decides. What is already known is not told again.
+    /// Something went wrong, for now or permanently: the closing line decides. What is already known is not reported again.
     pub(crate) fn trouble(&mut self, mut fault: Fault) {
         self.end_text();
         // To try again is not to get further.
@@ -196,12 +196,12 @@ impl Turn<'_> {
         self.known.fault = Some(fault);
     }
 
-    /// The line says nothing but that the agent is there.
+    /// The line only shows that the agent is alive.
     pub(crate) fn heartbeat(&mut self) {
         self.known.heartbeat = true;
     }
 
-    /// The agent goes on, so whatever was wrong is over, and a closing line before this was not the last.
+    /// The agent continues, so whatever was wrong is over, and a closing line before this was not the last.
     pub(crate) fn recovered(&mut self) {
         self.known.fault = None;
         self.known.closed = None;
@@ -223,7 +223,7 @@ impl Turn<'_> {
     }
 }
 
-/// A value as a person would like to see it: a text as it is, anything else as JSON.
+/// A value as a user would like to see it: a text as it is, anything else as JSON.
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::Null => String::new(),
@@ -275,7 +275,7 @@ fn read_line<D: Dialect>(dialect: &mut D, known: &mut Known, line: &[u8], was_cu
     events.push(AgentEvent::Raw { line: line.into_owned() });
 }
 
-/// Only limits are taken from there, and only while the agent itself has named no trouble, which says more.
+/// Takes only limits from there, and only until the agent reports an error, which is more specific.
 fn read_aside<D: Dialect>(dialect: &D, known: &mut Known, line: &[u8], events: &mut Vec<AgentEvent>) {
     let line = String::from_utf8_lossy(line);
     let Some(message) = dialect.said_aside(&line) else { return };
@@ -359,7 +359,7 @@ impl<D: Dialect> Session for JsonSession<D> {
 }
 
 impl<D: Dialect> JsonSession<D> {
-    /// Why a turn failed of which the agent itself said nothing.
+    /// Why a turn failed for which the agent reported no reason.
     fn unexplained(&self, exit: Exit) -> Fault {
         let known = &self.known;
         let stderr = crate::plain_text(&String::from_utf8_lossy(&known.stderr));
@@ -386,7 +386,7 @@ impl<D: Dialect> JsonSession<D> {
                 Fault::new(ErrorKind::Other, with("nothing the agent printed is in its known format".to_owned()))
             }
             Exit::Code(0) => Fault::new(ErrorKind::Other, with("the agent printed nothing (exit code 0)".to_owned())),
-            // Before the first line of its own format the agent has done no work: what it says is about its start.
+            // Before the first line of its own format the agent has done no work: the output is about its start.
             Exit::Code(_) if !known.understood => Fault::new(kind_of(None, &[], stderr), with(exit.to_string())),
             Exit::Code(_) | Exit::Waits => {
                 Fault::new(ErrorKind::Other, with(format!("the agent's output ends without a result ({exit})")))

@@ -1,7 +1,7 @@
 //! How each coding agent is started and what its output means.
 //!
-//! Adapters do no I/O: `launch` says what to start, a `Session` eats the bytes that came out and yields neutral
-//! events, and at the end says how the turn went. The same session reads a live agent and a stored transcript.
+//! Adapters do no I/O: `launch` describes what to start, a `Session` reads the output and yields neutral
+//! events, and finally the outcome of the turn. The same session reads a live agent and a stored transcript.
 
 mod acp;
 mod claude;
@@ -56,16 +56,16 @@ pub struct TurnRequest<'a> {
     pub prompt: &'a str,
     /// The same prompt as a file, for agents that read it from there.
     pub prompt_file: PathBuf,
-    /// The agent's own session to go on in.
+    /// The agent's own session to continue in.
     pub session: Option<&'a str>,
     pub cwd: PathBuf,
     /// The environment to start from.
     pub env: BTreeMap<String, String>,
-    /// What `{self}` stands for: this very program.
+    /// What replaces `{self}`: the path of this program.
     pub own_program: PathBuf,
 }
 
-/// What an adapter that knows its agent is told besides.
+/// Extra input for an adapter of a built-in agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LaunchFacts {
     /// Names the turn among those of all loops. Agents that let their session id be chosen get one made of it; empty
@@ -75,11 +75,11 @@ pub struct LaunchFacts {
     pub as_root: bool,
     /// Put behind the agent's own system prompt and that of its profile.
     pub system_prompt: Option<String>,
-    /// MCP servers, by name, beside those of the profile.
+    /// MCP servers, by name, in addition to those of the profile.
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// Tools denied on top of those of the profile, in the agent's own notation.
     pub denied_tools: Vec<String>,
-    /// A turn that only looks: the agent is told to change no file, where it has a way to be told. It is advice.
+    /// A read-only turn: instructs the agent not to change files, if it supports that. Advice only.
     pub read_only: bool,
     /// The process runs in Windlass's sandbox, which enforces what may be written. An agent's own sandbox inside it
     /// cannot start its commands, so it is switched off.
@@ -100,7 +100,7 @@ pub struct Launch {
     pub files: Vec<PrivateFile>,
 }
 
-/// What a reader of a turn's output has to know about the agent session it ran in.
+/// What a reader of a turn's output must know about the agent session it ran in.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionFacts {
     /// The session the turn resumed, or the one chosen for it (`chosen_session`).
@@ -155,7 +155,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether nothing speaks against what the agent itself said of the turn.
+    /// Whether nothing contradicts the agent's own report of the turn.
     pub(crate) fn is_clean(self) -> bool {
         match self {
             Exit::Code(code) => code == 0,
@@ -192,22 +192,22 @@ pub trait Session: Send + fmt::Debug {
         true
     }
 
-    /// Why the agent will never end this turn by itself: the same error, again and again.
+    /// Why the agent will never end this turn: it keeps repeating the same error.
     fn spins(&self) -> Option<(ErrorKind, String)> {
         None
     }
 
-    /// Bytes for the agent's standard input, where that stays open; each is handed out once.
+    /// Bytes for the agent's standard input, if it stays open; each is returned once.
     fn input(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// How far the turn is, as the agent says it itself. One that says nothing ends its turn by ending its process.
+    /// The progress of the turn as the agent reports it. Without reports, the turn ends with the process.
     fn progress(&self) -> Progress {
         Progress::Working
     }
 
-    /// Asks the agent to end its turn, by way of `input`. False: there is no such way, its process has to be ended.
+    /// Asks the agent through `input` to end its turn. Returns false if that is not supported and its process must be killed.
     fn interrupt(&mut self) -> bool {
         false
     }
@@ -217,7 +217,7 @@ pub trait Session: Send + fmt::Debug {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Working,
-    /// The agent has said its last word, but something it left in the background may make it go on.
+    /// The agent has sent its last message, but background work may make it continue.
     Lingering,
     /// The agent waits for the next prompt.
     Over,
@@ -243,7 +243,7 @@ pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Lau
     }
 }
 
-/// The agent session a fresh turn will run in, where the agent lets it be chosen.
+/// The session ID of a fresh turn, if the agent lets the caller choose it.
 pub fn chosen_session(profile: &AgentProfile, turn_id: &str) -> Option<String> {
     match profile.adapter() {
         AdapterKind::Claude | AdapterKind::Copilot | AdapterKind::Gemini | AdapterKind::Qwen => {
@@ -271,8 +271,8 @@ pub fn converses(profile: &AgentProfile, keep_alive: bool) -> bool {
     profile.adapter() == AdapterKind::Acp || keep_alive && keeps_alive(profile)
 }
 
-/// A reader for the output of a turn that `converses`, which also says what to write to the agent. In a process
-/// that `has_session` only the prompt is left to be said.
+/// A reader for the output of a turn that `converses`, which also produces the input for the agent. In a process
+/// that `has_session`, only the prompt is left to send.
 pub fn conversation(
     request: &TurnRequest<'_>,
     launch: &LaunchFacts,
@@ -317,7 +317,7 @@ pub fn usage_file(profile: &AgentProfile, prompt_file: &Path) -> Option<PathBuf>
     }
 }
 
-/// In a directory of its own, which the agent may write to where it may not elsewhere.
+/// In its own directory, which is writable for the agent even if other directories are not.
 fn usage_file_beside(prompt_file: &Path) -> PathBuf {
     prompt_file.with_file_name(USAGE_FILE)
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::jsonl::{Turn, text};
 
-/// Whether a line tells of a sub-agent.
+/// Whether a line is about a sub-agent.
 pub(crate) fn of_sub_agent(line: &Value) -> bool {
     !text(line, "parent_tool_use_id").is_empty()
 }
 
-/// What an assistant message holds.
+/// The content of an assistant message.
 pub(crate) fn assistant(line: &Value, turn: &mut Turn<'_>) {
     let content = &line["message"]["content"];
     let said = |text: &str, turn: &mut Turn<'_>| {

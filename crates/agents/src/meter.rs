@@ -1,6 +1,6 @@
 //! Usage of one turn, from figures that come late, twice, or summed over a session's life.
 //!
-//! What is reported sums up to the agent's own final figures where it gives them, and to what was seen of it where the
+//! The reports add up to the agent's own final figures if it gives them, and otherwise to what was seen before the
 //! turn ends without them.
 
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Meter {
             grown.cost_basis = basis;
         }
         if self.names_cost.is_some() && grown.cost_usd.is_none() {
-            // An unknown part would make the sum unknown for good, although the agent will name it.
+            // An unknown part would make the sum unknown permanently, although the agent will name it.
             self.held.entry(model.to_owned()).or_default().add(&grown);
         } else {
             self.report(model, grown, turn);
@@ -116,7 +116,7 @@ impl Meter {
             self.report(&model, usage, turn);
         }
         if self.names_cost.is_some() && self.final_figures.is_empty() {
-            // It never named the cost, so what was reckoned stands.
+            // It never reported the cost, so the calculated cost stays.
             for (model, usage) in &self.reported {
                 if usage.cost_usd.is_some() {
                     let basis = Usage { cost_usd: Some(0.0), cost_basis: CostBasis::ListPrice, ..Usage::default() };

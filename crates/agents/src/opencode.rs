@@ -21,7 +21,7 @@ pub(crate) fn launch(
     injected: &Injected,
 ) -> Result<Launch, LaunchError> {
     let mut words = Words::new(request, "opencode");
-    // It waits out whatever a provider asks for without a word in its output; its log of errors has it.
+    // It waits out whatever a provider requests silently in its output; its log of errors has it.
     words.add(["run", "--format", "json", "--auto", "--print-logs", "--log-level", "ERROR"]).model("--model");
     match request.session {
         Some(session) => words.add(["--session", session]),
@@ -38,7 +38,7 @@ pub(crate) fn launch(
 const PERMISSION: &str = "OPENCODE_PERMISSION";
 const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 
-/// What the user has said of permissions stays; only denials are put on top of it.
+/// Keeps the user's permissions and adds only denials.
 fn permissions(words: &mut Words<'_>, facts: &LaunchFacts, injected: &Injected) -> Result<(), LaunchError> {
     let mut denied = Map::new();
     if injected.read_only {
@@ -150,7 +150,7 @@ impl Opencode {
             cost_basis: CostBasis::Agent,
             messages: 1,
         };
-        // A model it has no price for costs it 0, and so does an answer that never told its tokens.
+        // It reports a cost of 0 for a model without a price and for an answer without token counts.
         if usage.cost_usd.is_none_or(|cost| cost <= 0.0) {
             let free = usage.tokens() == 0;
             usage = self.prices.priced(if free { "" } else { &self.model }, usage);

@@ -1,4 +1,4 @@
-//! What each agent needs of its own directory, as data: an allow-list, from what the CLIs were seen to use.
+//! What each agent needs from its directory: an allow-list based on what the CLIs use.
 //!
 //! An agent finds its directory empty but for this. Sessions and logins are the user's own files, so that a session can be
 //! resumed later and a token that was refreshed is not lost. Settings are copies: what a turn writes there, such as hooks,
@@ -22,7 +22,7 @@ pub struct OwnPlace {
 pub enum PlaceKind {
     /// The agent's directory: empty, but for the places below it.
     Root,
-    /// A directory of the user's, to be written to. Made if it is not there.
+    /// A writable directory of the user. Created if it does not exist.
     Kept,
     /// A file of the user's, to be written to if it is there.
     Login,
@@ -36,7 +36,7 @@ pub enum PlaceKind {
     Fresh,
 }
 
-/// What an agent has below one directory of its own.
+/// The paths of an agent below one of its directories.
 struct Own {
     kept: &'static [&'static str],
     login: &'static [&'static str],
@@ -48,7 +48,7 @@ struct Own {
 const NOTHING: Own = Own { kept: &[], login: &[], copied: &[], shown: &[], fresh: &[] };
 
 const CLAUDE: Own = Own {
-    // And `projects`, of which only the directory of the workspace.
+    // And the workspace's directory in `projects`.
     login: &[".credentials.json"],
     copied: &["settings.json", "settings.local.json", "CLAUDE.md", ".claude.json", "keybindings.json"],
     shown: &["agents", "commands", "skills", "plugins", "output-styles", "hooks", "rules", "local"],

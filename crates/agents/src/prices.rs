@@ -1,6 +1,6 @@
 //! List prices, for agents that count tokens but name no cost.
 //!
-//! A model that is not in the table has no price: an unknown cost is said to be unknown, never nothing.
+//! A model that is not in the table has no price: an unknown cost is reported as unknown, never as 0.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -27,7 +27,7 @@ pub fn prices_as_of() -> &'static str {
     PRICES.as_ref().map_or("", |table| &table.as_of)
 }
 
-/// The prices that hold for one agent: its profile's, then the built-in list.
+/// The prices for one agent: its profile's, then the built-in list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prices {
     own: BTreeMap<String, ModelPrice>,
@@ -38,7 +38,7 @@ impl Prices {
         Self { own: profile.prices.iter().map(|(model, price)| (model.to_ascii_lowercase(), *price)).collect() }
     }
 
-    /// Whether the model has a price at all.
+    /// Whether the model has a price.
     pub fn know(&self, model: &str) -> bool {
         self.find(model).is_some()
     }

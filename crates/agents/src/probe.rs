@@ -13,15 +13,15 @@ pub struct KnownAgent {
     pub display_name: &'static str,
     /// Arguments that make it print its version and nothing else.
     pub version_args: &'static [&'static str],
-    /// From the one version it was tried with, and below the second, which is a guess: where a change may be expected.
+    /// The range of tested versions; the upper bound is a guess of where to expect a change.
     pub known_good: (&'static str, &'static str),
     /// What to run to log in.
     pub login: &'static str,
-    /// Environment variables that log in without a person.
+    /// Environment variables that log in without a user.
     pub key_variables: &'static [&'static str],
-    /// What it is configured and logged in with, as names or beginnings of names with a `*`: nobody else gets these.
+    /// Variables of its configuration and login, as names or prefixes with `*`; only this agent gets them.
     pub own_variables: &'static [&'static str],
-    /// The variable that names the directory of its own configuration.
+    /// The variable that sets its configuration directory.
     pub config_variable: &'static str,
     /// Its package in the npm registry.
     pub npm_package: &'static str,
@@ -35,7 +35,7 @@ pub struct KnownAgent {
     pub keeps_alive: bool,
 }
 
-/// How an installed version lies to those that Windlass was tried with.
+/// How an installed version compares to the tested versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionFit {
     Older,
@@ -187,7 +187,7 @@ impl KnownAgent {
         KNOWN_AGENTS.iter().find(|known| known.adapter == adapter)
     }
 
-    /// How what the program printed for its version lies to those it was tried with; `None` if there is none in it.
+    /// Compares the printed version to the tested ones; `None` if the output contains no version.
     pub fn fit(&self, printed: &str) -> Option<VersionFit> {
         let version = version_in(printed)?;
         let numbers = |text: &str| -> Vec<u64> { text.split('.').filter_map(|part| part.parse().ok()).collect() };
@@ -205,7 +205,7 @@ impl KnownAgent {
 
 /// Programs that start the program named after them.
 const LAUNCHERS: [&str; 7] = ["node", "npx", "bun", "bunx", "pnpm", "yarn", "env"];
-/// Words with which a launcher is told to start something.
+/// Words that make a launcher start something.
 const LAUNCHER_COMMANDS: [&str; 4] = ["exec", "dlx", "run", "x"];
 
 /// The agent that a profile starts. One that speaks ACP, or is described by its profile alone, is known by the name of

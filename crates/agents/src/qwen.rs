@@ -27,7 +27,7 @@ pub(crate) fn launch(
     };
     words.option("--append-system-prompt", injected.system_prompt.as_deref());
     if !injected.mcp_servers.is_empty() {
-        // Tools of servers are hidden behind a search unless their server says otherwise.
+        // The agent hides tools of servers behind a search unless the server opts out.
         let servers = injected.servers_json(&json!({ "alwaysLoadTools": true }));
         let file = words.file("agent_mcp.json", servers.to_string());
         words.add(["--mcp-config", &file]);
@@ -82,7 +82,7 @@ impl Dialect for Qwen {
                 }
             }
             "user" => messages::user(line, turn),
-            // It asks again by itself.
+            // It retries automatically.
             "system" if text(line, "subtype") == "retry" => {}
             // Parts of messages that come whole later.
             "stream_event" => {}

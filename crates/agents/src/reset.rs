@@ -33,7 +33,7 @@ fn search(value: &Value, depth: u32) -> Option<Reset> {
     }
 }
 
-/// Of the several limits that OpenAI's headers tell about, nothing says which one was hit: the longest is safe.
+/// OpenAI's headers list several limits but not which one was hit: the longest is safe.
 fn longest(fields: &serde_json::Map<String, Value>) -> Option<Reset> {
     let limits = fields.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("x-ratelimit-reset"));
     let mut ends = limits.filter_map(|(_, value)| span(value).or_else(|| time(value)));
@@ -69,7 +69,7 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 fn millis(ms: f64) -> Option<u64> {
-    // A span beyond a year is no promise anybody keeps.
+    // A span beyond a year is not a promise anybody keeps.
     (ms.is_finite() && (0.0..=31_536_000_000.0).contains(&ms)).then_some(ms as u64)
 }
 

@@ -1,8 +1,8 @@
-//! How a person enters an agent's session.
+//! How a user enters an agent's session.
 
 use windlass_core::profile::{AdapterKind, AgentProfile};
 
-/// The command that opens the session for a person, to be run in the workspace; none where nobody knows it.
+/// The command that opens the session for a user in the workspace; none if unknown.
 pub fn takeover(profile: &AgentProfile, session: &str) -> Option<Vec<String>> {
     let program = profile.command.first()?.clone();
     let args = match profile.adapter() {

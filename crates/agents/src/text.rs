@@ -55,7 +55,7 @@ impl TextDecoder {
 }
 
 impl Escape {
-    /// Steps over one character and says whether it is text. A new line ends any sequence: one that never ends must
+    /// Skips one character and returns whether it is text. A new line ends any sequence: one that never ends must
     /// not swallow the rest of the output.
     fn shows(&mut self, c: char) -> bool {
         let (next, shown) = match (*self, c) {
@@ -79,7 +79,7 @@ impl Escape {
     }
 }
 
-/// How many bytes at the end are the beginning of a character whose rest is still to come.
+/// How many bytes at the end are the start of a character whose rest is still to come.
 fn incomplete_tail(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {
         let byte = bytes[bytes.len() - back];

@@ -1,4 +1,4 @@
-//! Files of a repository that make an agent run code, or send things elsewhere, before anybody has said a word to it.
+//! Files of a repository that make an agent run code, or send data elsewhere, before its first prompt.
 //!
 //! What each agent reads is known here; who agrees to it is the engine's matter.
 
@@ -16,7 +16,7 @@ pub struct Trap {
     look: fn(&str) -> Vec<String>,
 }
 
-/// Where it lies, seen from the root of the repository.
+/// Its path relative to the repository root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     File(&'static str),
@@ -155,7 +155,7 @@ fn toml_settings(text: &str) -> Vec<String> {
     shown.into_iter().take(SHOWN).map(clipped).collect()
 }
 
-/// The head of a Markdown file may name hooks and servers of its own.
+/// The front matter of a Markdown file may define hooks and servers.
 fn front_matter(text: &str) -> Vec<String> {
     let Some(rest) = text.trim_start_matches('\u{feff}').strip_prefix("---") else { return Vec::new() };
     let head = rest.lines().skip(1).take_while(|line| line.trim_end() != "---");
@@ -173,7 +173,7 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// What stands under these keys. A file that cannot be read may hold anything.
+/// The values of these keys. An unreadable file may contain anything.
 fn keys(text: &str, named: &[&str]) -> Vec<String> {
     let root = match serde_json::from_str::<Value>(&without_comments(text)) {
         Ok(Value::Object(root)) => root,

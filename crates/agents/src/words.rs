@@ -1,7 +1,7 @@
 //! Command lines of the adapters that know their agent.
 //!
 //! Program and first words come from the profile, then the adapter's own, then the profile's `args`. The prompt comes
-//! on standard input, which has no limit: an argument holds 128 KiB.
+//! on standard input, which has no limit; an argument is limited to 128 KiB.
 
 use std::path::PathBuf;
 
@@ -78,7 +78,7 @@ impl<'a> Words<'a> {
         self
     }
 
-    /// The directory of the agent's own configuration, if the profile names one, in the variable that says it.
+    /// The agent's configuration directory from the profile, in the agent's variable for it.
     pub(crate) fn config_dir(&mut self, variable: &str) -> &mut Self {
         let Some(dir) = &self.request.agent.profile.config_dir else { return self };
         let home = self.spec.env.get("HOME");
@@ -89,7 +89,7 @@ impl<'a> Words<'a> {
         self.set(variable, &dir)
     }
 
-    /// What a variable holds for this agent, if anybody has set it.
+    /// The value of a variable for this agent, if set.
     pub(crate) fn said(&self, name: &str) -> Option<&str> {
         self.spec.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -109,7 +109,7 @@ impl<'a> Words<'a> {
             .map_err(|_| LaunchError::VariableNotJson { agent: self.request.agent.name.clone(), variable: name })
     }
 
-    /// A private file beside the prompt, to be written before the start; its path.
+    /// The path of a private file next to the prompt, to be written before the start.
     pub(crate) fn file(&mut self, name: &str, content: String) -> String {
         let path: PathBuf = self.request.prompt_file.with_file_name(name);
         let shown = path.to_string_lossy().into_owned();
@@ -146,7 +146,7 @@ pub(crate) fn session_id(turn_id: &str) -> Option<String> {
     if turn_id.is_empty() {
         return None;
     }
-    // FNV-1a: it has to be the same everywhere and for ever, not secret.
+    // FNV-1a: it must be the same everywhere and forever, not secret.
     let hash = turn_id.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
         (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
     });

@@ -1,4 +1,4 @@
-//! What is said of a process by those who do not start it: its command, and what a machine holds its limits with.
+//! Descriptions of processes for crates that do not start them: commands, and how a machine enforces limits.
 //!
 //! Plain data, so that adapters and the machine's specs need not know who starts processes, and who starts them need know
 //! neither agents nor loops.

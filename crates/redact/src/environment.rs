@@ -1,10 +1,10 @@
 //! Which environment variables reach the programs that a loop starts: what every program needs, and what was named.
 //!
-//! Everything else stays with the engine: a key that nobody handed on cannot be printed, committed or sent anywhere.
+//! Everything else stays with the engine: an agent cannot print, commit, or send a key that it does not get.
 
 /// What programs need to find their way, as names or, with a `*` at the end, as beginnings of names.
 const ORDINARY: &[&str] = &[
-    // The person and the place.
+    // User, home, and directories.
     "PATH",
     "HOME",
     "USER",
@@ -187,7 +187,7 @@ const ORDINARY: &[&str] = &[
     "PROTOC",
     "MANPATH",
     "INFOPATH",
-    // Where this program's own things are, for an agent that calls it.
+    // Windlass's own directories, for an agent that calls it.
     "WINDLASS_HOME",
     "WINDLASS_CONFIG",
 ];
@@ -197,7 +197,7 @@ pub fn passes<'a>(name: &str, named: impl IntoIterator<Item = &'a str>) -> bool 
     ORDINARY.iter().copied().chain(named).any(|pattern| is_meant(pattern, name))
 }
 
-/// Whether a pattern, a name or the beginning of one with a `*` behind it, means this variable.
+/// Whether a pattern, a name or the start of one with a `*` behind it, means this variable.
 fn is_meant(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -205,9 +205,9 @@ fn is_meant(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether a variable's name says that its value is a secret.
+/// Whether a variable's name marks its value as secret.
 pub fn looks_secret(name: &str) -> bool {
-    // What ends so names a place, or says how something is kept, and is no key itself.
+    // These suffixes name a path or a storage method, not a key.
     const HARMLESS_ENDS: [&str; 12] =
         ["_FILE", "_PATH", "_DIR", "_URL", "_ENV", "_NAME", "_ID", "_TYPE", "_COUNT", "_LIMIT", "_TIMEOUT", "_SOCK"];
     const WORDS: [&str; 10] =
@@ -238,7 +238,7 @@ mod tests {
         for name in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "DATABASE_URL", "CARGO_REGISTRY_TOKEN"] {
             assert!(!passes(name, []), "{name}");
         }
-        // A beginning is no name.
+        // A prefix is not a name.
         assert!(!passes("PATHS", []));
     }
 

@@ -1,10 +1,10 @@
-//! Which hosts a loop's processes may reach, where the network is a list.
+//! Which hosts a loop's processes may reach with `network = "list"`.
 //!
 //! An entry is a host, `host:port`, an address, `*.domain` for everything below a domain, or the name of a ready list.
 //! Without a port, 80 and 443 are meant. Invariant: an address is reached only if it is listed itself or is a public one
-//! that a listed name leads to, so that a name which leads into the private network opens nothing.
+//! of a listed name, so that a name that resolves to a private network grants no access.
 
-// From `core`, where addresses are plain data: sockets are not to be had here.
+// From `core`, where addresses are plain data: sockets are not available here.
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
@@ -120,7 +120,7 @@ impl HostList {
         Ok(Self(list))
     }
 
-    /// Whether something called so may be asked for at all.
+    /// Whether a request for this name is allowed.
     pub fn allows(&self, host: &str, port: u16) -> bool {
         let host = plain(host);
         match host.parse() {
@@ -129,7 +129,7 @@ impl HostList {
         }
     }
 
-    /// Whether an address may be connected to that a listed name leads to.
+    /// Whether to allow a connection to this address of a listed name.
     pub fn reaches(&self, address: IpAddr, port: u16) -> bool {
         is_public(address) || self.lists(address, port)
     }
@@ -210,7 +210,7 @@ fn plain(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
-/// Whether an address is of the public network, as far as its number tells.
+/// Whether an address is public.
 fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => is_public_v4(address),
@@ -244,7 +244,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         (0x2002, _) => within(b, c),
         // Tunnels, and examples.
         (0x2001, 0) | (0x2001, 0xdb8) => false,
-        // Only these are handed out at all.
+        // Only these are allocated.
         _ => (0x2000..0x4000).contains(&a),
     }
 }

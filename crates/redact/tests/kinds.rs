@@ -1,8 +1,8 @@
-//! One example of each kind of secret that is in use. They are random, and in pieces, so that this file holds none.
+//! One example of each kind of secret that is in use. They are random, and in pieces, so that this file contains none.
 
 use windlass_redact::secrets::{Redactor, Rules, Scan};
 
-/// What it is, what stands before it, the secret in pieces, what follows.
+/// Its kind, the text before it, the secret in pieces, the text after it.
 type Example = (&'static str, &'static str, &'static [&'static str], &'static str);
 
 #[rustfmt::skip]
@@ -147,7 +147,7 @@ fn secrets_glued_to_other_characters_are_seen() {
         }
     }
     assert_eq!(missed, [""; 0]);
-    // Behind a letter only what stands out: `sk-` ends many a word.
+    // After a letter, only distinctive prefixes: many words end with `sk-`.
     let letters: Vec<&str> = EXAMPLES
         .iter()
         .filter(|(_, before, pieces, _)| {

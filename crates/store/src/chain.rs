@@ -2,7 +2,7 @@
 //!
 //! Each event is stored with `sha256(link before it || its own bytes)`; before the first come 32 zero bytes. A store
 //! computes the link when it writes an event and never again, so an event that was changed, removed, inserted or moved
-//! later does not fit. Whoever can write the database can compute a new chain: it shows accidents, not forgery.
+//! later does not fit. Anyone who can write the database can compute a new chain: it detects accidents, not forgery.
 
 use std::fmt;
 
@@ -72,7 +72,7 @@ impl ChainCheck {
         Self { events: 0, head: Link::START, broken_at: None }
     }
 
-    /// Looks at the next event and the link that is stored with it; says whether it fits.
+    /// Checks the next event against its stored link; returns whether it matches.
     pub(crate) fn follow(&mut self, event: &Linked<'_>, stored: Option<Link>) -> bool {
         let expected = self.events + 1;
         let link = self.head.next(event);

@@ -78,7 +78,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The remedy in plain words, where there is one.
+    /// The remedy in plain words, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NameTaken { .. } => Some("choose another with --name, or resume that loop".into()),

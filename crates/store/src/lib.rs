@@ -1,8 +1,8 @@
 //! The journal and the catalogue: every loop's events, what a list shows of it, who drives it, and the
 //! commands other processes left for it.
 //!
-//! Invariant: whatever a call acknowledges is durable and whole. Events, the catalogue entry they lead to and
-//! the inbox items they answer are written together or not at all, and only by the holder of the loop's lease.
+//! Invariant: acknowledged calls are durable and atomic. Events, the resulting catalogue entry, and
+//! answered inbox items are written together, and only by the holder of the loop's lease.
 //!
 //! Each event is stored with its link of the loop's hash chain (`chain`).
 //!
@@ -32,13 +32,13 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent {
     pub at: Timestamp,
-    /// The event's `type`, kept beside the body so that a query need not parse it.
+    /// The event's `type`, stored next to the body so that queries need not parse it.
     pub kind: String,
     /// A JSON object as text, its `type` included.
     pub body: String,
 }
 
-/// An event as the journal holds it. `seq` counts from 1 in each loop, without gaps.
+/// An event in the journal. `seq` counts from 1 in each loop, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvent {
     pub seq: u64,
@@ -55,7 +55,7 @@ pub struct CatalogueEntry {
     pub id: String,
     /// Absolute path of the project's repository.
     pub project: String,
-    /// Unique in its project for ever: the name of an ended loop is not given again.
+    /// Unique in its project forever: the name of an ended loop is never reused.
     pub name: String,
     /// First line of the goal; the caller bounds its length.
     pub goal: String,
@@ -73,7 +73,7 @@ pub struct CatalogueEntry {
     pub summary: String,
 }
 
-/// Who drives a loop: a process that can be told from a later one with the same pid, and where to reach it.
+/// The process that drives a loop, distinguishable from a later one with the same PID, and its address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Holder {
     pub boot_id: String,
@@ -84,7 +84,7 @@ pub struct Holder {
     pub token: String,
 }
 
-/// The token is left out: whoever knows it can write as the holder, so it stays out of logs.
+/// Omits the token, because anyone who knows it can write as the holder; it must not reach logs.
 impl fmt::Debug for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Holder")
@@ -98,7 +98,7 @@ impl fmt::Debug for Holder {
 
 /// A loop as a reader finds it: entry, head of the journal and holder, all of the same moment.
 ///
-/// The holder may end between this reading and a look at its process. Who finds the process gone must read
+/// The holder may exit between this read and a check of its process. A caller that finds the process gone must read
 /// again before calling the loop interrupted: the last thing a driver does is to write the end and release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -116,7 +116,7 @@ pub struct ListFilter {
     pub open_only: bool,
     pub limit: Option<usize>,
     /// Fetch `summary` too. Without it `summary` is empty, and ten thousand loops are listed without
-    /// touching the pages that hold the summaries.
+    /// touching the pages with the summaries.
     pub summaries: bool,
 }
 
@@ -190,13 +190,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// the caller has found dead. Otherwise refused with [`StoreError::Held`].
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()>;
 
-    /// Gives the lease up. One that is no longer under `token` is left alone.
+    /// Releases the lease, unless it no longer has this `token`.
     async fn release(&self, loop_id: &str, token: &str) -> Result<()>;
 
-    /// Who holds the lease.
+    /// The holder of the lease.
     async fn holder(&self, loop_id: &str) -> Result<Option<Holder>>;
 
-    /// Leaves a command for whoever drives the loop. An id that was posted before is ignored, so a poster
+    /// Leaves a command for the loop's driver. An id that was posted before is ignored, so a poster
     /// that does not know whether it succeeded can post again.
     async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()>;
 

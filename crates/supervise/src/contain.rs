@@ -1,4 +1,4 @@
-//! The ladder of containments: what can hold a tree together here.
+//! The containments that this machine supports, strongest first.
 //!
 //! Invariant: a rung is judged by trying it, never by a version or a file that suggests it would work.
 //! What runs in the new process ([`enter`]) is signal-safe, because [`probe`] forks an engine that has
@@ -6,7 +6,7 @@
 
 use crate::spec::Containment;
 
-/// One rung of the ladder, for a person to read.
+/// One rung of the ladder, for a user to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rung {
     pub name: &'static str,
@@ -101,7 +101,7 @@ mod namespace {
         }
     }
 
-    /// Forks process 1 of a new PID namespace; says whether it took a user namespace. Privileged
+    /// Forks process 1 of a new PID namespace; returns whether it needed a user namespace. Privileged
     /// processes do without one, because inside it `sudo` and other users' files stop working.
     pub(crate) fn fork_into_namespace(placement: &Placement) -> io::Result<(Forked, bool)> {
         let wanted = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
@@ -114,7 +114,7 @@ mod namespace {
         }
     }
 
-    /// In process 1: a `/proc` of its own that nobody else sees. Returns the one that was there before,
+    /// In process 1: mounts a private `/proc`. Returns the previous one,
     /// in which processes have the numbers the engine knows. Signal-safe.
     pub(crate) fn enter(maps: Option<&Maps>) -> Result<OwnedFd, (Obstacle, io::Error)> {
         fn at(obstacle: Obstacle) -> impl Fn(rustix::io::Errno) -> (Obstacle, io::Error) {

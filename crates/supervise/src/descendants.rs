@@ -1,7 +1,7 @@
 //! Everything below this process, found by walking `/proc`.
 //!
-//! For a subreaper: whoever loses its parent becomes its child, so nothing below it can get out of
-//! reach. Invariant: [`end_all`] returns only when the kernel says that no child is left
+//! For a subreaper: orphans become its children, so no descendant can escape.
+//! Invariant: [`end_all`] returns only when the kernel reports that no child is left
 //! that this user may kill.
 
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ pub(crate) fn signal_all(signal: Option<Signal>) -> Reached {
 /// user. Tells of each that ended.
 pub(crate) fn end_all(mut ended: impl FnMut(i32, i32)) {
     loop {
-        // A process that forks while we look leaves a child behind. But that child comes to us before
+        // A process that forks meanwhile leaves a child behind. But that child becomes ours before
         // its parent can be waited for, so the next round sees it.
         let reached = signal_all(Some(Signal::KILL));
         let hopeless = reached.signalled == 0 && reached.refused > 0;
@@ -99,7 +99,7 @@ fn parents() -> HashMap<u32, Vec<u32>> {
 
 fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from the last one.
+    // The name in parentheses may contain anything, so count from the last one.
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))

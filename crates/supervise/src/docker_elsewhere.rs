@@ -1,4 +1,4 @@
-//! In the place of `docker` where no container can be handed our pipes: elsewhere than on Linux they run in a virtual machine.
+//! Replaces `docker` on systems other than Linux, where containers run in a virtual machine and cannot get our pipes.
 
 use std::path::Path;
 

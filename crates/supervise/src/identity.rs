@@ -1,4 +1,4 @@
-//! Who a process is, so that it can be recognised later.
+//! The identity of a process, to recognize it later.
 //!
 //! Invariant: a process id alone is never trusted. It is reused, it starts again at boot, and it means
 //! something else in another PID namespace; so an identity is all four.
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
     pub boot_id: String,
-    /// Which numbering `pid` belongs to. Agents run in PID namespaces of their own, and may run us.
+    /// Which numbering `pid` belongs to. Agents run in separate PID namespaces, and may run us.
     pub pid_namespace: u64,
     pub pid: u32,
     /// In the system's own unit; only compared.
@@ -24,7 +24,7 @@ pub enum Liveness {
 }
 
 impl ProcessIdentity {
-    /// This process, or `None` if the system does not tell.
+    /// This process, or `None` if the system does not report it.
     pub fn current() -> Option<Self> {
         Self::of(std::process::id())
     }
@@ -48,7 +48,7 @@ impl ProcessIdentity {
         }
     }
 
-    /// Whether it is certain, or has to be assumed, that the process lives.
+    /// Whether it is certain, or must be assumed, that the process lives.
     pub fn is_alive(&self) -> bool {
         self.liveness() != Liveness::Gone
     }
@@ -69,7 +69,7 @@ mod system {
 
     pub(super) fn start_time(pid: u32) -> Option<u64> {
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses may hold anything, so count from the last one.
+        // The name in parentheses may contain anything, so count from the last one.
         let close = stat.iter().rposition(|byte| *byte == b')')?;
         let mut fields = std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_ascii_whitespace();
         if matches!(fields.next()?, "Z" | "X") {

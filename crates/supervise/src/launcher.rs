@@ -1,4 +1,4 @@
-//! The engine's side: start a shim, follow what it says, tell it to stop.
+//! The engine's side: start a shim, read its reports, stop it.
 //!
 //! Invariant: the events of a [`Running`] end with exactly one of [`ProcessEvent::Closed`] and
 //! [`ProcessEvent::Lost`]. Memory per running tree is a few hundred bytes whatever the tree prints,
@@ -106,7 +106,7 @@ pub enum ProcessEvent {
     Lost { why: String },
 }
 
-/// A tree under way. Dropping it closes the control pipe, which ends the tree.
+/// A running tree. Dropping it closes the control pipe, which kills the tree.
 #[derive(Debug)]
 pub struct Running {
     control: OwnedFd,
@@ -117,7 +117,7 @@ pub struct Running {
     input: Feeding,
 }
 
-/// Input on its way to the main process. The shim is never sent more than it may hold.
+/// Input on its way to the main process. The engine never sends more than the shim may buffer.
 #[derive(Debug, Default)]
 struct Feeding {
     unsent: VecDeque<u8>,

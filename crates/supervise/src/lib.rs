@@ -14,20 +14,20 @@
 //! that is killed at any moment loses no output and no ending; and because its end of the control
 //! pipe closes with it, the shim ends the tree at once.
 //!
-//! Between shim and agent sits a *reaper*: process 1 of a PID namespace where the machine allows it
+//! Between shim and agent is a *reaper*: process 1 of a PID namespace if the machine supports it
 //! (its death is the death of everything inside), else a subreaper that walks its descendants, else
-//! the leader of a process group. [`probe`] tells which rungs work here. Control groups are no rung: they
-//! hold what a tree may take of the machine ([`cgroup`]), and a PID namespace ends it.
+//! the leader of a process group. [`probe`] reports which of these work. Control groups are separate: they
+//! limit a tree's resources ([`cgroup`]), and a PID namespace ends it.
 //!
 //! A process may live through several turns. Its standard input is then a pipe that the engine feeds
-//! through the shim. When the engine says that a turn is over, the shim writes that turn's record first
-//! and answers then; until the next turn begins it reads no output, so what comes late waits in the pipe
+//! through the shim. When the engine ends a turn, the shim first writes that turn's record
+//! and answers then; until the next turn starts it reads no output, so what comes late waits in the pipe
 //! and belongs to the next turn.
 //!
 //! With a [`sandbox::SandboxPolicy`] the reaper and all below it see and change only what that allows: bubblewrap or a
-//! container stands between shim and reaper then, and nothing else differs.
+//! container is between shim and reaper then, and nothing else differs.
 //!
-//! The invariant: whoever dies first (agent, reaper, shim or engine), the tree is ended, and a stream
+//! Invariant: whichever process dies first (agent, reaper, shim, or engine), the tree ends, and a stream
 //! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
 
 pub mod cgroup;

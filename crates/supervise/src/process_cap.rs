@@ -22,18 +22,18 @@ const LEAST: u32 = 301;
 
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";
 
-/// Whether namespaces have numbers of their own here.
+/// Whether namespaces have their own numbers here.
 pub(crate) fn works() -> bool {
     has_own_numbers(&rustix::system::uname().release().to_string_lossy())
 }
 
-/// How many processes a loop can have where nobody says anything.
+/// The default process limit of a loop.
 pub(crate) fn default_limit() -> u32 {
     let of_machine = std::fs::read_to_string(PID_MAX).ok().and_then(|text| text.trim().parse().ok());
     a_quarter(of_machine.unwrap_or(MOST))
 }
 
-/// The cap as the kernel wants it told, where it can be told.
+/// The cap in the kernel's format, if supported.
 pub(crate) fn words(limit: u32) -> Option<CString> {
     works().then(|| limit.max(LEAST).to_string()).and_then(|text| CString::new(text).ok())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// How a tree ended, told once everything in it is gone and all its output is written.
+/// How a tree ended; reported after all its processes ended and all its output is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitRecord {
     pub ended: Ended,
@@ -27,7 +27,7 @@ pub struct ExitRecord {
     /// Processes or threads that were not started because there were as many as there may be.
     #[serde(default, skip_serializing_if = "is_none")]
     pub refused_forks: u64,
-    /// Why this record could not be made durable. Only ever seen live: such a record is not on disk.
+    /// Why this record is not durable. Only in live reports: such a record is not on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_recorded: Option<String>,
 }
@@ -50,7 +50,7 @@ pub enum Ended {
     SpawnFailed(SpawnFailure),
     /// It did not: the turn is over, and the process lives on for the next.
     TurnOver,
-    /// The transcript could not be written, so the tree was ended.
+    /// Writing the transcript failed, so the tree was killed.
     WriteFailed {
         out_of_space: bool,
         message: String,
@@ -62,7 +62,7 @@ pub enum Ended {
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
     Itself,
-    /// The engine asked for it.
+    /// The engine requested it.
     Stopped,
     /// The engine died, or dropped the tree.
     EngineGone,
@@ -90,11 +90,11 @@ pub enum SpawnFailureKind {
     DirectoryNotFound,
     DirectoryNotUsable,
     StdinUnreadable,
-    /// Transcript or exit record cannot be opened for writing.
+    /// Opening the transcript or the exit record failed.
     OutputUnwritable,
     /// The asked-for containment does not work on this machine.
     ContainmentUnavailable,
-    /// The asked-for sandbox cannot be made.
+    /// Creating the requested sandbox failed.
     SandboxUnavailable,
     /// Anything else: no more processes, argument list too long, a NUL byte in an argument.
     Other,
@@ -168,7 +168,7 @@ impl PendingRecord {
         file.try_lock().map_err(io::Error::from)?;
         file.set_len(0)?;
         file.write_all(&[b' '; RESERVED])?;
-        // Whoever starts a tree has done with the record of an earlier one. Left there, it would pass
+        // A new tree obsoletes the record of an earlier one. Left there, it would pass
         // for the end of this one should this process be killed.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -177,8 +177,8 @@ impl PendingRecord {
         Ok(Self { file, temporary, path: path.to_owned() })
     }
 
-    /// From here on everybody finds it, whoever is killed. With `durable` it also outlives the machine's power: an
-    /// engine that hears of it sees to that itself, with an event of its own.
+    /// From here on it survives the death of any process. With `durable` it also survives a power failure; an
+    /// engine that gets the report makes it durable with its own event.
     pub(crate) fn commit(self, record: &ExitRecord, durable: bool) -> io::Result<()> {
         let mut json = serde_json::to_vec(record)?;
         json.push(b'\n');

@@ -1,4 +1,4 @@
-//! What this machine has, what holds limits on it, and what a tree takes where nothing holds them.
+//! The machine's resources, what enforces limits on it, and a tree's usage without enforcement.
 
 use windlass_process::{Holder, Means};
 
@@ -7,9 +7,9 @@ use crate::cgroup::{Cgroups, find_cgroups};
 /// What there is to be shared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Of main memory; unknown where the system does not tell.
+    /// Main memory; unknown if the system does not report it.
     pub memory_bytes: Option<u64>,
-    /// How many processes a loop can have where nobody says anything.
+    /// The default process limit of a loop.
     pub processes: Option<u32>,
 }
 
@@ -26,7 +26,7 @@ pub fn machine() -> Machine {
     Machine::default()
 }
 
-/// What holds the limits of a loop here.
+/// What enforces the limits of a loop on this machine.
 pub fn means() -> Means {
     let found = find_cgroups();
     let why = found.as_ref().err().cloned();
@@ -40,7 +40,7 @@ pub fn means() -> Means {
     }
 }
 
-/// What holds the limits that nobody asked for. With version 1 a process has to be moved into its groups, some
+/// What enforces the default limits. With version 1 a process must be moved into its groups, some
 /// milliseconds for each tree; so there they are left to what costs nothing, if there is such a thing.
 pub fn means_by_default(means: &Means) -> Means {
     let cheaper = |held: Holder, instead: fn() -> Holder| match held {

@@ -1,7 +1,7 @@
 //! The process between engine and agent, `windlass shim`.
 //!
 //! It has one thread, no runtime and small buffers, because there is one for every running agent. It
-//! reads a [`ShimSpec`] from descriptor 0, runs it, and tells of it on descriptor 1. Invariants:
+//! reads a [`ShimSpec`] from descriptor 0, runs it, and reports on descriptor 1. Invariants:
 //!
 //! * What the agent wrote is in its transcript, whatever happens to the engine.
 //! * The exit record is written after the tree is gone and its output is in the files.
@@ -54,7 +54,7 @@ pub fn main() -> ! {
             run(spec);
             0
         }
-        // Nothing was started, and the closing of the status pipe says that something is wrong.
+        // Nothing was started; closing the status pipe reports the error.
         Err(_) => 70,
     };
     std::process::exit(code)
@@ -147,7 +147,7 @@ fn start(spec: &ShimSpec) -> Result<(Tree, Inputs), SpawnFailure> {
     Ok((tree, Inputs { stdin: Input::new(stdin), stdout: Some(stdout), stderr: Some(stderr), report: Some(report) }))
 }
 
-/// Our end, where there is one, and the child's.
+/// Our end, if there is one, and the child's.
 fn open_stdin(stdin: &Stdin) -> Result<(Option<OwnedFd>, OwnedFd), SpawnFailure> {
     let path = match stdin {
         Stdin::Null => Path::new("/dev/null"),
@@ -165,7 +165,7 @@ fn open_stdin(stdin: &Stdin) -> Result<(Option<OwnedFd>, OwnedFd), SpawnFailure>
     Ok((None, file.into()))
 }
 
-/// What a file has now, in memory that nobody can change: a process can open its standard input again, and write to what is
+/// The file's current content in sealed memory: a process can reopen its standard input and write to what is
 /// behind it. So the recorded prompt is the one that was sent.
 #[cfg(target_os = "linux")]
 fn sealed(path: &Path) -> io::Result<File> {

@@ -1,4 +1,4 @@
-//! What the engine tells a shim to do, as data.
+//! The engine's orders for a shim, as data.
 //!
 //! Invariant: the spec is complete. The shim reads no configuration, no environment and no other file
 //! to find out what to start or where to write.
@@ -25,7 +25,7 @@ pub struct ShimSpec {
     /// Where the [`ExitRecord`](crate::ExitRecord) appears, complete, when everything has ended.
     /// A record of an earlier tree is removed when this one starts.
     pub exit_record: PathBuf,
-    /// What is not to be seen in the output, beside what looks like a secret.
+    /// Values to redact from the output, in addition to what looks like a secret.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<KnownSecret>,
     /// Of each stream keep this many bytes from its start and 64 KiB from its end.
@@ -33,7 +33,7 @@ pub struct ShimSpec {
     /// How long a tree may take to end after it was asked to; at most [`ShimSpec::MAX_GRACE_MS`].
     pub grace_ms: u64,
     pub containment: ContainmentRequest,
-    /// What the tree may see and change; everything that its user may if unset. Where it cannot be had, nothing starts.
+    /// What the tree may see and change; everything that its user may if unset. Where it is not available, nothing starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxPolicy>,
     #[serde(default)]
@@ -43,13 +43,13 @@ pub struct ShimSpec {
 /// How much of the machine a tree may take.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeLimits {
-    /// What holds the limits, where there is such a thing.
+    /// What enforces the limits, if anything.
     pub group: Option<Group>,
-    /// Watched by the shim where no group holds it.
+    /// The shim polls it if no group enforces it.
     pub memory_bytes: Option<u64>,
-    /// Capped by the tree's PID namespace where that can be done; what was always the cap if unset.
+    /// Cap on the tree's PID namespace if supported; a built-in cap if unset.
     pub processes: Option<u32>,
-    /// Only for who makes a group of its own, as Docker does.
+    /// Only for who makes its own group, as Docker does.
     pub cpu_weight: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl ShimSpec {
     /// A tree is gone within three seconds of a stop, whatever was configured.
     pub const MAX_GRACE_MS: u64 = 2_500;
 
-    /// Where the first turn goes.
+    /// Output of the first turn.
     pub(crate) fn turn(&self) -> TurnPaths {
         TurnPaths {
             stdout: self.stdout.clone(),
@@ -76,7 +76,7 @@ impl ShimSpec {
     }
 }
 
-/// Where one turn goes of a process that lives through several; the fields mean what those of [`ShimSpec`] do.
+/// Output of one turn of a long-lived process; the fields are those of [`ShimSpec`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnPaths {
     pub stdout: PathBuf,
@@ -97,7 +97,7 @@ pub enum ContainmentRequest {
     ProcessGroup,
 }
 
-/// What holds a tree together, so that it can be ended whole.
+/// How to contain a tree, so that all of it can be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {

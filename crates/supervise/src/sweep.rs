@@ -2,8 +2,8 @@
 //!
 //! Containment ends a tree with its engine or shim. This is for what is left when that was not
 //! possible: a shim killed on the lowest rung, a machine without namespaces. Invariant: only a process
-//! that carries the tag at the moment it is signalled is killed, because the check is made again on a
-//! pidfd, which cannot come to mean another process.
+//! that carries the tag at the moment it is signalled is killed, because the check is recreated on a
+//! pidfd, which always refers to the same process.
 
 use std::io;
 
@@ -40,7 +40,7 @@ pub fn sweep(key: &str, value: &str) -> io::Result<Vec<u32>> {
                     }
                 }
                 Look::Tagged | Look::Other => {}
-                // What it will turn out to be only the next scan can tell.
+                // Only the next scan can show what it is.
                 Look::InExec => found = true,
             }
         }
@@ -96,11 +96,11 @@ fn look(pid: u32, tag: &[u8]) -> Look {
     }
 }
 
-/// Tells a process amid `execve` from one that was started with no environment at all, from a zombie and
+/// Tells a process amid `execve` from one that was started with no environment, from a zombie and
 /// from a kernel thread: only the first has a program and no address yet where its environment ends.
 #[cfg(target_os = "linux")]
 fn in_exec(pid: u32) -> bool {
-    /// `env_end` in `/proc/<pid>/stat`, counted after the name, which may hold anything.
+    /// `env_end` in `/proc/<pid>/stat`, counted after the name, which may contain anything.
     const ENV_END_AFTER_NAME: usize = 48;
     if std::fs::read_link(format!("/proc/{pid}/exe")).is_err() {
         return false;

@@ -59,13 +59,13 @@ pub(crate) fn fork_into_group(namespaces: c_int, group: RawFd) -> io::Result<For
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let number = |value: c_int| u64::try_from(value).unwrap_or(0);
     // `struct clone_args`, which `libc` does not have everywhere: flags, pidfd, child_tid, parent_tid, exit_signal,
-    // stack, stack_size, tls, set_tid, set_tid_size, cgroup. Zero is "not asked for".
+    // stack, stack_size, tls, set_tid, set_tid_size, cgroup. Zero is "not requested".
     let mut args = [0_u64; 11];
     args[0] = number(namespaces) | CLONE_INTO_CGROUP;
     args[4] = number(libc::SIGCHLD);
     args[10] = number(group);
     // SAFETY: as above: no memory is shared and no stack is given, so this is fork(2). `args` outlives the call, and its
-    // size is the one that is told.
+    // size is the given one.
     forked(unsafe { libc::syscall(libc::SYS_clone3, &raw const args, size_of_val(&args)) })
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn tell_of_children(pipe: RawFd) -> io::Result<()> {
     }
 }
 
-/// A descriptor that this process was started with, or that its caller holds, by its number.
+/// A descriptor, by number, that this process inherited or that its caller has open.
 pub(crate) fn borrowed(fd: RawFd) -> BorrowedFd<'static> {
     // SAFETY: callers name descriptors that stay open for as long as the process uses them.
     unsafe { BorrowedFd::borrow_raw(fd) }
@@ -243,7 +243,7 @@ fn check(result: c_int) -> io::Result<()> {
 /// older than 6.12 or without Landlock, cannot do that.
 #[cfg(target_os = "linux")]
 pub(crate) fn leave_abstract_sockets() -> io::Result<bool> {
-    /// `struct landlock_ruleset_attr`, of which only the last field says something here.
+    /// `struct landlock_ruleset_attr`, of which only the last field is used.
     #[repr(C)]
     struct Attributes {
         handled_access_fs: u64,
@@ -252,7 +252,7 @@ pub(crate) fn leave_abstract_sockets() -> io::Result<bool> {
     }
     const SCOPE_ABSTRACT_UNIX_SOCKET: u64 = 1;
     let wanted = Attributes { handled_access_fs: 0, handled_access_net: 0, scoped: SCOPE_ABSTRACT_UNIX_SOCKET };
-    // SAFETY: the kernel reads as many bytes from the structure as it is told that there are.
+    // SAFETY: the kernel reads as many bytes from the structure as `size` says.
     let made = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, &raw const wanted, size_of_val(&wanted), 0) };
     let Ok(rules) = c_int::try_from(made) else { return Err(io::ErrorKind::InvalidData.into()) };
     if rules < 0 {
@@ -263,7 +263,7 @@ pub(crate) fn leave_abstract_sockets() -> io::Result<bool> {
     // SAFETY: no pointer is passed; the descriptor was made above and is closed here.
     let restricted = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) };
     let failed = io::Error::last_os_error();
-    // SAFETY: nobody else has this descriptor.
+    // SAFETY: nothing else owns this descriptor.
     unsafe { libc::close(rules) };
     if restricted == 0 { Ok(true) } else { Err(failed) }
 }

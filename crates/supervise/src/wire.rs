@@ -22,7 +22,7 @@ pub(crate) enum Order {
     BeginTurn(TurnPaths),
 }
 
-/// How much input may be on its way to the main process: so much the shim holds in memory, and with the
+/// How much input may be pending for the main process: the shim buffers this much in memory, and with the
 /// longest other order it fits into a pipe, so that an order never waits behind input.
 pub(crate) const MAX_INPUT: usize = 32 << 10;
 const MAX_ORDER: usize = 64 << 10;
@@ -88,7 +88,7 @@ pub(crate) enum Status {
     },
     Exited(Ended),
     Closed(ExitRecord),
-    /// So many more bytes of input were written, or cannot be any more.
+    /// This many more bytes of input were written, or can no longer be written.
     InputTaken {
         bytes: u64,
     },
@@ -173,7 +173,7 @@ impl Status {
 }
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {
-    // Plain structs with string keys: serialising them cannot fail.
+    // Plain structs with string keys: serializing them cannot fail.
     serde_json::to_vec(value).unwrap_or_default()
 }
 

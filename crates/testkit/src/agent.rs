@@ -91,7 +91,7 @@ impl ScriptedAgent {
             let all: Vec<Leftover> = agents.chain(self.pids()).collect();
             let count = all.len();
             let alive: Vec<Leftover> = all.into_iter().filter(|p| p.process.alive()).collect();
-            // A hopper may have moved on while the others were looked at. It is recorded before its predecessor
+            // A hopper may have moved on while the others were checked. It is recorded before its predecessor
             // ends, so that nobody is left once all are dead and none has been added.
             if !alive.is_empty() || looked_at == Some(count) {
                 return alive;
@@ -105,7 +105,7 @@ impl ScriptedAgent {
         self.path.parent().expect("a script is in a directory").join(name)
     }
 
-    /// Lets an agent go on that waits for `name`.
+    /// Lets an agent continue that waits for `name`.
     pub fn open_gate(&self, name: &str) {
         let path = self.file(name);
         fs::write(&path, "").unwrap_or_else(|e| panic!("cannot make {}: {e}", path.display()));

@@ -1,7 +1,7 @@
 //! A small MCP client: JSON-RPC lines over a program's standard input and output, written out so that a test sees
 //! exactly what is said.
 //!
-//! Invariant: whatever the program prints on its standard output has to be a JSON-RPC message.
+//! Invariant: whatever the program prints on its standard output must be a JSON-RPC message.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -202,7 +202,7 @@ impl Mcp {
         self.child.id()
     }
 
-    /// Waits for its end, which it has to come to by itself.
+    /// Waits for its end, which it must come to by itself.
     ///
     /// # Panics
     /// If it does not within [`HUNG`].

@@ -20,7 +20,7 @@
 //!
 //! Invariant: which step is answered follows from the transcript in the request (assistant turns since the last real
 //! prompt), so a resumed session starts at its own step 0. The server keeps only what a transcript cannot tell: how
-//! often a step has failed, which gates are open and, if the script asks for it, how many turns were started.
+//! often a step has failed, which gates are open and, if the script requests it, how many turns were started.
 
 mod anthropic;
 mod asked;

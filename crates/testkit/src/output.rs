@@ -1,6 +1,6 @@
 //! How a program ended and what it wrote.
 //!
-//! Invariant: a failed assertion shows everything the program said, so that no test has to be run twice to be
+//! Invariant: a failed assertion shows everything the program said, so that no test must be run twice to be
 //! understood.
 
 use std::process::ExitStatus;
@@ -85,7 +85,7 @@ impl Output {
         self.stdout.lines().filter(|l| !l.trim().is_empty()).map(parse).collect()
     }
 
-    /// Everything for a person to read.
+    /// Everything for a user to read.
     pub fn shown(&self) -> String {
         let ended = match (self.code, self.signal) {
             (Some(code), _) => format!("exit code {code}"),

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
 /// A process as it names itself: its pid in its own pid namespace, and its start time in clock ticks since boot.
-/// The namespace only tells where to look.
+/// The namespace only reports where to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct ProcessId {
     pub pid: u32,

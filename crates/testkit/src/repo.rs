@@ -1,6 +1,6 @@
 //! A git repository of a test.
 //!
-//! Invariant: git runs in the world's environment, never in that of the person who runs the tests; a git command
+//! Invariant: git runs in the world's environment, never in that of the user who runs the tests; a git command
 //! that fails is a panic with what git said.
 
 use std::collections::BTreeMap;

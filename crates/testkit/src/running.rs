@@ -75,7 +75,7 @@ impl Running {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         command.stdin(reader);
         let running = Running::start(command);
-        // A program that ends without reading is no fault of the test.
+        // A program that ends without reading is not a fault of the test.
         std::thread::spawn(move || writer.write_all(&input));
         running
     }
@@ -179,7 +179,7 @@ impl Running {
         self.lock().status.expect("it has ended")
     }
 
-    /// What it has written up to now, for a person to read.
+    /// What it has written up to now, for a user to read.
     pub fn so_far(&self) -> String {
         let state = self.lock();
         let text = |i: usize| String::from_utf8_lossy(&state.streams[i].bytes).into_owned();

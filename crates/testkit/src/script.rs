@@ -305,7 +305,7 @@ impl Leave {
     pub const MAX_HOPPER_LIFE_MS: u64 = 20_000;
     pub const MAX_HOPS: u32 = 200;
 
-    /// The life it really gets: a script cannot ask for more than the cap.
+    /// The life it really gets: a script cannot request more than the cap.
     pub fn capped_life_ms(&self) -> u64 {
         let cap = match self.kind {
             LeaveKind::Hopper => Self::MAX_HOPPER_LIFE_MS,
@@ -329,7 +329,7 @@ pub enum LeaveKind {
     HoldsStdout,
     /// A grandchild whose parent is gone, in the agent's process group.
     DoubleFork,
-    /// A grandchild in a session of its own.
+    /// A grandchild in its own session.
     Setsid,
     /// The same with an empty environment, no open file and `/` as directory: nothing leads back to the agent.
     SetsidBare,

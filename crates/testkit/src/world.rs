@@ -45,7 +45,7 @@ impl World {
         World::with_sandbox(false)
     }
 
-    /// A world whose loops run in the sandbox that users get. If this machine has none, the test says so and runs without.
+    /// A world whose loops run in the sandbox that users get. If this machine has none, the test reports it and runs without.
     pub fn sandboxed() -> World {
         World::with_sandbox(sandbox_works())
     }
@@ -272,7 +272,7 @@ impl Drop for World {
 }
 
 /// Where worlds are made. A sandbox replaces the temporary directory, which would hide mistakes in what it shows: its
-/// worlds lie beside the built programs.
+/// worlds are beside the built programs.
 fn place(sandboxed: bool) -> PathBuf {
     let own = std::env::current_exe().ok().filter(|_| sandboxed);
     own.and_then(|path| path.ancestors().nth(2).map(Path::to_owned)).unwrap_or_else(std::env::temp_dir)
@@ -327,7 +327,7 @@ fn environment(root: &Path, tag: &str, sandboxed: bool) -> BTreeMap<OsString, Os
     env
 }
 
-/// The world's own directory, the system's, and where git is if that is elsewhere: no agent that the person who
+/// The world's own directory, the system's, and where git is if that is elsewhere: no agent that the user who
 /// runs the tests has installed for himself is found.
 fn search_path(bin: &Path) -> OsString {
     let mut dirs = vec![bin.to_owned(), PathBuf::from("/usr/bin"), PathBuf::from("/bin")];

@@ -175,7 +175,7 @@ const TANGLED: &[(&str, usize, &str)] = &[
 /// Test files that may sleep, each with its reason.
 const MAY_SLEEP: [(&str, &str); 2] = [
     ("crates/supervise/tests/trees/agents.rs", "the programs under test, whose part is to sleep"),
-    ("crates/supervise/tests/trees/world.rs", "looks again for what no event tells, within a limit"),
+    ("crates/supervise/tests/trees/world.rs", "polls for what has no event source, within a limit"),
 ];
 
 /// Who may start a program by itself, each with its reason. All else is started by `supervise`, in the sandbox that
@@ -362,7 +362,7 @@ fn programs_are_started_where_it_is_allowed() {
     hold("programs are started by supervise, git and this program itself", &broken);
 }
 
-/// `tests.rs` or a file in `tests/` below `src`: a test module in a file of its own.
+/// `tests.rs` or a file in `tests/` below `src`: a test module in its own file.
 fn is_test_file(path: &Path) -> bool {
     let inside = path.components().rev().take_while(|c| c.as_os_str() != "src");
     inside.map(|c| c.as_os_str().to_owned()).any(|c| c == "tests.rs" || c == "tests")

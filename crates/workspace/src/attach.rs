@@ -1,4 +1,4 @@
-//! Makes a workspace fit to work with, before the engine's git looks at it.
+//! Makes a workspace fit to work with, before the engine's git checks it.
 //!
 //! An agent may delete or replace `.git`, or leave a merge half done. All that is needed to put it back is in the
 //! journalled [`Workspace`]. Invariant: files of the work tree are never touched here; what is replaced is moved aside,
@@ -12,7 +12,7 @@ use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
 use crate::git::{Git, is_id};
 
 impl Workspaces {
-    /// Repairs the tie; what was repaired is said in `notes`.
+    /// Repairs the link to the repository and reports repairs in `notes`.
     pub(super) async fn attach(
         &self,
         workspace: &Workspace,

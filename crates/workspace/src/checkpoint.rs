@@ -4,7 +4,7 @@
 //! is on the loop's branch afterwards; commits that the agent made are kept and listed, wherever it put them.
 //!
 //! The common path starts git once if nothing changed (`add`), twice if files changed (`add`, `commit`), and once
-//! more if files were both added and deleted, to recognise renames (`diff-index`).
+//! more if files were both added and deleted, to recognize renames (`diff-index`).
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct CheckpointRequest {
     pub turn_id: String,
     /// The commit of the previous checkpoint, or the base commit.
     pub previous_head: String,
-    /// The tree of the previous checkpoint, or of the base; saves git calls where it is known.
+    /// The tree of the previous checkpoint, or of the base; saves git calls if known.
     pub previous_tree: Option<String>,
     /// Subject and body.
     pub message: String,
@@ -77,7 +77,7 @@ struct Taken {
     files: Vec<ChangedFile>,
     /// The commits since the previous checkpoint, newest first.
     history: Vec<Entry>,
-    /// What is on disk; only asked for where the branch moved.
+    /// What is on disk; only requested where the branch moved.
     tree: Option<String>,
     /// Files that git cannot take, each with the reason.
     refused: Vec<(FilePath, String)>,
@@ -86,7 +86,7 @@ struct Taken {
 }
 
 impl Workspaces {
-    /// Puts back what ties the workspace to its repository, if an agent broke it, before anybody looks at it; says what.
+    /// Puts back what ties the workspace to its repository, if an agent broke it, before anybody checks it; says what.
     pub async fn mend(&self, workspace: &Workspace, turn_id: &str) -> Result<Vec<String>, WorkspaceError> {
         let mut notes = Vec::new();
         if self.recreate_if_gone(workspace, &mut notes).await? {

@@ -1,6 +1,6 @@
 //! The clone that an agent works in, and the engine's own git directory beside it.
 //!
-//! The clone is a repository of its own in the workspace that borrows the user's objects and has nowhere to push to. The
+//! The clone is its own repository in the workspace that borrows the user's objects and has nowhere to push to. The
 //! engine works with `<loop>.git` beside the workspace, which no agent sees: HEAD and index of a worktree of the user's
 //! repository, which is not registered there. So a checkpoint writes straight into the user's repository, with the
 //! user's settings, and the clone follows. Invariant: the user's repository is changed by the engine alone, by refs of
@@ -60,7 +60,7 @@ impl Workspaces {
         if !reftable {
             return write(&dir.join("HEAD"), &format!("ref: {}\n", workspace.branch_ref()));
         }
-        // HEAD is no plain file there: only git can write it.
+        // HEAD is not a plain file there: only git can write it.
         std::fs::create_dir_all(dir.join("reftable")).map_err(WorkspaceError::file("create", dir))?;
         write(&dir.join("reftable/tables.list"), "")?;
         write(&dir.join("HEAD"), "ref: refs/heads/.invalid\n")?;
@@ -98,7 +98,7 @@ impl Workspaces {
             }
         }
         self.copy_settings(workspace, &git_dir).await?;
-        // What the refs point to is borrowed: nothing has to be fetched.
+        // What the refs point to is borrowed: nothing must be fetched.
         let listed = self
             .home_git(workspace)
             .run(&["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", "refs/tags"])

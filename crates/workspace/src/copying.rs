@@ -1,4 +1,4 @@
-//! Copies directories: files by reflink where the disk can do it, symbolic links as links, never as hard links.
+//! Copies directories: files by reflink if supported, symbolic links as links, never as hard links.
 //!
 //! Invariant: nothing below a symbolic link is read or written, and times are kept, because build tools compare them.
 
@@ -21,7 +21,7 @@ pub(super) fn copy_missing(from: &Path, to: &Path) -> io::Result<()> {
 fn copy_dir(from: &Path, data: &Metadata, to: &Path) -> io::Result<()> {
     let made = match fs::symlink_metadata(to) {
         Ok(there) if there.is_dir() => false,
-        // A file or link is where the directory belongs: whoever put it there decides.
+        // A file or link is in the place of the directory: leave it.
         Ok(_) => return Ok(()),
         Err(_) => {
             fs::create_dir(to)?;
@@ -44,7 +44,7 @@ fn copy_one(from: &Path, data: &Metadata, to: &Path) -> io::Result<()> {
     if !data.is_file() {
         return Ok(());
     }
-    // The standard library asks the kernel to share the blocks where the file system can.
+    // The standard library shares blocks if the file system supports it.
     fs::copy(from, to)?;
     let times = fs::FileTimes::new().set_modified(data.modified()?);
     match fs::File::options().write(true).open(to) {
@@ -55,7 +55,7 @@ fn copy_one(from: &Path, data: &Metadata, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces what is at `to` by a copy of what is at `from`, whole or not at all; `partial` is where it is made.
+/// Atomically replaces `to` with a copy of `from`, built in `partial`.
 pub(super) fn copy_over(from: &Path, to: &Path, partial: &Path) -> io::Result<()> {
     remove(partial)?;
     copy_missing(from, partial)?;

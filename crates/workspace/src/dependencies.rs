@@ -18,13 +18,13 @@ impl Workspaces {
         let named = |dir: &&str| dir.rsplit('/').next().is_some_and(|name| NAMES.contains(&name));
         let mut found: Vec<String> =
             dirs.filter_map(|dir| std::str::from_utf8(dir).ok()).filter(named).map(str::to_owned).collect();
-        // A link to such a directory elsewhere would lead out of the copy.
+        // A link to such a directory elsewhere would point outside the copy.
         found.retain(|dir| std::fs::symlink_metadata(project.checkout.join(dir)).is_ok_and(|data| data.is_dir()));
         Ok(found)
     }
 }
 
-/// So many entries of a directory are looked at.
+/// So many entries of a directory are checked.
 const MOST: usize = 5_000;
 /// A larger file names no place.
 const LARGEST: u64 = 64 << 10;
@@ -76,7 +76,7 @@ fn names(file: &Path, checkout: &Path) -> bool {
     text.windows(place.len()).any(|part| part == place)
 }
 
-/// Whether a link leads out of the tree that it is copied with.
+/// Whether a link points outside the tree that it is copied with.
 fn leaves(link: &Path, checkout: &Path) -> bool {
     let Ok(target) = std::fs::read_link(link) else { return false };
     let mut path = link.parent().unwrap_or(checkout).to_owned();

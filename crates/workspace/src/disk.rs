@@ -1,4 +1,4 @@
-//! What a directory takes on disk, and how it is removed for good.
+//! What a directory takes on disk, and how it is removed permanently.
 //!
 //! Invariant: symbolic links are counted and removed, never followed.
 

@@ -1,6 +1,6 @@
-//! Why a workspace could not be had, and the way out.
+//! Why a workspace is not available, and what to do.
 //!
-//! Invariant: each refusal names what is in the way and how to go on; nothing was changed when one is returned.
+//! Invariant: each refusal names what is in the way and how to continue; nothing was changed when one is returned.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ fn elsewhere(at: Option<&PathBuf>) -> String {
 }
 
 impl WorkspaceError {
-    /// The way out, where one is known.
+    /// The way out, if known.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Git(error) => return error.hint(),
@@ -115,7 +115,7 @@ impl WorkspaceError {
         Some(hint)
     }
 
-    /// Whether the user asked for something that cannot be, rather than something going wrong on the way.
+    /// Whether the user requested something that cannot be, rather than something going wrong on the way.
     pub fn is_wrong_use(&self) -> bool {
         match self {
             Self::Git(error) => matches!(

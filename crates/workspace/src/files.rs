@@ -1,6 +1,6 @@
 //! Single files of a revision or of a checkout, without following any link.
 //!
-//! Invariant: what is read is bounded, and what stands for a file is read from the very file that was opened.
+//! Invariant: reads are bounded, and metadata comes from the opened file.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::git::GitError;
 pub struct FileAt {
     /// Seen from the root of the repository.
     pub path: String,
-    /// A symbolic link; its content is where it leads to.
+    /// A symbolic link; its content is its target.
     pub is_link: bool,
     pub content: Vec<u8>,
 }
@@ -23,7 +23,7 @@ pub struct FileAt {
 const LARGEST: u64 = 16 << 20;
 /// Of all files at once.
 const MOST: u64 = 64 << 20;
-/// Deeper ones are no settings.
+/// Deeper files are not settings.
 const DEEPEST: usize = 32;
 
 /// A commit, without its files.
@@ -57,7 +57,7 @@ impl Workspaces {
         Ok(Project::inspect(&self.host, project).await?.git(&self.host).is_ancestor(earlier, later).await?)
     }
 
-    /// The files of a revision at and below these places, and the links on the way there. None if there is no such
+    /// The files of a revision at and below these paths, and the links on the way. None if there is no such
     /// revision.
     pub async fn files_at(
         &self,
@@ -113,7 +113,7 @@ impl Workspaces {
         Ok(files)
     }
 
-    /// The same of the files as they lie below a directory.
+    /// The same of the files as they are below a directory.
     pub fn files_in(dir: &Path, places: &[&str]) -> Result<Vec<FileAt>, WorkspaceError> {
         let root = dir.canonicalize().and_then(|real| Beneath::open(&real));
         let root = root.map_err(WorkspaceError::file("read", dir))?;
@@ -146,7 +146,7 @@ fn gather(
     let at = Path::new(&path);
     let found = match root.look(at) {
         _ if path.is_empty() => Found::Dir,
-        // A file where a folder would be.
+        // A file in the place of a directory.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Found::Nothing,
         found => found?,
     };
@@ -184,7 +184,7 @@ fn add(all: u64, size: u64) -> Result<u64, std::io::Error> {
     }
 }
 
-/// Whether a path is a place or lies below it; everything lies below the empty one.
+/// Whether a path is a place or is below it; everything is below the empty one.
 fn is_at_or_below(path: &str, place: &str) -> bool {
     place.is_empty() || path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

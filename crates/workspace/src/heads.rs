@@ -10,7 +10,7 @@ use crate::git::{Git, GitError, HeadFile};
 #[derive(Debug)]
 pub(super) struct Heads {
     pub(super) head: HeadFile,
-    /// The commit that HEAD stands for.
+    /// The commit of HEAD.
     pub(super) head_commit: Option<String>,
     /// The tip of the loop's branch.
     pub(super) branch: Option<String>,
@@ -24,7 +24,7 @@ impl Heads {
 
 impl Workspaces {
     /// Reads where HEAD and branch are, and takes the commits there into the user's repository unless they are among
-    /// the `known`. What cannot be taken is not there, which `notes` then say.
+    /// the `known`. Unusable commits are omitted and reported in `notes`.
     pub(super) async fn heads(
         &self,
         workspace: &Workspace,

@@ -10,7 +10,7 @@ pub(super) struct Entry {
     pub(super) commit: String,
     pub(super) tree: String,
     pub(super) parents: Vec<String>,
-    /// Author, committer, and whatever else stands above the message.
+    /// Author, committer, and other headers above the message.
     pub(super) header: String,
     pub(super) message: String,
 }

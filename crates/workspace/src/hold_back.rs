@@ -1,7 +1,7 @@
 //! Changes with a secret in them stay out of every commit: they are reported, and wait in the workspace.
 //!
-//! Invariant: no commit that a checkpoint leaves on the branch holds a secret that was not there before it, neither in
-//! its files nor in its message, author, committer or other headers. Where nothing is found, no git is started for it,
+//! Invariant: no commit that a checkpoint leaves on the branch contains a new secret, neither in
+//! its files nor in its message, author, committer or other headers. If nothing is found, it starts no git,
 //! unless the agent made several commits.
 
 use std::collections::BTreeMap;
@@ -19,29 +19,29 @@ use super::stage::{beside, noted};
 use super::{Workspace, WorkspaceError};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError};
 
-/// Of what the agent committed and took back, larger files are not looked at.
+/// Of what the agent committed and took back, larger files are not checked.
 const LARGEST: u64 = 8 * 1024 * 1024;
 /// So much of a file is read at once.
 const PIECE: usize = 256 << 10;
-/// So many objects are asked for at once, to hold little in memory.
+/// So many objects are requested at once, to use little memory.
 const OBJECTS_AT_ONCE: usize = 64;
-/// The file beside the index that names what waits.
+/// The file next to the index that lists held-back files.
 pub(super) const HELD_BACK: &str = ".held_back";
 
-/// What no commit may hold.
+/// What no commit may contain.
 #[derive(Debug, Clone, Default)]
 pub struct Unwanted {
     pub secrets: Rules,
-    /// Globs of files that may hold what looks like a secret.
+    /// Globs of files that may contain what looks like a secret.
     pub allowed: Vec<String>,
 }
 
 /// What may not be committed as it is.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Files as they are on disk, each with what it holds.
+    /// Files on disk, each with its secrets.
     pub(super) files: Vec<(FilePath, String)>,
-    /// What the agent's own commits hold beside that.
+    /// Additional secrets in the agent's own commits.
     pub(super) in_commits: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Found {
     }
 }
 
-/// Looks at what is on disk, and at what the agent committed on the way there. `tree` is the one on disk.
+/// Checks what is on disk, and at what the agent committed on the way there. `tree` is the one on disk.
 pub(super) async fn search(
     git: &Git,
     workspace: &Workspace,
@@ -84,7 +84,7 @@ async fn on_disk(
     let files: Vec<&ChangedFile> = files.iter().filter(|file| file.change != Change::Deleted).collect();
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.below(&workspace.dir)).collect();
     let rules = request.unwanted.secrets.clone();
-    // They may be large, and the loops beside this one go on meanwhile.
+    // They may be large, and other loops continue meanwhile.
     let searched =
         tokio::task::spawn_blocking(move || paths.iter().map(|path| in_file(&rules, path)).collect::<Vec<_>>());
     let searched = searched.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
@@ -161,7 +161,7 @@ pub(super) fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8
     Some((kind, content))
 }
 
-/// The secrets of a file, whatever its size, or of where a link leads to, which is what git keeps of it.
+/// The secrets of a file, whatever its size, or of a link's target, which is what git stores.
 fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
     if let Ok(target) = std::fs::read_link(path) {
         return places(rules, target.as_os_str().as_bytes());
@@ -177,7 +177,7 @@ fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
     scan.finish()
 }
 
-/// The secrets in a file's name, which stand on no line.
+/// The secrets in a file's name, which have no line.
 pub(super) fn in_name(rules: &Rules, path: &FilePath) -> Vec<Place> {
     places(rules, path.as_bytes()).into_iter().map(|place| Place { line: 0, ..place }).collect()
 }
@@ -188,7 +188,7 @@ pub(super) fn places(rules: &Rules, content: &[u8]) -> Vec<Place> {
     scan.finish()
 }
 
-/// What a file holds that it may not. What was there before is not the agent's doing.
+/// The forbidden content of a file, except what was there before the agent.
 async fn new_secret(
     git: &Git,
     request: &CheckpointRequest,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Workspace, WorkspaceError, Workspaces, save};
 use crate::git::Git;
 
-/// Where a loop's work is beside its own branch.
+/// Where a loop's work is, besides its own branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Landed {
@@ -18,10 +18,10 @@ pub enum Landed {
         into: String,
         since: Option<i64>,
     },
-    /// There is no commit that could be merged.
+    /// There is no commit to merge.
     Nothing,
     NotMerged,
-    /// The branch does not exist any more.
+    /// The branch no longer exists.
     BranchGone,
 }
 

@@ -9,7 +9,7 @@
 //!   After a commit the clone's branch, HEAD and index follow. Reads work on a copy of the index and leave no trace but
 //!   unreferenced objects.
 //! - Before something is overwritten or removed, it is reachable from a ref below `refs/windlass/<loop>/`.
-//! - Each call can be cut off at any point and made again.
+//! - Each call can be cut off at any point and recreated.
 
 mod agent_git;
 mod attach;
@@ -265,7 +265,7 @@ impl Workspaces {
         let mut owned = vec![lock(&workspace.index), lock(&workspace.common_dir.join(workspace.branch_ref()))];
         match workspace.kind {
             Kind::Clone => owned.push(workspace.git_dir.clone()),
-            // The user's own git may be at work there.
+            // The user's own git may be running there.
             Kind::InPlace => {}
         }
         Ok(bare

@@ -15,12 +15,12 @@ pub enum DiffTo {
     Worktree,
 }
 
-/// What lies between two commits.
+/// The difference between two commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Between {
     pub log: Vec<u8>,
     pub files: Vec<u8>,
-    /// Empty where it is too long.
+    /// Empty if it is too long.
     pub diff: Vec<u8>,
 }
 
@@ -30,7 +30,7 @@ impl Workspaces {
         self.shown_diff(workspace, from, to, false).await
     }
 
-    /// The same, with git's colours for a terminal.
+    /// The same, with git's colors for a terminal.
     pub async fn shown_diff(
         &self,
         workspace: &Workspace,
@@ -49,7 +49,7 @@ impl Workspaces {
         }
     }
 
-    /// What lies between two commits, in words for a reader: the commits, the files with their counts, the patch up
+    /// The difference between two commits, in words for a reader: the commits, the files with their counts, the patch up
     /// to a length.
     pub async fn between(
         &self,

@@ -1,11 +1,11 @@
 //! The text of a checkpoint's commit.
 //!
-//! Invariant: the trailers are the last paragraph, one line each, whatever the summary above them holds; no secret is in
+//! Invariant: the trailers are the last paragraph, one line each, whatever the summary above them contains; no secret is in
 //! it.
 
 use super::CheckpointRequest;
 
-/// A message longer than this says nothing more to anybody.
+/// Longer messages are cut.
 const LONGEST: usize = 64 * 1024;
 
 /// The trailer by which a turn's checkpoint is found again.

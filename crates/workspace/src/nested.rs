@@ -99,7 +99,7 @@ pub(super) fn is_dir(workspace: &Workspace, path: &[u8]) -> bool {
     look(workspace, &FilePath::new(path)) == Found::Dir
 }
 
-/// What is at a path of the workspace; nothing, if a link leads there.
+/// What is at a path of the workspace; nothing, if a link points there.
 fn look(workspace: &Workspace, path: &FilePath) -> Found {
     let found = Beneath::open(&workspace.dir).and_then(|top| top.look(&path.below(Path::new(""))));
     found.unwrap_or(Found::Nothing)
@@ -208,7 +208,7 @@ async fn keep_submodule(
         let within = own.pointers(&path);
         let same = match &known {
             Some(known) if *known == tree => true,
-            // Where the submodules within it are is looked at below.
+            // Where the submodules within it are is checked below.
             Some(known) if !within.is_empty() => {
                 let args = ["diff-tree", "-r", "--quiet", "--ignore-submodules=all", known, &tree];
                 store.git.call(&args).answers(&[1]).run().await?.code == 0

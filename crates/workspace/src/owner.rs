@@ -1,6 +1,6 @@
 //! Which loop works in a checkout of the user's, and which turn lost its files.
 //!
-//! Invariant: of two loops that work in place, one at most has a checkout. The mark lies in the checkout's own git
+//! Invariant: of two loops that work in place, one at most has a checkout. The mark is in the checkout's own git
 //! directory, so it counts for every data directory; it is void when the owner's files are gone.
 
 use std::io::{self, Write};
@@ -10,14 +10,14 @@ use super::{Kind, Workspace, WorkspaceError, Workspaces};
 
 const MARK: &str = "windlass-owner";
 
-/// The file beside the index that names the turn whose files are gone.
+/// The file next to the index that names the turn whose files are lost.
 const LOST: &str = ".lost";
 
-/// Takes the checkout for this loop, or says who has it.
+/// Takes the checkout for this loop, or returns its owner.
 pub(super) fn claim(workspace: &Workspace, name: &str) -> Result<(), WorkspaceError> {
     let mark = workspace.git_dir.join(MARK);
     let failed = |error| WorkspaceError::file("write", &mark)(error);
-    // Once more if the one that is there is void.
+    // Retry if the existing one is stale.
     for _ in 0..2 {
         match std::fs::File::create_new(&mark) {
             Ok(mut file) => {
@@ -60,7 +60,7 @@ impl Workspaces {
         }
     }
 
-    /// Whether the workspace is there, or can be made again from its branch; nothing is changed.
+    /// Whether the workspace is there, or can be recreated from its branch; nothing is changed.
     pub async fn can_open(&self, workspace: &Workspace) -> Result<(), WorkspaceError> {
         let missing =
             || WorkspaceError::WorkspaceMissing { path: workspace.dir.clone(), branch: workspace.branch.clone() };
@@ -79,7 +79,7 @@ impl Workspaces {
         }
     }
 
-    /// Remembers that the files which this turn left are gone, so that its checkpoint says so.
+    /// Remembers that the files which this turn left are gone, so that its checkpoint reports it.
     pub fn mark_lost(&self, workspace: &Workspace, turn_id: &str) -> Result<(), WorkspaceError> {
         let file = lost_mark(workspace);
         std::fs::write(&file, turn_id).map_err(WorkspaceError::file("write", file))

@@ -1,6 +1,6 @@
-//! What git would run or follow that lies in a repository's own directory: hooks, settings, attributes, alternates.
+//! What git would run or follow that is in a repository's own directory: hooks, settings, attributes, alternates.
 //!
-//! Without a sandbox an agent can write there. It is remembered before a turn and put back after it; what was there
+//! Without a sandbox an agent can write there. It is remembered before a turn and restored after it; what was there
 //! instead is set aside and not lost. In a sandbox what is there is sealed, so only what is new is looked for. Repositories
 //! inside the workspace are made inert in both cases (`inert`). Invariants: nothing outside the repository's own directory is read, written or
 //! removed, so nothing behind a symbolic link; and no git is started, since that is what all this is about.
@@ -23,10 +23,10 @@ use inert::Within;
 use super::{Kind, Workspace};
 use crate::git::{Change, ChangedFile, FilePath};
 
-/// What is larger is only compared by size and time: it cannot be put back.
+/// What is larger is only compared by size and time: it cannot be restored.
 const LARGEST: u64 = 256 << 10;
 
-/// What a repository's own directory is called in what is told.
+/// The display name of a repository's own directory.
 const GIT: &str = ".git";
 
 /// What there was before a turn.
@@ -35,7 +35,7 @@ pub struct GitSettings {
     /// The user's repository and the workspace's own, which may be the same.
     dirs: BTreeSet<PathBuf>,
     things: BTreeMap<PathBuf, Thing>,
-    /// What was there could not be changed.
+    /// Restoring failed.
     #[serde(default)]
     sealed: bool,
     /// Repositories in the workspace.
@@ -50,7 +50,7 @@ enum Thing {
     Large { size: u64, modified: (i64, i64) },
 }
 
-/// What was changed, and is as it was before, or could not be made so.
+/// A changed file that was restored, or could not be.
 #[derive(Debug, Default)]
 pub struct PutBack {
     pub changed: Vec<ChangedFile>,
@@ -98,7 +98,7 @@ impl GitSettings {
         let paths: BTreeSet<&PathBuf> = self.things.keys().chain(now.keys()).collect();
         let mut result = PutBack::default();
         for path in paths {
-            // A repository that is gone is made again whole, or not at all.
+            // A missing repository is recreated completely or left missing.
             if !self.dirs.iter().any(|dir| path.starts_with(dir) && is_real_dir(dir)) {
                 continue;
             }
@@ -108,7 +108,7 @@ impl GitSettings {
                 // Not by the agent.
                 (Some(_), _) if self.sealed => continue,
                 _ if self.sealed && path.ends_with("info/exclude") => continue,
-                // What is empty says nothing, and holds a place in the view.
+                // An empty file has no effect, and is a placeholder in the view.
                 (None, Some(Thing::File { content, .. })) if self.sealed && content.is_empty() && !leads(path) => {
                     continue;
                 }
@@ -134,7 +134,7 @@ impl GitSettings {
     }
 }
 
-/// Whether git would fail if it said nothing.
+/// Whether git would fail with an empty file.
 fn leads(path: &Path) -> bool {
     path.ends_with("commondir") || path.ends_with("gitdir")
 }
@@ -146,7 +146,7 @@ fn note(path: PathBuf, things: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> 
     Ok(())
 }
 
-/// What counts in a directory; where that is a link, it is itself what counts.
+/// The relevant files of a directory; if it is a link, the link itself.
 fn note_inside(dir: &Path, counts: fn(&str) -> bool, things: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> {
     if !is_real_dir(dir) {
         return note(dir.to_owned(), things);
@@ -188,7 +188,7 @@ fn large(found: &Metadata) -> Thing {
     Thing::Large { size: found.len(), modified: (found.mtime(), found.mtime_nsec()) }
 }
 
-/// A person may have made it: it is kept, under a name that is free.
+/// A user may have made it: it is kept, under a name that is free.
 fn set_aside(path: &Path, thing: Option<&Thing>, aside: &Path) -> io::Result<()> {
     let Some(thing) = thing else { return Ok(()) };
     let kept = place_for(aside, path.file_name().unwrap_or_default())?;
@@ -199,7 +199,7 @@ fn set_aside(path: &Path, thing: Option<&Thing>, aside: &Path) -> io::Result<()>
     std::fs::remove_file(path)
 }
 
-/// Keeps this beside what else was set aside.
+/// Saves this with the other set-aside files.
 fn keep(aside: &Path, name: &OsStr, content: &[u8]) -> io::Result<()> {
     std::fs::write(place_for(aside, name)?, content)
 }
@@ -266,7 +266,7 @@ mod tests {
             GitSettings::in_dirs([self.at(".git")].into()).unwrap()
         }
 
-        /// What was put back of what `change` does.
+        /// What was restored of what `change` does.
         fn after(&self, change: impl FnOnce()) -> Vec<String> {
             let before = self.settings();
             change();

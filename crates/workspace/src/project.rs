@@ -1,4 +1,4 @@
-//! Looks at the user's repository before anything is made in it.
+//! Checks the user's repository before anything is made in it.
 //!
 //! Invariant: only reads.
 
@@ -35,14 +35,14 @@ impl Project {
             "--git-common-dir",
             "--show-toplevel",
         ];
-        // The last question fails where there is no work tree; what came before it is answered.
+        // The last query fails without a work tree; the earlier ones are answered.
         let output = git.call(&args).answers(&[128]).run().await?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut lines = text.lines();
         let (bare, inside, format) = (lines.next(), lines.next(), lines.next());
         if output.code != 0 {
             if bare.is_none() {
-                // Not found at all: let the words of git be judged.
+                // Not found: let the words of git be judged.
                 git.run(&args).await?;
             }
             return Err(WorkspaceError::Bare { path: dir.to_owned() });
@@ -67,7 +67,7 @@ impl Project {
         Git::repository(host.clone(), &self.git_dir, &self.common_dir).work_tree(&self.checkout)
     }
 
-    /// Files of the checkout that no commit holds.
+    /// Uncommitted files of the checkout.
     pub(super) async fn uncommitted(&self, host: &Arc<GitHost>) -> Result<u64, GitError> {
         let args =
             ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames"];
@@ -75,13 +75,13 @@ impl Project {
         Ok(output.split(|&byte| byte == 0).filter(|record| !record.is_empty()).count() as u64)
     }
 
-    /// A merge, rebase or the like that somebody has begun in the checkout.
+    /// A merge, rebase or the like that somebody has started in the checkout.
     pub(super) fn operation(&self) -> Option<&'static str> {
         OPERATIONS.iter().find(|(file, _)| self.git_dir.join(file).exists()).map(|(_, name)| *name)
     }
 }
 
-/// Files in the git directory that stand for an operation in progress.
+/// Files in the git directory that mark an operation in progress.
 pub(super) const OPERATIONS: &[(&str, &str)] = &[
     ("rebase-merge", "rebase"),
     ("rebase-apply", "rebase"),

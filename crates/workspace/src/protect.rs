@@ -83,7 +83,7 @@ impl Workspaces {
         if ignored.is_empty() {
             return Ok(ignored);
         }
-        // Git compares whole names of untracked files: what is in a protected directory needs a pattern of its own.
+        // Git compares whole names of untracked files: what is in a protected directory needs its own pattern.
         let below: Vec<String> = specs.iter().map(|spec| format!("{spec}/**")).collect();
         let mut args = vec!["ls-files", "-z", "--others", "--"];
         args.extend(specs.iter().chain(&below).map(String::as_str));

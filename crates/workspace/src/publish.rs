@@ -14,7 +14,7 @@ use crate::git::{Git, GitError, is_held};
 const LOCK_WAITS: &[u64] = &[10, 20, 50, 100, 200, 300, 500, 800];
 
 impl Workspaces {
-    /// In a clone its branch, HEAD and index follow, in place the index alone. A clone that cannot follow is made again.
+    /// In a clone its branch, HEAD and index follow, in place the index alone. A clone that cannot follow is recreated.
     pub(super) async fn publish(
         &self,
         git: &Git,
@@ -50,7 +50,7 @@ async fn publish_in_clone(index: &Path, commit: &str, workspace: &Workspace) -> 
     agent.check_out(&branch, commit).and_then(|()| agent.take_index(index)).map_err(failed(workspace))
 }
 
-/// Waits until no living process holds a lock in the clone.
+/// Waits until no live process has a lock in the clone.
 async fn wait_for(lock: &Path, workspace: &Workspace) -> Result<(), GitError> {
     let mut waits = LOCK_WAITS.iter();
     while is_held(lock, &workspace.dir.join(".git"), &workspace.dir) {
@@ -75,7 +75,7 @@ async fn publish_in_place(from: &Path, workspace: &Workspace) -> Result<(), Work
                     WorkspaceError::File { action: "write", path: target, source }
                 });
             }
-            // The user's own git may be at work there.
+            // The user's own git may be running there.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 let Some(&wait) = waits.next() else {
                     return Err(GitError::LockHeld { path: lock }.into());

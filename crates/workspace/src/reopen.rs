@@ -25,7 +25,7 @@ pub enum Reopen {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reopened {
     pub saved: Option<SavedRef>,
-    /// The directory was gone and has been made again from the branch.
+    /// The directory was gone and has been recreated from the branch.
     pub recreated: bool,
     /// Files or branch were moved to the wanted commit.
     pub reset: bool,
@@ -155,7 +155,7 @@ pub(super) struct Target<'a> {
     pub(super) tree: Option<&'a str>,
     pub(super) save_as: Option<&'a str>,
     pub(super) never_commit: &'a [String],
-    /// The user asked for it, so that their own checkout may move.
+    /// The user requested it, so that their own checkout may move.
     pub(super) even_in_place: bool,
 }
 

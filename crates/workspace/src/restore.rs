@@ -14,12 +14,12 @@ pub struct RestoreRequest {
     pub commit: String,
     /// The commit's tree, if known: saves git calls.
     pub tree: Option<String>,
-    /// Where to keep what is undone; not kept if not said.
+    /// Where to save the undone work; not saved if unset.
     pub save_as: Option<String>,
     pub never_commit: Vec<String>,
 }
 
-/// What was put back.
+/// What was restored.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Restored {
     /// What differed from the commit.
@@ -50,7 +50,7 @@ impl Workspaces {
         Ok(Restored { changed: moved.changed, saved: moved.saved, restored: moved.restored, notes })
     }
 
-    /// Goes back to the checkpoint `commit` because the user asked for it, in place too. What is undone stays
+    /// Goes back to the checkpoint `commit` because the user requested it, in place too. What is undone stays
     /// reachable from `save_as`.
     pub async fn rollback(
         &self,

@@ -1,7 +1,7 @@
 //! Saves a state of the tree under a ref, so that nothing that follows can lose it.
 //!
-//! Invariants: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`). What holds a
-//! secret is kept beside the repository (`searched`).
+//! Invariants: an existing ref is never moved; a second, different state gets the next free name (`…-2`, `…-3`). What contains a
+//! secret is saved outside the repository (`searched`).
 
 mod searched;
 
@@ -19,7 +19,7 @@ pub struct SavedRef {
     pub commit: String,
 }
 
-/// Points a new ref at `commit`, or finds the one that already does. With a secret in it, a bundle stands in for the ref.
+/// Points a new ref at `commit`, or finds the one that already does. If it contains a secret, a bundle replaces the ref.
 pub(super) async fn keep(
     git: &Git,
     workspace: &Workspace,
@@ -40,7 +40,7 @@ pub(super) async fn keep(
             }
         }
     }
-    // A thousand saved states of one turn: keep the first ones and say so by failing, nothing is overwritten.
+    // A thousand saved states of one turn: keep the first ones and report it by failing, nothing is overwritten.
     Err(WorkspaceError::DirectoryInTheWay { path: name.into() })
 }
 

@@ -9,7 +9,7 @@ use super::Workspaces;
 use crate::git::ssh::{self, Ran};
 use crate::git::{Git, GitError};
 
-/// How literal keys in git's settings begin.
+/// How literal keys in git's settings start.
 const LITERAL: [&str; 4] = ["key::", "ssh-", "ecdsa-", "sk-"];
 
 /// Why something could not be signed or checked.

@@ -1,7 +1,7 @@
 //! Brings the engine's index to what is on disk.
 //!
 //! Invariant: afterwards the index holds every file that is not ignored and not named in `never_commit`, whether or
-//! not it lies in a nested repository; what could not be read is said in a note, never silently left out.
+//! not it is in a nested repository; what could not be read is said in a note, never silently left out.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ impl Staged {
     }
 
     /// What differs from `commit`. If the index is known to have started from that commit's `tree`, the two states of
-    /// the index tell; otherwise, and to recognise renames, git is asked.
+    /// the index tell; otherwise, and to recognize renames, git is asked.
     pub(super) async fn changed_since(
         &self,
         git: &Git,

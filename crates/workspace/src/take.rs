@@ -1,7 +1,7 @@
 //! Takes commits that an agent made into the user's repository.
 //!
 //! The agent's repository is never opened by git. Its objects, which are plain files with names that git chose, are
-//! copied into a quarantine of the engine's own, and fetched from there; git names each object anew by its content and
+//! copied into a quarantine of the engine's own, and fetched from there; git names each object again by its content and
 //! checks its form (`fsckObjects`) before it is taken. Invariants: settings, hooks, alternates, grafts, replaced objects
 //! and indexes of packs do not come along; nothing outside the workspace is read; sizes are bounded before they are read.
 

@@ -1,7 +1,7 @@
-//! What Windlass says to an ACP agent: the handshake, the prompt, and answers to what the agent asks.
+//! What Windlass sends to an ACP agent: the handshake, the prompt, and answers to its requests.
 //!
 //! One request at a time: each follows the answer to the one before. No file system and no terminal are offered, the
-//! agent has its own; whatever else it asks for is refused, never left waiting.
+//! agent has its own; whatever else it requests is refused, never left waiting.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ const FREE_MODES: [&str; 3] = ["agent-full-access", "full-access", "yolo"];
 /// Modes in which it changes nothing.
 const LOOKING_MODES: [&str; 2] = ["read-only", "plan"];
 
-/// What a conversation begins with.
+/// What a conversation starts with.
 #[derive(Debug, Clone)]
 pub(crate) struct Opening {
     pub prompt: String,
     pub prompt_number: u64,
     pub cwd: String,
-    /// The session to go on in.
+    /// The session to continue in.
     pub session: Option<String>,
     /// The process is in that session already.
     pub has_session: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Talk {
     progress: Progress,
     /// The session of the prompt, once there is one.
     session: Option<String>,
-    /// What the agent said of its modes and models when the session began.
+    /// The modes and models that the agent reported when the session started.
     offers: Value,
     cancelled: bool,
 }
@@ -110,7 +110,7 @@ impl Talk {
         true
     }
 
-    /// Goes on after an answer; why it cannot, if it cannot.
+    /// Continues after an answer; why it cannot, if it cannot.
     pub(super) fn answered(&mut self, asked: Asked, result: &Value, refused: bool) -> Option<Fault> {
         if refused {
             self.progress = Progress::Over;
@@ -156,7 +156,7 @@ impl Talk {
         };
         params["sessionId"] = json!(session);
         let can = &agent["agentCapabilities"];
-        // Resuming is silent; loading says everything again that was said.
+        // Resuming is silent; loading replays everything.
         if can["sessionCapabilities"]["resume"].is_object() {
             self.ask(Asked::OldSession, "session/resume", &params);
         } else if can["loadSession"] == true {
@@ -227,7 +227,7 @@ impl Talk {
         self.ask(Asked::Prompt(self.opening.prompt_number), "session/prompt", &params);
     }
 
-    /// Answers a request for permission: in a loop nobody else can.
+    /// Answers a permission request; in a loop, no user can.
     pub(super) fn permit(&mut self, request: &Value) {
         // Once, not always: an agent may keep what is allowed always in the user's own settings.
         let wanted =

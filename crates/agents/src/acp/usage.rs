@@ -1,5 +1,5 @@
 //! What a turn over ACP used. The protocol has a place for tokens in the answer to a prompt and for the cost of the
-//! session in updates; agents fill either, neither, or places of their own.
+//! session in updates; agents fill either, neither, or other fields.
 
 use serde_json::Value;
 use windlass_core::profile::AgentProfile;
@@ -13,7 +13,7 @@ pub(super) struct Spent {
     model: String,
     prices: Prices,
     cost_before: f64,
-    /// Of the session, as last told.
+    /// Of the session, as last reported.
     cost: Option<f64>,
     /// Told along the way, for agents whose final answer has no figures.
     pieces: Usage,
@@ -32,7 +32,7 @@ impl Spent {
         }
     }
 
-    /// The model that the session runs with, where nobody chose one.
+    /// The session's model, if none was selected.
     pub(super) fn models(&mut self, session: &Value) {
         if !self.model.is_empty() {
             return;
@@ -41,7 +41,7 @@ impl Spent {
         let option = options.into_iter().find(|option| text(option, "category") == "model");
         let current = option.map_or("", |option| text(option, "currentValue"));
         let current = if current.is_empty() { text(&session["models"], "currentModelId") } else { current };
-        // A provider or an effort may stand beside the name.
+        // The name may include a provider or an effort.
         let name = current.rsplit('/').next().unwrap_or(current);
         name.split('[').next().unwrap_or(name).clone_into(&mut self.model);
     }
@@ -52,7 +52,7 @@ impl Spent {
         }
     }
 
-    /// Figures beside a piece of text.
+    /// Usage next to a piece of text.
     pub(super) fn piece(&mut self, usage: &Value) {
         if usage.is_object() {
             self.pieces.add(&Usage { messages: 1, cost_usd: Some(0.0), ..figures(usage) });
@@ -92,7 +92,7 @@ impl Spent {
         let later = self.reported && self.cost.is_some();
         self.reported = true;
         let usage = match told.or_else(|| later.then_some(0.0)) {
-            // What the protocol carries is the agent's reckoning; whether anybody pays it is not said.
+            // The protocol contains the agent's calculation; it does not show whether it is charged.
             Some(cost) => Usage { cost_usd: Some(cost), cost_basis: CostBasis::Agent, ..usage },
             None => self.prices.priced(&self.model, usage),
         };
@@ -118,7 +118,7 @@ fn figures(usage: &Value) -> Usage {
     let (input, output) = (either("inputTokens", "input_tokens"), either("outputTokens", "output_tokens"));
     let (read, write) = (count(usage, "cachedReadTokens"), count(usage, "cachedWriteTokens"));
     let thought = count(usage, "thoughtTokens");
-    // Some count what was cached as input too; their sum tells.
+    // Some also count cached tokens as input; their sum shows it.
     let inside = read + write > 0 && count(usage, "totalTokens") == input + output;
     Usage {
         input_tokens: if inside { input.saturating_sub(read + write) } else { input },

@@ -96,7 +96,7 @@ mod claude {
         assert_eq!(told.len(), 1);
         assert_eq!(told[0]["message"]["content"][0]["text"], "do \"it\"\nnow");
         assert_eq!(talk.session.progress(), Progress::Working);
-        // Of a turn that claude began by itself.
+        // Of a turn that claude started by itself.
         talk.hear(&result(&json!("another")));
         assert_eq!(talk.session.progress(), Progress::Working);
         talk.hear(&result(&told[0]["uuid"]));
@@ -384,7 +384,7 @@ mod acp {
             talk.hear(&answer(&new, offered.clone()));
             let mode = next(&mut talk, "session/set_mode");
             assert_eq!(mode["params"]["modeId"], "yolo");
-            // That one cannot be had is no reason to stop.
+            // That one is not available is not a reason to stop.
             talk.hear(&refusal(&mode, -32602, "no"));
             talk
         };

@@ -108,7 +108,7 @@ fn swap(value: &mut Value, at: usize, odd: &Value) {
     };
     let count = inner.len();
     match inner.into_iter().nth(at % count.max(1)) {
-        // Deeper as long as the number says so.
+        // Deeper as long as the number reports it.
         Some(inner) if (at / count).is_multiple_of(2) => swap(inner, at / count / 2, odd),
         Some(inner) => *inner = odd.clone(),
         None => *value = odd.clone(),

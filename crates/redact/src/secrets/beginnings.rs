@@ -1,6 +1,6 @@
-//! Where a trigger may begin: one look at four bytes, which nearly always says no.
+//! Where a trigger may start: a test of four bytes that is nearly always negative.
 //!
-//! A table of bits, small enough for the processor's first cache, says for a hash of four bytes whether any trigger begins
+//! A table of bits, small enough for the processor's first cache, says for a hash of four bytes whether any trigger starts
 //! with them. Hundreds of triggers cost no more than a few; an automaton of them all is three times as slow.
 
 const BITS: u32 = 17;
@@ -9,7 +9,7 @@ const SPREAD: u32 = 0x9E37_79B1;
 
 pub(super) struct Beginnings {
     table: Box<[u8]>,
-    /// What the bits stand for, sorted: four bytes, or three of a trigger that has no more.
+    /// The values behind the bits, sorted: four bytes, or three of a short trigger.
     fours: Vec<[u8; 4]>,
     threes: Vec<[u8; 3]>,
 }
@@ -37,7 +37,7 @@ impl Beginnings {
                 self.set([a, b, c, d]);
                 self.fours.push([a, b, c, d]);
             }
-            // No secret goes on with anything else.
+            // Secrets contain no other characters.
             [a, b, c] => {
                 (b'!'..=b'~').for_each(|d| self.set([a, b, c, d]));
                 self.threes.push([a, b, c]);
@@ -51,7 +51,7 @@ impl Beginnings {
         self.table[byte] |= bit;
     }
 
-    /// The next place from which on a trigger may begin; the last few bytes are too few to tell.
+    /// The next position where a trigger may start; the last few bytes are too few to decide.
     pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let rest = bytes.get(from..)?;
         let may = |four: &[u8; 4]| {

@@ -26,7 +26,7 @@ fn line(line: &str) -> Option<KnownSecret> {
 
 fn named(name: &str, value: &str) -> Option<KnownSecret> {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    // A connection without a password, a file's path and a stand-in for a value are no secrets.
+    // A URL without a password, a file path, and a placeholder are not secrets.
     let harmless = value.starts_with('/')
         || value.contains("://") && !value.contains('@')
         || value.starts_with(['$', '<', '{'])

@@ -1,8 +1,8 @@
-//! Secrets, known by name or by shape, and what stands in their place.
+//! Secrets, known by name or by shape, and their replacement.
 //!
 //! Everything that is stored or sent passes here first: transcripts as a stream of bytes ([`Redactor`]), everything else
-//! as whole texts ([`Rules::text`]). What stands in a secret's place (`[redacted:NAME]`) has no character that a JSON text
-//! would have to escape, so a line of JSON stays one.
+//! as whole texts ([`Rules::text`]). The replacement (`[redacted:NAME]`) contains no character that JSON
+//! escapes, so JSON lines stay valid.
 
 mod beginnings;
 mod known;
@@ -33,18 +33,18 @@ pub struct KnownSecret {
 }
 
 impl KnownSecret {
-    /// Shorter values are words that stand in any text.
+    /// Shorter values are words that occur in any text.
     pub const SHORTEST: usize = 8;
     const LONGEST: usize = 16 * 1024;
 
-    /// `None` for a value that is too short to be told from ordinary text.
+    /// `None` for a value that is too short to distinguish from ordinary text.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Option<Self> {
         let (name, value) = (name.into(), value.into().trim().to_owned());
         let fits = (Self::SHORTEST..=Self::LONGEST).contains(&value.len());
         fits.then_some(Self { name, value })
     }
 
-    /// The value as it is, and as it stands in JSON, also in JSON inside JSON.
+    /// The value, and its JSON-escaped forms, also in JSON inside JSON.
     fn forms(&self) -> Vec<String> {
         let escaped = |text: &str| {
             let quoted = serde_json::Value::String(text.to_owned()).to_string();
@@ -85,7 +85,7 @@ struct Form {
     value: Vec<u8>,
 }
 
-/// A trigger, and its next bytes in lower case, by which most are told apart without looking further.
+/// A trigger, and its next bytes in lower case, by which most are distinguished without looking further.
 #[derive(Debug, Clone, Copy)]
 struct Start {
     next: [u8; 2],
@@ -174,7 +174,7 @@ impl Rules {
     }
 }
 
-/// What stands in a secret's place.
+/// The replacement of a secret.
 pub fn mark(name: &str) -> String {
     let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).collect();
     format!("[redacted:{plain}]")

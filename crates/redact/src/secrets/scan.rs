@@ -1,7 +1,7 @@
 //! The secrets in something of any length, which comes in pieces and is never held whole.
 //!
 //! Invariant: what is found does not depend on the pieces. Windows overlap by more than the longest secret, and each
-//! counts only what begins in its own part.
+//! counts only what starts in its own part.
 //!
 //! Text in UTF-16 is searched too, in a copy with one byte for each character.
 
@@ -17,10 +17,10 @@ struct Sizes {
 }
 
 const SIZES: Sizes = Sizes { window: 1 << 20, overlap: 8 * LONGEST_KEY };
-/// What stands before a secret is part of the judgement.
+/// The bytes before a secret affect the decision.
 const BEFORE: usize = 2;
 
-/// A secret and where it stands.
+/// A secret and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub name: String,
@@ -49,9 +49,9 @@ struct Windows {
     rules: Rules,
     sizes: Sizes,
     window: Vec<u8>,
-    /// The line on which the window begins.
+    /// The line on which the window starts.
     line: usize,
-    /// What begins before this place of the window was judged with the one before.
+    /// What starts before this place of the window was judged with the one before.
     from: usize,
     places: Vec<Place>,
 }
@@ -89,7 +89,7 @@ impl Scan {
 }
 
 impl Narrowed {
-    /// Hands on all bytes but the zeros. A zero stands between those that are not two apart: no text in UTF-16.
+    /// Passes on all bytes but the zeros. Inserts a zero between bytes that are not two apart, because those are not UTF-16 text.
     fn push(&mut self, bytes: &[u8]) {
         let mut narrow = Vec::with_capacity(bytes.len());
         for &byte in bytes {
@@ -105,7 +105,7 @@ impl Narrowed {
 }
 
 impl Windows {
-    /// More are not told apart: one of them is enough to act on.
+    /// More are not distinguished: one of them is enough to act on.
     const MOST: usize = 10_000;
 
     fn new(rules: Rules, sizes: Sizes) -> Self {
@@ -133,7 +133,7 @@ impl Windows {
         self.places
     }
 
-    /// Notes what begins before `end`.
+    /// Notes what starts before `end`.
     fn look(&mut self, end: usize) {
         for found in self.rules.find(&self.window) {
             if found.from < self.from || found.from >= end || self.places.len() >= Self::MOST {

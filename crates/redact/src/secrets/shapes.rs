@@ -1,7 +1,7 @@
 //! Secrets that are known by how they look: keys of providers, tokens, private keys, passwords in addresses.
 //!
-//! The kinds are data (`shapes.txt`). Each shape begins with a trigger that is rare in ordinary text; what follows is
-//! judged then, never further than [`FARTHEST`] bytes, so that little has to be kept back of a stream.
+//! The kinds are data (`shapes.txt`). Each shape starts with a trigger that is rare in ordinary text; what follows is
+//! judged then, never further than [`FARTHEST`] bytes, so that little must be kept back of a stream.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ pub(super) struct Shape {
     rule: Rule,
 }
 
-/// What has to follow the trigger.
+/// What must follow the trigger.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Token(Token),
@@ -47,7 +47,7 @@ struct Token {
     alone: bool,
 }
 
-/// What tells a token from a word or a number.
+/// What distinguishes a token from a word or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
@@ -135,7 +135,7 @@ impl Kind {
     }
 }
 
-/// What is looked for, longer triggers before those that they begin with.
+/// What is looked for, longer triggers before those that they start with.
 pub(super) static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let lines = include_str!("shapes.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut shapes: Vec<Shape> =
@@ -180,7 +180,7 @@ fn read(line: &'static str) -> Option<Vec<Shape>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judged {
     Nothing,
-    /// Not told yet: more bytes are needed.
+    /// Undecided: more bytes are needed.
     More,
     /// A secret between these places; what follows of the same kind belongs to it.
     Secret {
@@ -199,7 +199,7 @@ pub(super) enum Rest {
 }
 
 impl Shape {
-    /// Whether the bytes begin with the trigger. The names of variables are written in any case.
+    /// Whether the bytes start with the trigger. The names of variables are written in any case.
     pub(super) fn begins(&self, bytes: &[u8]) -> bool {
         let Some(found) = bytes.get(..self.trigger.len()) else { return false };
         let trigger = self.trigger.as_bytes();
@@ -210,7 +210,7 @@ impl Shape {
         matches!(self.rule, Rule::Named(_))
     }
 
-    /// `bytes` begin with the trigger; `behind` are the two bytes before it. `whole`: nothing more will come.
+    /// `bytes` start with the trigger; `behind` are the two bytes before it. `whole`: nothing more will come.
     pub(super) fn judge(&self, bytes: &[u8], behind: [u8; 2], whole: bool) -> Judged {
         let after = self.trigger.len();
         let rest = bytes.get(after..).unwrap_or_default();
@@ -231,14 +231,14 @@ impl Shape {
         };
         match judged {
             Judged::Nothing | Judged::More => judged,
-            // A token goes with its trigger; what was only introduced by one stands alone.
+            // Redact a token with its trigger, but keep a trigger that only introduces it.
             Judged::Secret { from, to, rest } => {
                 Judged::Secret { from: if alone { after + from } else { 0 }, to: after + to, rest }
             }
         }
     }
 
-    /// Whether a token may begin here. In the middle of a word it may if its trigger stands out, or its length is fixed.
+    /// Whether a token may start here. In the middle of a word it may if its trigger stands out, or its length is fixed.
     fn place(&self, behind: [u8; 2], token: Option<Token>) -> Beginning {
         let [before, last] = behind;
         let escape = before == b'\\' && matches!(last, b'n' | b'r' | b't');
@@ -256,12 +256,12 @@ impl Shape {
     }
 }
 
-/// Where a token stands.
+/// The position of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beginning {
-    /// A word begins here; after an escaped line end in JSON too.
+    /// A word starts here; after an escaped line end in JSON too.
     Free,
-    /// It is glued to something before it, and has to look random.
+    /// It is glued to something before it, and must look random.
     Glued,
     /// In the middle of a word.
     Inside,
@@ -276,7 +276,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Whether a run of so many bytes ends with the bytes there are, and could go on.
+    /// Whether a run of so many bytes ends with the bytes there are, and could continue.
     fn goes_on(&self, run: usize) -> bool {
         self.open && run == self.rest.len() && run < FARTHEST
     }
@@ -292,7 +292,7 @@ impl View<'_> {
             && (place == Beginning::Free || is_mixed(found) && is_random(found));
         match token.most {
             Some(most) if run > most => Judged::Nothing,
-            // How long it is has to be seen first.
+            // How long it is must be seen first.
             Some(_) if self.goes_on(run) => Judged::More,
             Some(_) if fits => Judged::Secret { from: 0, to: run, rest: Rest::None },
             None if fits => Judged::Secret { from: 0, to: run, rest: Rest::Token(token.kind) },
@@ -418,7 +418,7 @@ impl View<'_> {
             return Judged::More;
         }
         let fits = run >= token.least && token.most.is_none_or(|most| run <= most);
-        // Behind a scheme stands a credential; elsewhere it may be the name of a type.
+        // After a scheme it is a credential; elsewhere it may be a type name.
         if !fits || !(is_mixed(value) || from > gap && has_cases(value)) {
             return Judged::Nothing;
         }
@@ -470,7 +470,7 @@ impl Needs {
     }
 }
 
-/// Whether a variable of this name holds a secret.
+/// Whether a variable with this name contains a secret.
 fn means_a_secret(name: &[u8]) -> bool {
     const WORDS: [&str; 8] = ["key", "token", "secret", "pass", "auth", "cred", "api", "pat"];
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
@@ -489,7 +489,7 @@ fn is_random(token: &[u8]) -> bool {
     bits >= LEAST_BITS
 }
 
-/// Letters and digits: words and numbers alone are no keys.
+/// Letters and digits: words or numbers alone are not keys.
 fn is_mixed(token: &[u8]) -> bool {
     token.iter().any(u8::is_ascii_digit) && token.iter().any(u8::is_ascii_alphabetic)
 }
@@ -517,7 +517,7 @@ fn line_ends(bytes: &[u8]) -> usize {
     at
 }
 
-/// Passwords that stand in examples, on the machine itself, or for a variable.
+/// Passwords in examples, on localhost, or as placeholders.
 fn is_stand_in(user: &[u8], password: &[u8], host: &[u8]) -> bool {
     const WORDS: [&str; 12] = [
         "password",

@@ -1,7 +1,7 @@
 //! Redaction of a stream of bytes, cut anywhere.
 //!
 //! Invariant: what comes out does not depend on where the stream was cut, and no byte of a secret comes out. What may be
-//! the beginning of one is kept back until it is told; that is never more than a few kilobytes.
+//! the start of one is buffered until it is decided; that is never more than a few kilobytes.
 
 use super::shapes::{Judged, Kind, Rest, SHAPES};
 use super::{Form, Rules, Start, mark};
@@ -16,7 +16,7 @@ pub struct Redactor {
     /// What was kept back.
     carry: Vec<u8>,
     clean: Vec<u8>,
-    /// The two bytes before what is looked at next.
+    /// The two bytes before what is checked next.
     behind: [u8; 2],
     dropping: Dropping,
 }
@@ -120,7 +120,7 @@ impl Redactor {
 
     /// The first secret from a place on, or how far there is none.
     fn next(&self, bytes: &[u8], start: usize, whole: bool) -> Next {
-        // A trigger that is cut off at the end may have begun before one that is whole.
+        // A trigger that is cut off at the end may have started before one that is whole.
         let cut = if whole { bytes.len() } else { bytes.len() - self.rules.cut_off(&bytes[start..]) };
         let mut from = start;
         while let Some(at) = self.rules.beginnings.next(bytes, from) {
@@ -139,7 +139,7 @@ impl Redactor {
         Next::Quiet { until: cut }
     }
 
-    /// Drops what belongs to the last secret: how many bytes, and whether a backslash was dropped that has to be seen.
+    /// Drops what belongs to the last secret: how many bytes, and whether a backslash was dropped that must be seen.
     fn drop_from(&mut self, bytes: &[u8]) -> (usize, bool) {
         match self.dropping {
             Dropping::Nothing => (0, false),
@@ -154,7 +154,7 @@ impl Redactor {
         }
     }
 
-    /// A private key ends with its last line, or where something stands that is in no key.
+    /// A private key ends with its last line, or at a character that no key contains.
     fn drop_key(&mut self, bytes: &[u8]) -> (usize, bool) {
         let Dropping::Key { mut dropped, mut dashes, mut at_end, mut backslash } = self.dropping else {
             return (0, false);
@@ -191,7 +191,7 @@ enum Next {
         to: usize,
         rest: Rest,
     },
-    /// None before this place; what follows is not told yet.
+    /// None before this position; the rest is undecided.
     Quiet {
         until: usize,
     },
@@ -213,7 +213,7 @@ enum Found {
 }
 
 impl Rules {
-    /// What stands at a hit of the search. A known value goes before a shape.
+    /// What is at a hit of the search. A known value takes precedence over a shape.
     fn judge(&self, bytes: &[u8], behind: [u8; 2], whole: bool) -> Found {
         let at = |place: usize| bytes.get(place).map_or(0, u8::to_ascii_lowercase);
         let starts = &self.starts[usize::from(at(0))];
@@ -224,7 +224,7 @@ impl Rules {
                 known @ (Found::Secret { .. } | Found::More) => return known,
             }
         }
-        // Longer triggers first; where they fail, one that they begin with may fit.
+        // Longer triggers first; where they fail, one that they start with may fit.
         let next = [at(1), at(2)];
         let near = starts.iter().filter(|start| start.next == next);
         for shape in near.filter_map(|start| SHAPES.get(start.number)) {
@@ -242,7 +242,7 @@ impl Rules {
         Found::Nothing
     }
 
-    /// The longest known value that the bytes begin with.
+    /// The longest known value that the bytes start with.
     fn judge_known(&self, bytes: &[u8], whole: bool) -> Found {
         let mut longest: Option<&Form> = None;
         for form in self.known.iter() {
@@ -266,7 +266,7 @@ impl Rules {
         }
     }
 
-    /// How many of the last bytes may be the beginning of a trigger.
+    /// How many of the last bytes may be the start of a trigger.
     fn cut_off(&self, bytes: &[u8]) -> usize {
         let most = self.longest.saturating_sub(1).min(bytes.len());
         let ends = |length: &usize| {

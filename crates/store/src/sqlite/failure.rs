@@ -1,6 +1,6 @@
 //! Says what an error of SQLite or of the file system means for the user.
 //!
-//! Invariant: a full disk, a damaged file, a place that cannot be written and a busy database are told apart;
+//! Invariant: a full disk, a damaged file, a place that cannot be written and a busy database are distinguished;
 //! everything else keeps SQLite's own words as the cause.
 
 use std::io;
@@ -79,14 +79,14 @@ pub(super) fn explain_io(path: &Path, source: io::Error) -> StoreError {
     }
 }
 
-/// Whether this process could write the database: SQLite needs its directory too, for the log beside it.
+/// Whether this process can write the database: SQLite also needs its directory, for the log next to it.
 pub(super) fn is_writable(path: &Path) -> bool {
     let directory = directory_of(path);
     permits(path, Permission::READ_OK | Permission::WRITE_OK)
         && permits(&directory, Permission::WRITE_OK | Permission::EXEC_OK)
 }
 
-/// Asks without opening: closing a second descriptor of the file would drop the locks that SQLite holds on
+/// Asks without opening: closing a second descriptor of the file would drop SQLite's locks on
 /// it in this process.
 fn permits(path: &Path, permission: Permission) -> bool {
     rustix::fs::access(path, permission).is_ok()
@@ -107,7 +107,7 @@ pub(super) fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// A file beside the database whose name adds `suffix` to it.
+/// A file next to the database with `suffix` added to its name.
 pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -1,7 +1,7 @@
 //! The default store: one SQLite file that several processes use at once.
 //!
 //! Invariant: all writes of a process go through one thread (`writer`), which acknowledges only what a
-//! `synchronous=FULL` commit has put on disk; reads go through connections of their own (`readers`) that
+//! `synchronous=FULL` commit has put on disk; reads go through their own connections (`readers`) that
 //! cannot write. Nothing here blocks an async worker: writes wait for the thread, reads for a blocking one.
 
 mod failure;

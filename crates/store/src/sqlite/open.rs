@@ -1,7 +1,7 @@
-//! Opens connections: to write, or to read what others write, wherever the database may lie.
+//! Opens connections for writing, or for reading, also on read-only media.
 //!
 //! Invariant: nothing is written until the file has proved to be ours and of a version we know. The file and
-//! all that SQLite puts beside it are for this user only.
+//! all files that SQLite creates next to it are accessible only to this user.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -30,10 +30,10 @@ const LOG_LIMIT: i64 = 16 * 1024 * 1024;
 pub(super) enum Mode {
     /// Beside living writers: the ordinary way.
     Shared,
-    /// The place cannot be written and there is no log: the file alone is the whole truth. SQLite would
+    /// The directory is read-only and there is no log: the file alone is complete. SQLite would
     /// insist on creating the log's index otherwise.
     FileAlone,
-    /// The place cannot be written and a log was left behind, without its index: whoever wrote it is gone,
+    /// The directory is read-only and a log without index was left behind: its writer has exited,
     /// since a living writer has an index. SQLite builds one in memory, but only when it need not lock, and a
     /// file that cannot be written cannot be locked for itself.
     FileAndLog,
@@ -41,8 +41,8 @@ pub(super) enum Mode {
 
 /// Opens for writing, creating or migrating as needed.
 pub(super) fn writable(path: &Path) -> Result<Connection> {
-    // A descriptor of the database that is closed drops the locks SQLite holds on it in this process. The
-    // one that `create` opens is of a file that nobody has opened yet; this lock keeps that so.
+    // A descriptor of the database that is closed drops SQLite's locks on it in this process. The
+    // one that `create` opens is of a file that is not open yet; this lock ensures it.
     static OPENING: Mutex<()> = Mutex::new(());
     let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
 
@@ -75,7 +75,7 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// Called by SQLite while another process writes. Its own handler soon sleeps for 100 ms at a time, so that
-/// who waits keeps missing the gaps between the commits of who does not, for seconds; commits take less than
+/// a waiting writer starves behind writers that do not wait, for seconds; commits take less than
 /// a millisecond, and this looks about as often.
 fn wait_for_others(tries: i32) -> bool {
     const PAUSE: Duration = Duration::from_millis(1);
@@ -83,7 +83,7 @@ fn wait_for_others(tries: i32) -> bool {
     PAUSE * tries.unsigned_abs() < PATIENCE
 }
 
-/// Switches to the write-ahead log, which then stays on for good. SQLite does not wait for another process
+/// Switches to the write-ahead log, which then stays on permanently. SQLite does not wait for another process
 /// that is switching too, so this does.
 fn use_log(connection: &Connection) -> rusqlite::Result<()> {
     let deadline = Instant::now() + PATIENCE;
@@ -142,7 +142,7 @@ fn readable_as(path: &Path, known: u32) -> Result<(Connection, Mode)> {
     if let Err(Fault::Sqlite(error)) = &opened
         && matches!(code(error), Some(ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY))
         && !is_writable(path)
-        // Where there is an index there may be a writer, whose log must not be read unlocked.
+        // If there is an index, there may be a writer, whose log must not be read unlocked.
         && !companion(path, "-shm").exists()
     {
         mode = if size_of_log(path) > 0 { Mode::FileAndLog } else { Mode::FileAlone };
@@ -183,7 +183,7 @@ fn flags(access: OpenFlags) -> OpenFlags {
     access | OpenFlags::SQLITE_OPEN_NO_MUTEX
 }
 
-/// SQLite deletes a log that lies beside an empty database. If the file was lost or emptied, that log may be
+/// SQLite deletes a log next to an empty database. If the file was lost or emptied, that log may be
 /// all that is left of the journal.
 fn refuse_orphaned_log(path: &Path) -> Result<()> {
     let size = fs::metadata(path).map_or(0, |metadata| metadata.len());

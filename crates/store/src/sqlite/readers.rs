@@ -1,7 +1,7 @@
 //! A few read-only connections that are lent to one query at a time.
 //!
-//! Invariant: at most `LIMIT` queries run at once, each on a blocking thread and a connection of its own, and
-//! no connection is kept inside a transaction: every query sees all that was acknowledged before it began.
+//! Invariant: at most `LIMIT` queries run at once, each on a blocking thread and its own connection, and
+//! no connection is kept inside a transaction: every query sees all that was acknowledged before it started.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use super::failure::explain;
 use super::open::{self, Mode};
 use crate::{Result, StoreError};
 
-/// Enough to keep the disk busy; a connection holds up to 2 MB of pages.
+/// Enough to keep the disk busy; a connection caches up to 2 MB of pages.
 const LIMIT: usize = 4;
 
 #[derive(Debug)]

@@ -67,7 +67,7 @@ pub(super) fn events(
     statement.query_map(params![loop_id, after, row_limit(limit)], event)?.collect()
 }
 
-/// Walks along the chain; `None` if there is no such loop. Read as bytes, since a damaged event need not be text.
+/// Verifies the chain; `None` if the loop does not exist. Reads bytes, because a damaged event may not be text.
 pub(super) fn chain(connection: &Connection, loop_id: &str, until: u64) -> rusqlite::Result<Option<ChainCheck>> {
     let until = i64::try_from(until).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(
@@ -130,7 +130,7 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
     Ok(Listed { entry, head: row.get::<_, i64>(18)?.cast_unsigned(), holder: lease(row)? })
 }
 
-/// The holder in the first five columns; `None` where the join found no lease.
+/// The holder from the first five columns; `None` without a lease.
 pub(super) fn lease(row: &Row<'_>) -> rusqlite::Result<Option<Holder>> {
     let Some(boot_id) = row.get(0)? else {
         return Ok(None);

@@ -15,10 +15,10 @@ use super::failure::{Fault, companion, directory_of, explain_io};
 use crate::chain::Linked;
 use crate::{Link, StoreError};
 
-/// "WNDL", in the header of the file: tells our database from any other program's.
+/// "WNDL", in the header of the file: distinguishes our database from other programs'.
 const APPLICATION_ID: i32 = 0x574e_444c;
 
-/// `MIGRATIONS[n]` leads from version n to version n + 1.
+/// `MIGRATIONS[n]` migrates version n to version n + 1.
 pub(super) const MIGRATIONS: &[Migration] =
     &[Migration { sql: VERSION_1, then: nothing }, Migration { sql: VERSION_2, then: link_events }];
 
@@ -39,7 +39,7 @@ pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 // Times are nanoseconds since 1970. `loops.pk` is the order of creation.
 //
 // Summaries are apart from loops, so that a list reads short rows only. Events are clustered by loop, as they
-// are always read. Loops' names stay unique for ever because no row of `loops` is ever deleted.
+// are always read. Loops' names stay unique forever because no row of `loops` is ever deleted.
 const VERSION_1: &str = "
 CREATE TABLE loops (
     pk             INTEGER PRIMARY KEY,
@@ -173,7 +173,7 @@ pub(super) fn migrate(
     Ok(())
 }
 
-/// Copies the database to `<file>.v<version>.bak`, whole or not at all, and never over an earlier copy.
+/// Copies the database to `<file>.v<version>.bak`, atomically, and never over an earlier copy.
 fn back_up(connection: &Connection, path: &Path, version: usize) -> Result<(), Fault> {
     let partial = companion(path, &format!(".v{version}.{}.partial", std::process::id()));
     let copied = copy_into(connection, &partial).and_then(|()| {
@@ -293,7 +293,7 @@ mod tests {
     fn what_another_process_has_migrated_is_not_migrated_again() {
         let (_home, path, mut connection) = database();
         migrate(&mut connection, &path, NEW, 0).unwrap();
-        // As if the version had been read before the other process began.
+        // As if the version had been read before the other process started.
         migrate(&mut connection, &path, NEW, 1).unwrap();
         assert_eq!(inspect(&connection, &path, 3).unwrap(), 3);
     }

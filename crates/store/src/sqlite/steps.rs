@@ -1,7 +1,7 @@
 //! The changes a store can make, each as one piece that the writer runs inside a savepoint.
 //!
 //! Invariant: a step either returns `Ok` having done everything, or an error after which the writer rolls its
-//! savepoint back. Every rule is checked inside the transaction that also writes, so it holds across processes.
+//! savepoint back. Every rule is checked inside the transaction that also writes, so it applies across processes.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -24,7 +24,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// Returns the head of the journal where the step has one to tell, else 0. May be called again after a
+    /// Returns the head of the journal if the step has one, otherwise 0. May be called again after a
     /// roll-back.
     pub(super) fn apply(&self, db: &Connection) -> Done<u64> {
         match self {
@@ -143,7 +143,7 @@ fn write_events(db: &Connection, key: i64, head: u64, events: &[NewEvent]) -> Do
     Ok(())
 }
 
-/// The chain's value at the last event. One that is damaged is found where it is; the journal goes on all the same.
+/// The chain's value at the last event. A damaged event is detected at its position; the journal continues.
 fn link_at(db: &Connection, key: i64, head: u64) -> Done<Link> {
     if head == 0 {
         return Ok(Link::START);

@@ -56,7 +56,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by then, and its callers were told `Stopped`.
+            // A panic of the thread has been reported by then, and its callers got `Stopped`.
             let _ = thread.join();
         }
     }
@@ -81,7 +81,7 @@ fn commit(connection: &Connection, path: &Path, steps: &[Step]) -> Vec<Result<u6
         Err(Failure::RolledBack(_)) if steps.len() > 1 => {
             steps.iter().flat_map(|step| commit(connection, path, std::slice::from_ref(step))).collect()
         }
-        // A group that could not begin is not tried one by one: if another process keeps the database busy,
+        // A group that could not start is not tried one by one: if another process keeps the database busy,
         // the last of the group would wait for minutes.
         Err(Failure::NotBegun(error) | Failure::RolledBack(error)) => {
             steps.iter().map(|_| Err(explain(path, copy(&error)))).collect()
@@ -110,7 +110,7 @@ impl Database<'_> {
             Ok(outcomes)
         };
         run().map_err(|error| {
-            // SQLite may have rolled back by itself, depending on the error.
+            // SQLite may have rolled back already, depending on the error.
             if !self.connection.is_autocommit()
                 && let Err(error) = self.connection.execute_batch("ROLLBACK")
             {
@@ -140,7 +140,7 @@ impl Database<'_> {
     }
 }
 
-/// The same failure for every step of a group that could not begin.
+/// The same failure for every step of a group that could not start.
 fn copy(error: &SqliteError) -> SqliteError {
     let failure = error.sqlite_error().copied().unwrap_or(ffi::Error::new(ffi::SQLITE_ERROR));
     SqliteError::SqliteFailure(failure, Some(error.to_string()))

@@ -16,7 +16,7 @@ async fn broken_at(change: &str) -> Option<u64> {
     Connection::open(&path).unwrap().execute_batch(change).unwrap();
     let check = store.check_chain("a", u64::MAX).await.unwrap();
     assert_eq!(check.events, check.broken_at.map_or(4, |broken| broken - 1));
-    // The journal goes on all the same, and the fault stays where it is.
+    // The journal continues, and the fault stays where it is.
     store.append(step("a", 4, "t")).await.unwrap();
     assert_eq!(store.check_chain("a", u64::MAX).await.unwrap().broken_at, check.broken_at);
     check.broken_at

@@ -224,7 +224,7 @@ async fn a_dead_holder_is_replaced_by_its_token_and_fenced_off(store: Shared) {
     store.acquire("a", holder("alive"), Some("dead")).await.unwrap();
     assert!(matches!(store.append(step("a", 1, "dead")).await, Err(StoreError::LeaseLost { .. })));
     assert_eq!(store.append(step("a", 1, "alive")).await.unwrap(), 2);
-    // Fencing is told before the conflict: the former holder must not read on and try again.
+    // Fencing is reported before the conflict: the former holder must not re-read and retry.
     assert!(matches!(store.append(step("a", 1, "dead")).await, Err(StoreError::LeaseLost { .. })));
 }
 
@@ -522,7 +522,7 @@ async fn many_tasks_race_for_one_loop(store: Shared) {
     }
     let events = store.read("a", 1, 1000).await.unwrap();
     assert_eq!(events.len(), 160);
-    // The two events of a step stand side by side: no other step came between.
+    // The two events of a step are adjacent: no other step is between them.
     assert!(events.chunks(2).all(|pair| pair[0].body == pair[1].body));
 }
 
@@ -539,7 +539,7 @@ async fn a_chain_runs_over_all_events_and_is_the_same_for_the_same_events(store:
     let (a, b) = (store.check_chain("a", u64::MAX).await.unwrap(), store.check_chain("b", u64::MAX).await.unwrap());
     assert_eq!((a.events, b.events, a.broken_at, b.broken_at), (2, 3, None, None));
     assert_ne!(a.head, first.head);
-    // Of the bytes alone: the same in every store, for ever.
+    // Of the bytes alone: the same in every store, forever.
     assert_eq!(first.head.to_string(), "101ef7da5aaa81b92f2097896b32dd9ad5f6beeb4adbff06eb8c02770008a34e");
     assert!(matches!(store.check_chain("none", 1).await, Err(StoreError::UnknownLoop { .. })));
 }

@@ -48,7 +48,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     prop::collection::vec(call, 1..40)
 }
 
-/// What the call answered, as text: errors have no equality of their own.
+/// The result as text, because errors have no equality.
 async fn perform(store: &dyn Store, call: &Call) -> String {
     let id_of = |id: &u8| format!("l{id}");
     let token_of = |token: &u8| format!("t{token}");

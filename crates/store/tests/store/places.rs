@@ -1,8 +1,8 @@
 //! Databases in places that cannot be written, or have no room.
 //!
-//! Needs mounts of its own, because root may write wherever permissions say no. Each test starts itself again
+//! Needs separate mounts, because root ignores permissions. Each test restarts itself
 //! in a mount namespace, where nothing it mounts is seen outside or left behind; where the system does not
-//! allow that, it says SKIPPED and passes.
+//! allow that, it prints SKIPPED and passes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ fn mount(arguments: &[&str], target: &Path) {
     assert!(status.success(), "mount {arguments:?}");
 }
 
-/// The same directory once more, where nothing can be written.
+/// The same directory again, read-only.
 fn read_only_view(directory: &Path) -> TempDir {
     let view = tempfile::tempdir().unwrap();
     mount(&["--bind", directory.to_str().unwrap()], view.path());
@@ -69,7 +69,7 @@ fn copy(database: &Path, companions: &[&str]) -> TempDir {
 
 async fn assert_reads(path: &Path, head: u64) {
     let store = SqliteStore::open(path, Access::ReadOnly).unwrap();
-    // More readers than one, because each connection has to find its way.
+    // Several readers, because each connection opens separately.
     let (found, events, listed) =
         tokio::join!(store.get("a"), store.read("a", 0, usize::MAX), store.list(ListFilter::default()));
     assert_eq!(found.unwrap().unwrap().head, head);
@@ -154,7 +154,7 @@ async fn an_empty_read_only_directory_has_no_database() {
     }
 }
 
-/// A disk of two megabytes, and a file that takes up its room.
+/// A disk of two megabytes, and a file that fills it.
 fn small_disk() -> (TempDir, PathBuf, PathBuf) {
     let disk = tempfile::tempdir().unwrap();
     mount(&["-t", "tmpfs", "-o", "size=2m", "none"], disk.path());

@@ -31,7 +31,7 @@ fn report(id: &str, head: u64) {
     println!("acknowledged {id} {head}");
 }
 
-/// Not a test by itself: appends to four loops, telling each acknowledged event, until it is killed.
+/// Helper process: appends to four loops and prints each acknowledged event until it is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn child_that_appends_for_ever() {
     let Some(database) = std::env::var_os(DATABASE) else { return };
@@ -96,7 +96,7 @@ async fn what_was_acknowledged_survives_kill_9() {
     assert!(acknowledged.len() >= 8);
 }
 
-/// Not a test by itself: waits for its parent's word, then competes with its siblings.
+/// Helper process: waits for its parent, then competes with its siblings.
 #[tokio::test]
 async fn child_that_competes() {
     let Some(database) = std::env::var_os(DATABASE) else { return };

@@ -1,4 +1,4 @@
-//! What the store's tests share: entries, events and holders that are quick to make and easy to tell apart.
+//! What the store's tests share: entries, events and holders that are quick to make and easy to distinguish.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 use std::path::Path;

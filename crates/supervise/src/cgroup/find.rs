@@ -1,7 +1,7 @@
 //! Where on this machine groups can be made.
 //!
 //! As high as this user may, so that every session finds the same place again; but never outside a group that has a
-//! memory limit of its own, which somebody has set on purpose.
+//! separate memory limit, which was set on purpose.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 
 use super::{Cgroups, Layout, set};
 
-/// What version 1 says where there is no limit: the largest number of pages.
+/// The value of "no limit" in version 1: the largest number of pages.
 const NO_LIMIT_V1: u64 = 1 << 62;
 
 /// The place for this process's groups, or why there is none.
@@ -19,7 +19,7 @@ pub fn find_cgroups() -> Result<Cgroups, String> {
     choose(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), Path::new("/"))
 }
 
-/// `root` is where the paths of the tables begin.
+/// `root` is the prefix of the paths in the tables.
 pub(super) fn choose(mounts: &str, own: &str, root: &Path) -> Result<Cgroups, String> {
     let mounts: Vec<Mount> = mounts.lines().filter_map(|line| Mount::read(line, root)).collect();
     let in_group = |controller: &str| own.lines().find_map(|line| path_of(line, controller));

@@ -18,7 +18,7 @@ pub(crate) use placement::Placement;
 
 /// The directory in which the groups of all loops are.
 const OWN: &str = "windlass";
-/// What everybody has who is given no weight.
+/// The default weight.
 const ORDINARY_WEIGHT: u32 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct GroupLimits {
     pub cpu_weight: Option<u32>,
 }
 
-/// How often the members of a group came to its limits, ever.
+/// How often the members of a group reached its limits, ever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Hits {
     /// Processes that were ended.
@@ -109,7 +109,7 @@ impl Group {
         let mut made = self.make_once(limits);
         for _ in 1..TRIES {
             match made {
-                // Whoever removed the last group took the directory above with it.
+                // The process that removed the last group also removed the parent directory.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => made = self.make_once(limits),
                 Ok(()) | Err(_) => break,
             }
@@ -141,7 +141,7 @@ impl Group {
                 let _ = set(dir, "memory.swap.max", if bytes.is_some() { "0" } else { "max" });
             } else {
                 let bytes = bytes.as_deref().unwrap_or("-1");
-                // The limit with swap may never be the lower one, so which comes first depends on what holds now.
+                // The limit with swap must never be lower, so the order depends on the current limits.
                 let _ = set(dir, "memory.memsw.limit_in_bytes", "-1");
                 set(dir, "memory.limit_in_bytes", bytes)?;
                 let _ = set(dir, "memory.memsw.limit_in_bytes", bytes);

@@ -12,10 +12,10 @@ use crate::sys::{self, Forked};
 /// Under memory pressure of the whole machine the kernel ends a tree before the engine and its shims.
 const ENDED_EARLIER: &[u8] = b"500";
 
-/// The open ends of a group. They are opened by the shim, since the rights of whoever opens them count.
+/// The open ends of a group. The shim opens them, because the opener's permissions count.
 #[derive(Debug, Default)]
 pub(crate) struct Placement {
-    /// A child can be born there: moving a process holds up the whole machine for some 10 ms.
+    /// A child can start in the group: moving a process stalls the whole machine for some 10 ms.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has groups"))]
     birth: Option<File>,
     members: Vec<File>,

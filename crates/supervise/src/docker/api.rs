@@ -1,6 +1,6 @@
-//! The few calls of the Docker API that are needed, each on a connection of its own.
+//! The few calls of the Docker API that are needed, each on its own connection.
 //!
-//! Paths carry no version: what is asked for has been there since [`OLDEST_API`] and daemons drop old versions.
+//! Paths carry no version: what is requested has been there since [`OLDEST_API`] and daemons drop old versions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) const OLDEST_API: (u32, u32) = (1, 40);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// No answer that is read here is nearly as long.
 const LONGEST_ANSWER: usize = 8 << 20;
-/// So much of what a container says about itself is kept.
+/// How much of a container's own output is kept.
 const LONGEST_WORDS: usize = 4096;
 
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum DockerError {
 }
 
 impl DockerError {
-    /// Whether nobody is there, and so no container runs either.
+    /// Whether no daemon is running, and so no container either.
     pub fn is_absence(&self) -> bool {
         use io::ErrorKind::{ConnectionRefused, NotFound};
         matches!(self, DockerError::Unreachable { source, .. } if matches!(source.kind(), NotFound | ConnectionRefused))
@@ -210,7 +210,7 @@ pub(crate) struct Container<'a> {
 }
 
 impl Container<'_> {
-    /// What its first process says about itself, from its start on.
+    /// The output of its first process, from its start.
     pub(crate) async fn listen(&self) -> Result<tokio::task::JoinHandle<String>, DockerError> {
         let path = format!("/containers/{}/attach?stream=1&stdout=1&stderr=1", self.id);
         let what = "attach to the container";
@@ -267,7 +267,7 @@ fn understand<T: for<'a> Deserialize<'a>>(answer: &[u8]) -> Result<T, DockerErro
     serde_json::from_slice(answer).map_err(|error| DockerError::Odd(error.to_string()))
 }
 
-/// What the daemon says about a refusal, in one line.
+/// The daemon's error message, in one line.
 fn complaint(answer: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Message {

@@ -1,7 +1,7 @@
-//! A policy in the words of Docker: what is asked for when a container is made.
+//! A policy in the words of Docker: what is requested when a container is made.
 //!
 //! A container sees of this machine only what is mounted into it. So what a policy hides is simply not there, unless it
-//! lies below something that is shown.
+//! is below something that is shown.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(crate) fn create_body(start: &Start<'_>) -> Value {
     let capabilities: &[&str] = if user == 0 { &CAPABILITIES_OF_ROOT } else { &[] };
     let mut mounts = mounts(policy);
     mounts.push(bind(start.own_program, start.own_program, false));
-    // A socket can be used where nothing can be written.
+    // A socket works on a read-only mount.
     mounts.extend(start.shown.iter().map(|path| bind(path, path, false)));
     let network = match &policy.network {
         Network::Allow => "default",
@@ -55,7 +55,7 @@ pub(crate) fn create_body(start: &Start<'_>) -> Value {
         "Labels": docker.labels,
         "AttachStdout": true,
         "AttachStderr": true,
-        // What the image would run beside the agent.
+        // Programs that the image would run next to the agent.
         "Healthcheck": { "Test": ["NONE"] },
         "HostConfig": {
             "AutoRemove": true,
@@ -66,7 +66,7 @@ pub(crate) fn create_body(start: &Start<'_>) -> Value {
             "NetworkMode": network,
             "UsernsMode": "host",
             "PidsLimit": start.limits.most_processes(),
-            // 0 is none. Without swap beside it, or a limit of memory is none.
+            // 0 means none. Without swap, because swap would void the memory limit.
             "Memory": start.limits.memory_bytes.unwrap_or(0),
             "MemorySwap": start.limits.memory_bytes.unwrap_or(0),
             "CpuShares": start.limits.cpu_weight.map_or(0, cpu_shares),
@@ -90,7 +90,7 @@ fn mounts(policy: &SandboxPolicy) -> Vec<Value> {
             }
             Access::HiddenFile => (bind(Path::new("/dev/null"), &place.path, false), false),
             Access::ReadOnly => (bind(&place.source(), &place.path, false), true),
-            // A container has no overlays: what is kept apart is seen, without what it would lie over.
+            // A container has no overlays: it sees the upper directory without the lower one.
             Access::Writable | Access::Layered => (bind(&place.source(), &place.path, true), true),
             Access::Link => continue,
         };

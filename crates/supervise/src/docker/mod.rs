@@ -1,8 +1,8 @@
 //! Containers of Docker, through its API on a Unix socket.
 //!
-//! A container is one more way into a sandbox (`shim::container`): everything an agent says and hears goes over the same
-//! pipes as without one, and never through Docker. Invariant: every container carries [`LOOP_LABEL`], so that whoever
-//! comes later finds and removes it, and goes by itself when its first process ends.
+//! A container is one more way into a sandbox (`shim::container`): an agent's input and output use the same
+//! pipes as without one, and never go through Docker. Invariant: every container has [`LOOP_LABEL`], so that a later
+//! process finds and removes it, and it ends when its first process ends.
 
 mod api;
 mod body;
@@ -22,7 +22,7 @@ pub const LOOP_LABEL: &str = "windlass.loop";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundContainer {
     pub id: String,
-    /// As Docker says it: created, running, exited …
+    /// Docker's word: created, running, exited …
     pub state: String,
 }
 

@@ -9,7 +9,7 @@ use super::{DockerError, Start, blocking, create_body};
 use crate::sandbox::{Docker, SandboxPolicy, Unavailable};
 use crate::spec::TreeLimits;
 
-/// What has to be known of a daemon to use it.
+/// What must be known of a daemon to use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DockerFacts {
     pub rootless: bool,
@@ -21,7 +21,7 @@ pub fn docker_version(socket: &Path) -> Result<String, Unavailable> {
     blocking(async { daemon.version().await }).map(|version| version.version).map_err(|error| unavailable(&error))
 }
 
-/// Asks the daemon, looks for the image, and has this very program say its version in a container with the policy's places.
+/// Queries the daemon, finds the image, and runs this program's `--version` in a container with the policy's paths.
 pub fn probe_docker(docker: &Docker, policy: &SandboxPolicy) -> Result<DockerFacts, Unavailable> {
     let daemon = Daemon::at(&docker.socket);
     let tried = blocking(async { Ok(attempt(&daemon, docker, policy).await) });
@@ -90,7 +90,7 @@ async fn say_version(
             Err(DockerError::Refused { message, .. }) => return Ok(Err(message)),
             started => started?,
         }
-        /// It says one line.
+        /// It prints one line.
         const PATIENCE: Duration = Duration::from_secs(30);
         let code = tokio::time::timeout(PATIENCE, gone).await.ok().flatten();
         let words = if code.is_some() { words.await.unwrap_or_default() } else { String::new() };

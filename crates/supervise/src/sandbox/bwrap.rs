@@ -1,6 +1,6 @@
 //! A policy in the words of bubblewrap.
 //!
-//! What its version 0.8 does not do by itself is done here: as root it leaves `/proc/sys` writable, through which a
+//! Adds what version 0.8 does not do: as root it leaves `/proc/sys` writable, through which a
 //! process without any capability can have the kernel run a program outside (`core_pattern`).
 
 use std::ffi::{OsStr, OsString};

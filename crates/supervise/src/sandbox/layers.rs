@@ -38,7 +38,7 @@ impl Layers {
         Ok(layers.work().then_some(layers))
     }
 
-    /// The namespaces that the process which mounts them has to be forked into.
+    /// The namespaces that the process which mounts them must be forked into.
     pub(crate) fn namespaces(&self) -> i32 {
         let user = if self.maps.is_some() { libc::CLONE_NEWUSER } else { 0 };
         libc::CLONE_NEWNS | user
@@ -56,7 +56,7 @@ impl Layers {
         Ok(mounted.count())
     }
 
-    /// Tried in a process of its own: some systems give a user namespace in which nothing can be mounted, and in which
+    /// Tried in its own process: some systems give a user namespace in which nothing can be mounted, and in which
     /// bubblewrap would not work either.
     fn work(&self) -> bool {
         if self.overlays.is_empty() {

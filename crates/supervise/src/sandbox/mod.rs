@@ -31,7 +31,7 @@ pub(crate) use seatbelt::profile as seatbelt_profile;
 #[cfg(target_os = "linux")]
 pub(crate) use seccomp::restrict;
 
-/// What holds a tree back.
+/// The network access of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxPolicy {
     pub backend: Backend,
@@ -88,12 +88,12 @@ impl Backend {
 pub enum Network {
     /// As outside.
     Allow,
-    /// None at all, not even that of this machine.
+    /// None, not even that of this machine.
     Deny,
     /// None but a proxy behind this Unix socket.
     List {
         socket: PathBuf,
-        /// Where it is found inside, on the sandbox's own loopback.
+        /// Its address inside, on the sandbox's own loopback.
         proxy_port: u16,
         /// Ports of this machine's own address that are listed; they are found inside at the same place.
         local_ports: Vec<u16>,
@@ -106,7 +106,7 @@ pub struct Place {
     pub path: PathBuf,
     pub access: Access,
     /// What is seen there instead of what is there, where the system can do that. Of [`Access::Layered`] the directory
-    /// that keeps the changes, of [`Access::Link`] what the link leads to.
+    /// that keeps the changes, of [`Access::Link`] what the link points to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
 }
@@ -144,13 +144,13 @@ pub enum Access {
     Link,
 }
 
-/// Below the directory of a layered place: what is seen, the changes, and what the kernel needs beside them.
+/// Below the directory of a layered path: the view, the changes, and the kernel's work directory.
 #[cfg(target_os = "linux")]
 pub(crate) const MERGED: &str = "merged";
 /// The directories that a layered place needs, to be made by the caller.
 pub const LAYERS: [&str; 3] = ["merged", "upper", "work"];
 
-/// Why there is no sandbox on this machine.
+/// Why no sandbox is available on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unavailable {
     pub reason: String,
@@ -164,7 +164,7 @@ pub fn probe_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
     probe::bubblewrap(search_path)
 }
 
-/// The same without trying it, for whoever has tried before: what does not work then starts nothing.
+/// The same without a probe, for callers that probed before.
 pub fn find_sandbox(search_path: &str) -> Result<Backend, Unavailable> {
     #[cfg(target_os = "linux")]
     return probe::find_bubblewrap(search_path).map(|program| Backend::Bubblewrap { program });
@@ -192,7 +192,7 @@ pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
 pub(crate) const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
 impl SandboxPolicy {
-    /// Whether a read-only place keeps a part of a writable one as it is, or stands for something else that must be there.
+    /// Whether a read-only path protects a part of a writable one, or replaces something that must exist.
     #[cfg(target_os = "linux")]
     pub(crate) fn seals(&self, place: &Place) -> bool {
         let above = self.places.iter().filter(|above| above.path != place.path && place.path.starts_with(&above.path));
@@ -205,7 +205,7 @@ impl SandboxPolicy {
             })
     }
 
-    /// The places, those above first; what is said last of one path holds.
+    /// The paths, parents first; the last rule for a path wins.
     pub(crate) fn ordered(&self) -> Vec<&Place> {
         let mut places: Vec<&Place> = Vec::new();
         for place in &self.places {

@@ -45,7 +45,7 @@ fn fix_for(said: &str) -> &'static str {
 }
 
 fn find(search_path: &str) -> Option<PathBuf> {
-    // Also where a short PATH does not lead: it is the engine that wants it, not the agent.
+    // Also outside a short PATH, because the engine needs it, not the agent.
     let usual = ["/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
     let named = search_path.split(':').filter(|dir| dir.starts_with('/'));
     named.chain(usual).map(|dir| Path::new(dir).join("bwrap")).find(|path| path.is_file())

@@ -22,7 +22,7 @@ pub(crate) fn profile(policy: &SandboxPolicy) -> String {
                 writeln!(text, "(deny file-read* file-write* {filter})\n(allow file-read-metadata {filter})")
             }
             Access::ReadOnly => writeln!(text, "(allow file-read* {filter})\n(deny file-write* {filter})"),
-            // There are no mounts: what should be seen elsewhere has to be told where it is.
+            // Without mounts, relocated paths must be passed explicitly.
             Access::Writable if place.from.is_some() => writeln!(text, "(deny file-write* {filter})"),
             Access::Writable | Access::Layered => writeln!(text, "(allow file-read* file-write* {filter})"),
             Access::Link => Ok(()),
@@ -31,7 +31,7 @@ pub(crate) fn profile(policy: &SandboxPolicy) -> String {
     match &policy.network {
         Network::Allow => {}
         Network::Deny => text.push_str("(deny network*)\n"),
-        // There is no loopback of its own, so the bridge is on the machine's.
+        // There is no separate loopback, so the bridge uses the machine's.
         Network::List { socket, proxy_port, .. } => {
             let _ = writeln!(
                 text,

@@ -1,6 +1,6 @@
 //! System calls that nothing in a sandbox needs and that would widen what it can reach in the kernel.
 //!
-//! Namespaces and mounts keep a tree where it is; this keeps it from making new ones of its own, in which it would be
+//! Namespaces and mounts keep a tree where it is; this prevents new ones, in which it would be
 //! root and could try the kernel's rarely used parts. It also keeps it from leaving a program that runs with the rights of
 //! its owner (set-user-ID and set-group-ID), as systemd's `RestrictSUIDSGID` does. `ptrace` stays: debuggers and sanitizers
 //! need it, and no process outside can be seen.

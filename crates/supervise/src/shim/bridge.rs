@@ -16,7 +16,7 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::sandbox::Network;
 use crate::sys::{self, Forked};
 
-/// What listens inside, and where it leads.
+/// The listener inside, and its target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Bridge {
     socket: std::path::PathBuf,
@@ -51,7 +51,7 @@ impl Bridge {
                 keep.extend(locals.iter().map(|(_, listener)| listener.as_raw_fd()));
                 keep.sort_unstable();
                 sys::close_all_but(&keep);
-                // The agent is told to end by these; it may need the network for its last words.
+                // These signals ask the agent to exit; it may need the network for its last message.
                 sys::ignore_signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
                 let _ = run(&self.socket, proxy, locals);
                 sys::exit_now(1)

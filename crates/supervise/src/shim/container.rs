@@ -1,12 +1,12 @@
-//! The way into a container: a process of its own beside the shim makes it, and this program is its first process.
+//! Creates a container from a separate process next to the shim, with this program as the first process.
 //!
 //! ```text
 //! shim ──▶ client ──(API)──▶ Docker ──▶ reaper (process 1 inside) ──▶ agent
-//!   └───────────── socket, pipes, handed over by the client ──────────────┘
+//!   └───────────── socket, pipes, passed by the client ──────────────┘
 //! ```
 //!
 //! The reaper finds a socket mounted into the container, its *door*. Through that the client hands it the very descriptors
-//! that a reaper without a container is born with; from there on Docker has no part in what is said. Invariants: the
+//! that a reaper without a container is born with; from then on Docker is not involved in the communication. Invariants: the
 //! client ends only when its container is gone, or Docker does not answer; the container ends with the shim, because the
 //! reaper does; the door is used once, and shut before the agent starts.
 
@@ -36,7 +36,7 @@ use crate::sys::{self, Forked};
 
 /// Standard input, output and error, the report and the reaper's socket.
 const HANDED_OVER: usize = 5;
-/// How long the first process of a container that was started may take to come to the door: a daemon may hang there too.
+/// How long the first process of a started container may take to connect: a daemon may hang there too.
 const TO_ENTER: Duration = Duration::from_secs(30);
 /// How long Docker may take to remove a container whose processes are gone.
 const TO_REMOVE: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ pub(super) fn start(
     }
 }
 
-/// Lets go of all that is the shim's alone. What is left to hand over is this process's own, so that it can be let go too.
+/// Closes all descriptors of the shim. What is left to pass on belongs to this process, so that it can be closed too.
 fn become_client(
     handed: [BorrowedFd<'_>; HANDED_OVER],
     null: BorrowedFd<'_>,
@@ -180,7 +180,7 @@ fn early_end(code: Option<i64>, words: &str) -> String {
     }
 }
 
-/// A socket in a directory of its own, both gone with it.
+/// A socket in its own directory, both gone with it.
 #[derive(Debug)]
 struct Door {
     path: PathBuf,
@@ -247,7 +247,7 @@ pub(super) fn enter(door: &Path) -> io::Result<Inside> {
     Ok(inside)
 }
 
-/// What the image says of its programs holds where the loop says nothing; its programs are looked for first.
+/// The image's variables apply where the loop sets none; its programs come first in PATH.
 fn add_image_environment(command: &mut CommandSpec) {
     for (name, value) in std::env::vars() {
         match command.env.get_mut(&name) {

@@ -61,7 +61,7 @@ impl Prepared {
         })
     }
 
-    /// In the child: becomes the program. `stdio` must lie above 2.
+    /// In the child: becomes the program. `stdio` must be above 2.
     pub(super) fn run(&self, stdio: [RawFd; 3], report: BorrowedFd<'_>, pid: u32) -> ! {
         let _ = rustix::io::write(report, &pid.to_le_bytes());
         let (step, error) = self.attempt(stdio);
@@ -106,7 +106,7 @@ fn search_path(command: &CommandSpec) -> &str {
     command.env.get("PATH").map_or(DEFAULT_PATH, String::as_str)
 }
 
-/// What could not be done on the way to the program.
+/// The step that failed before the program started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Step {
@@ -124,14 +124,14 @@ fn send_failure(report: BorrowedFd<'_>, step: Step, errno: i32) {
     let _ = rustix::io::write(report, &bytes);
 }
 
-/// In the reaper: there is no child to report for itself.
+/// In the reaper: no child can report.
 pub(super) fn report_no_child(report: BorrowedFd<'_>, error: &io::Error) {
     let _ = rustix::io::write(report, &0_u32.to_le_bytes());
     send_failure(report, Step::Fork, error.raw_os_error().unwrap_or(0));
 }
 
-/// Our end of a report channel, and the child's. From a sandbox the child's number means nothing here; on a socket the
-/// system tells the right one.
+/// Our end of a report channel, and the child's. From a sandbox, the child's PID is invalid here; on a socket the
+/// system reports the right one.
 pub(super) fn report_channel(from_sandbox: bool) -> io::Result<(OwnedFd, OwnedFd)> {
     #[cfg(target_os = "linux")]
     if from_sandbox {
@@ -144,7 +144,7 @@ pub(super) fn report_channel(from_sandbox: bool) -> io::Result<(OwnedFd, OwnedFd
     Ok((ours.into(), theirs.into()))
 }
 
-/// Reads a part of a report; its `first` part begins with the child's number.
+/// Reads a part of a report; its `first` part starts with the child's number.
 pub(super) fn read_report(report: BorrowedFd<'_>, bytes: &mut [u8], first: bool) -> Result<usize, Errno> {
     #[cfg(target_os = "linux")]
     {
@@ -172,7 +172,7 @@ pub(super) fn read_report(report: BorrowedFd<'_>, bytes: &mut [u8], first: bool)
     rustix::io::read(report, bytes)
 }
 
-/// What the report pipe said until it closed.
+/// Everything from the report pipe until it closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Report {
     Runs { pid: u32 },

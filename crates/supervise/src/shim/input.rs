@@ -1,7 +1,7 @@
-//! Standard input of the main process, where it is a pipe.
+//! Standard input of the main process, if it is a pipe.
 //!
 //! Invariant: bytes arrive in order and none is left out while the reader lives. What waits here is
-//! bounded, because the engine sends more only when it is told that some was taken.
+//! bounded, because the engine sends more only after the shim reports progress.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -42,7 +42,7 @@ impl Input {
         let mut given = 0;
         while !self.bytes.is_empty() {
             let Some(pipe) = &self.pipe else {
-                // Nobody reads it, and the engine must not wait for that.
+                // It has no reader, and the engine must not wait.
                 given += self.bytes.len() as u64;
                 self.bytes.clear();
                 break;

@@ -33,7 +33,7 @@ use crate::sys::{self, Forked, StringArray};
 /// The word behind the shim's own arguments that means this.
 pub(super) const WORD: &str = "inside";
 
-/// What the reaper inside is told.
+/// The orders for the reaper inside.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Inside {
     pub(super) command: CommandSpec,
@@ -44,7 +44,7 @@ pub(super) struct Inside {
     pub(super) bridge: Option<Bridge>,
 }
 
-/// Where the reaper inside finds what it is told.
+/// The descriptor of the orders for the reaper inside.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Orders {
     Descriptor(RawFd),
@@ -56,14 +56,14 @@ pub(super) enum Orders {
 #[derive(Debug)]
 pub(super) struct Wrapped {
     pub(super) pid: i32,
-    /// What it said about itself.
+    /// Its own output.
     pub(super) errors: File,
     /// It has something to remove when all inside has ended, and must live until then.
     pub(super) clears_up: bool,
 }
 
 impl Wrapped {
-    /// Why it did not come to its reaper.
+    /// Why its reaper did not start.
     pub(super) fn complaint(&mut self) -> String {
         let mut text = String::new();
         let read = self.errors.rewind().and_then(|()| (&self.errors).take(4096).read_to_string(&mut text));
@@ -95,7 +95,7 @@ pub(super) fn start(
     orders.write_all(&serde_json::to_vec(&inside)?)?;
     orders.rewind()?;
     let errors = memory("windlass-errors")?;
-    // By its descriptor, because the sandbox may hide the directory it lies in.
+    // By its descriptor, because the sandbox may hide the directory it is in.
     let own = File::open("/proc/self/exe")?;
     let args = arguments(program, policy, own.as_raw_fd(), orders.as_raw_fd())?;
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -165,7 +165,7 @@ pub(super) fn orders() -> Option<Orders> {
     Some(number.map_or_else(|| Orders::Door(place.into()), Orders::Descriptor))
 }
 
-/// The reaper inside. What goes wrong before it can speak is said on standard error, which the shim reads.
+/// The reaper inside. Early errors go to standard error, which the shim reads.
 pub(super) fn main(orders: &Orders) -> ! {
     let error = match settle(orders) {
         Ok((inside, prepared, bridge)) => Reaper {

@@ -1,8 +1,8 @@
-//! The parent of the agent: reaps everything, tells of the main process, ends with the tree.
+//! The parent of the agent: reaps everything, reports on the main process, ends with the tree.
 //!
 //! It is process 1 of a PID namespace, or a subreaper, or merely the parent, and speaks with the shim
 //! over a socket. Invariant: while it lives the shim can end the tree through it; when the shim is gone
-//! (the socket closes) it ends the tree itself; and it exits by itself only when nothing is left.
+//! (the socket closes) it kills the tree; otherwise it exits only when nothing is left.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -20,11 +20,11 @@ pub(super) const TERMINATE_MAIN: u8 = b't';
 pub(super) const TERMINATE_ALL: u8 = b'a';
 pub(super) const KILL_ALL: u8 = b'k';
 
-/// What a reaper says, in nine bytes.
+/// A reaper's report, in nine bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
     Ready,
-    /// The rung does not hold; nothing was started.
+    /// The containment does not work; nothing was started.
     Unable {
         obstacle: u8,
         errno: i32,
@@ -34,7 +34,7 @@ pub(super) enum Message {
         status: i32,
         left: u32,
     },
-    /// How often the tree came to the limits of the container it is in; the last word.
+    /// How often the tree reached the limits of the container it is in; the last word.
     Hits {
         memory: u32,
         processes: u32,
@@ -79,9 +79,9 @@ pub(super) struct Reaper<'a> {
     pub(super) containment: Containment,
     /// Process 1 of a sandbox already, which is its place.
     pub(super) inside: bool,
-    /// Process 1 of a container, whose own group nobody outside looks at.
+    /// Process 1 of a container, whose group is invisible outside.
     pub(super) in_container: bool,
-    /// A child of its own beside the agent, which lives as long as anything else does.
+    /// A second child next to the agent, which lives as long as any other process.
     pub(super) bridge: Option<i32>,
     pub(super) command: &'a Prepared,
     pub(super) socket: BorrowedFd<'a>,
@@ -158,10 +158,10 @@ impl Reaper<'_> {
         match self.containment {
             Containment::PidNamespace => {
                 // The shim has one thread, so this is bound to the whole shim. If the shim died before,
-                // the socket is closed already, and the first look at it tells.
+                // the socket is already closed, and the first check shows it.
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| (0, errno.into()))?;
                 let outer = crate::contain::enter(self.maps).map_err(|(obstacle, error)| (obstacle as u8, error))?;
-                // Where it cannot be had, `docs/limits.md` says so.
+                // Where it is not available, `docs/limits.md` reports it.
                 let _ = self.cap.map(crate::process_cap::cap_own);
                 Ok(Some(outer))
             }
@@ -198,7 +198,7 @@ impl Reaper<'_> {
     }
 
     fn say(&self, message: Message) {
-        // Nine bytes into an empty socket. If the shim is gone, the next look at the socket tells.
+        // Nine bytes fit into an empty socket. If the shim exited, the next check shows it.
         let _ = write(self.socket, &message.encode());
     }
 }
@@ -207,7 +207,7 @@ fn own_pid() -> u32 {
     rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
-/// This process's id as the engine sees it. Signal-safe; 0 if it cannot be told.
+/// This process's id as the engine sees it. Signal-safe; 0 if unknown.
 fn outer_pid(outer_proc: &OwnedFd) -> u32 {
     let mut buffer = [std::mem::MaybeUninit::<u8>::uninit(); 16];
     let Ok((digits, _)) = rustix::fs::readlinkat_raw(outer_proc, c"self", &mut buffer[..]) else { return 0 };
@@ -287,7 +287,7 @@ impl Watch<'_> {
         }
         match command[0] {
             TERMINATE_MAIN if !self.main_ended => {
-                // Before its setsid the child leads no group; then it is alone.
+                // Before its setsid, the child has no group of its own and is alone.
                 if sys::kill(-self.main, libc::SIGTERM).is_err() {
                     let _ = sys::kill(self.main, libc::SIGTERM);
                 }
@@ -360,7 +360,7 @@ impl Watch<'_> {
         self.reaper.bridge.is_some_and(|pid| sys::kill(pid, 0).is_ok())
     }
 
-    /// How many processes are left beside this one and its own.
+    /// The number of other processes, without this one and its helper.
     fn count(&self) -> u32 {
         match self.reaper.containment {
             // The `/proc` of this namespace shows exactly them and this process.

@@ -1,4 +1,4 @@
-//! What a tree may take: how often it came to the limits of its group, and the watch where no group holds it.
+//! Resource limits of a tree: how often it reached its group's limits, and polling without a group.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use crate::cgroup::{Group, Hits};
 use crate::resources::resident_bytes;
 use crate::spec::TreeLimits;
 
-/// Nothing tells of memory that is taken, so it is looked at.
+/// Memory usage has no event source, so it is polled.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Restraint {
     group: Option<Group>,
-    /// What the group had counted when the turn began.
+    /// What the group had counted when the turn started.
     before: Hits,
     /// What the container that the tree was in had counted.
     told: Hits,
@@ -58,7 +58,7 @@ impl Restraint {
         self.exceeded
     }
 
-    /// Since they were last asked for: processes that were ended, and such that were not started.
+    /// Since they were last requested: processes that were ended, and such that were not started.
     pub(super) fn hits(&mut self) -> (u64, u64) {
         let now = self.group.as_ref().map(Group::hits).unwrap_or_default();
         let before = std::mem::replace(&mut self.before, now);

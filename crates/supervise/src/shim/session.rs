@@ -23,9 +23,9 @@ use crate::record::{Ended, EndedBy, ExitRecord, PendingRecord, SpawnFailure};
 use crate::spec::ShimSpec;
 use crate::wire::{Order, Started, Status};
 
-/// As much as a pipe holds by default, so one read empties it.
+/// The default capacity of a pipe, so one read empties it.
 const CHUNK: usize = 64 << 10;
-/// What is left when the main process has exited gets this long to end by itself.
+/// What is left when the main process has exited gets this long to exit.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 
 /// The ends of pipes that the tree reads from and writes to, until each is at its end.
@@ -66,16 +66,16 @@ pub(super) struct Session {
     pub(super) idle: bool,
     /// Until the engine is gone.
     control: Option<BorrowedFd<'static>>,
-    /// The beginning of an order whose rest is to come.
+    /// The start of an order whose rest is to come.
     orders: Vec<u8>,
     report: Vec<u8>,
     started: bool,
     pub(super) stop_asked: bool,
     kill_at: Option<Instant>,
     by: EndedBy,
-    /// How the main process ended, as the system says.
+    /// The wait status of the main process.
     pub(super) main_ended: Option<Ended>,
-    /// What has to be said instead of that.
+    /// The outcome that overrides it.
     pub(super) failure: Option<Ended>,
     leftovers: u32,
     pub(super) restraint: Restraint,
@@ -175,7 +175,7 @@ impl Session {
             (self.inputs.stdin.waiting(), PollFlags::OUT),
             (self.status.is_waiting().then(|| self.status.pipe()), PollFlags::OUT),
         ];
-        // What is at its end would be ready for ever. Its place is filled, and then not looked at.
+        // What is at its end would be ready forever. Its place is filled, and then not checked.
         let mut events = sources.map(|(source, flags)| match source {
             Some(fd) => PollFd::from_borrowed_fd(fd, flags),
             None => PollFd::from_borrowed_fd(self.tree.events(), PollFlags::empty()),
@@ -299,7 +299,7 @@ impl Session {
         }
         self.stop_asked = true;
         self.kill_at = Some(Instant::now() + self.grace);
-        // Until the program runs, the child still ignores TERM; it is told when it does.
+        // Until the program runs, the child ignores TERM; it is sent again then.
         if self.started {
             self.tree.terminate_main();
         }
@@ -352,7 +352,7 @@ impl Session {
         Ok(got)
     }
 
-    /// An agent whose words are lost must not go on.
+    /// An agent whose words are lost must not continue.
     fn output_failed(&mut self, stream: Stream, error: &std::io::Error) {
         let name = match stream {
             Stream::Stdout => "stdout",
@@ -367,7 +367,7 @@ impl Session {
         self.tree.kill();
     }
 
-    /// What the tree had written when it ended. Someone outside it may hold the pipe too (a descriptor
+    /// What the tree had written when it ended. A process outside it may also have the pipe open (a descriptor
     /// can be passed on), so neither its end nor its emptiness is waited for.
     pub(super) fn drain(&mut self, stream: Stream) {
         let mut budget = self.waiting_output(stream);
@@ -397,7 +397,7 @@ impl Session {
         }
         let (stdout, stderr) = self.complete_outputs();
         let main_ended = self.main_ended.take().unwrap_or_else(|| {
-            // Killed together with its reaper, so there was nobody left to see it.
+            // Killed together with its reaper, so no process could report it.
             let ended = Ended::Signaled { signal: libc::SIGKILL };
             if self.started {
                 self.status.tell(&Status::Exited(ended.clone()));
@@ -424,7 +424,7 @@ impl Session {
         self.status.finish(self.control);
     }
 
-    /// Writes what there is to write, and says how long the transcripts are.
+    /// Writes all pending output and reports the length of the transcripts.
     pub(super) fn complete_outputs(&mut self) -> (u64, u64) {
         self.drain(Stream::Stdout);
         self.drain(Stream::Stderr);

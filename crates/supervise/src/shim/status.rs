@@ -1,6 +1,6 @@
-//! What the shim tells the engine.
+//! The shim's reports to the engine.
 //!
-//! Invariant: telling never holds up the transcript. A slow engine gets fewer `Output` frames, each with
+//! Invariant: reporting never delays the transcript. A slow engine gets fewer `Output` frames, each with
 //! the newest offsets; every other frame is kept until it can be sent.
 
 use std::os::fd::BorrowedFd;
@@ -11,7 +11,7 @@ use rustix::io::{Errno, write};
 
 use crate::wire::Status;
 
-/// Offsets are told at most this often: an agent that writes byte by byte must not keep the engine busy.
+/// Offsets are reported at most this often: an agent that writes byte by byte must not keep the engine busy.
 const OUTPUT_APART: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl StatusPipe {
         self.pipe
     }
 
-    /// Whether the pipe has to be watched for room.
+    /// Whether the pipe must be watched for room.
     pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty() && !self.broken
     }
@@ -54,7 +54,7 @@ impl StatusPipe {
         self.current = self.told;
     }
 
-    /// Until when there is something to tell, if there is.
+    /// When the next report is due, if any.
     pub(super) fn deadline(&self) -> Option<Instant> {
         if self.current == self.told || self.is_waiting() || self.broken {
             return None;
@@ -97,7 +97,7 @@ impl StatusPipe {
         }
     }
 
-    /// Waits until everything is sent, or `control` says that nobody is there to read it.
+    /// Waits until everything is sent, or `control` shows that the engine is gone.
     pub(super) fn finish(&mut self, control: Option<BorrowedFd<'_>>) {
         while self.is_waiting() {
             let Some(control) = control else { return };

@@ -1,8 +1,8 @@
 //! The files that the child's output goes to.
 //!
 //! Invariant: bytes arrive in the file in order and unchanged but for secrets, of which no byte ever reaches
-//! the disk; an offset is told only after the bytes before it are in the file. Memory does not grow with the
-//! output. A write that fails is told to the caller; output is never dropped in silence.
+//! the disk; an offset is reported only after the bytes before it are in the file. Memory does not grow with the
+//! output. A failed write is an error for the caller; output is never dropped silently.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};

@@ -1,7 +1,7 @@
 //! The shim's handle on a tree: its reaper, through which everything else is reached.
 //!
 //! Invariant: a tree that was started on a rung stays on it, and [`Tree::wait_until_gone`] returns only
-//! when nothing of it runs any more, as far as the rung can tell.
+//! when none of its processes runs, as far as the containment can detect.
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ use crate::sandbox::{Backend, SandboxPolicy};
 use crate::spec::{Containment, ContainmentRequest, ShimSpec};
 use crate::sys::{self, Forked, Waited};
 
-/// The command, through the program that confines it where that is part of the command.
+/// The command, wrapped in the sandbox program if needed.
 fn confined(spec: &ShimSpec) -> CommandSpec {
     #[cfg(target_os = "macos")]
     if let Some(policy) = &spec.sandbox {
@@ -40,19 +40,19 @@ pub(super) struct Tree {
     killed: bool,
     /// `reaper` is not the reaper itself but the sandbox around it.
     wrapped: bool,
-    /// And has something to remove after it, so it is told to end and not killed.
+    /// It must clean up, so it gets a signal to exit instead of a kill.
     clears_up: bool,
 }
 
 impl Tree {
-    /// Starts a tree, and caps it where the system can: a tree that forks without end leaves room for others.
+    /// Starts a tree and caps it if supported, so that endless forks leave room for others.
     pub(super) fn start(spec: &ShimSpec, stdio: [RawFd; 3], report: BorrowedFd<'_>) -> Result<Self, SpawnFailure> {
         let tree = Self::start_somehow(spec, stdio, report)?;
-        // A reaper in a sandbox has no rights to do it itself.
+        // A reaper in a sandbox has no permission to do it.
         #[cfg(target_os = "linux")]
         if tree.wrapped {
             let init = crate::descendants::children_of(tree.reaper.cast_unsigned()).first().copied();
-            // Where it cannot be had, `docs/limits.md` says so.
+            // Where it is not available, `docs/limits.md` reports it.
             let _ = init.map(|init| crate::process_cap::cap(init, spec.limits.most_processes()));
         }
         Ok(tree)
@@ -145,7 +145,7 @@ impl Tree {
         drop(theirs);
         #[cfg(target_os = "linux")]
         if containment == Containment::Subreaper {
-            // If the reaper is killed, its children come to the shim, which then ends them itself.
+            // If the reaper is killed, the shim inherits its children and kills them.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         }
         let mut tree = Self { containment, reaper, socket, killed: false, wrapped: false, clears_up: false };
@@ -167,7 +167,7 @@ impl Tree {
         }
     }
 
-    /// Starts the reaper inside a sandbox. There is no other rung then: what was asked for, or nothing.
+    /// Starts the reaper inside a sandbox. There is no fallback: the requested sandbox, or nothing.
     #[cfg(target_os = "linux")]
     fn start_wrapped(
         policy: &SandboxPolicy,
@@ -176,7 +176,7 @@ impl Tree {
         stdio: [RawFd; 3],
         report: BorrowedFd<'_>,
     ) -> Result<Self, String> {
-        // If the sandbox's outer process is killed, its reaper comes to the shim, which then waits for it.
+        // If the sandbox's outer process is killed, the shim inherits its reaper and waits for it.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
         let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
         let command = &spec.command;
@@ -208,7 +208,7 @@ impl Tree {
         self.socket.as_fd()
     }
 
-    /// What the reaper says, waiting for it. `None` when it is gone.
+    /// Waits for the reaper's next report. `None` if it exited.
     pub(super) fn next_message(&mut self) -> Option<Message> {
         let mut bytes = [0; Message::SIZE];
         let mut got = 0;
@@ -248,7 +248,7 @@ impl Tree {
             Containment::Subreaper | Containment::ProcessGroup => self.command(reaper::KILL_ALL),
         }
         if self.wrapped {
-            // A sandbox that was still being made ends when its reaper finds nobody here.
+            // An unfinished sandbox ends when its reaper finds the shim gone.
             let _ = self.socket.shutdown(std::net::Shutdown::Both);
         }
     }
@@ -258,7 +258,7 @@ impl Tree {
     }
 
     fn command(&self, command: u8) {
-        // One byte into a socket that is read promptly. If the reaper is gone, its end says so.
+        // One byte into a socket that is read promptly. If the reaper is gone, its end reports it.
         let _ = write(&self.socket, &[command]);
     }
 

@@ -1,8 +1,8 @@
 //! The turns of a process that lives through several.
 //!
 //! Invariant: a turn's record is on disk before the engine hears that the turn is over, so that a turn
-//! which ended is never run again, whoever is killed next. Output belongs to the turn during which it was
-//! read: what comes between two turns stays in the pipe until the next begins.
+//! which ended is never run again, whichever process is killed next. Output belongs to the turn during which it was
+//! read: what comes between two turns stays in the pipe until the next starts.
 
 use super::open_outputs;
 use super::session::{Session, Stream, write_record};
@@ -38,7 +38,7 @@ impl Session {
         self.status.tell(&Status::TurnOver(record));
     }
 
-    /// From here on output goes to the files of another turn. If the process is ending, its end is told.
+    /// From here on output goes to the files of another turn. If the process is ending, reports its end.
     pub(super) fn begin_turn(&mut self, paths: TurnPaths) {
         if !self.idle || self.is_ending() {
             return;
@@ -62,8 +62,8 @@ impl Session {
         self.main_ended.is_some() || self.failure.is_some() || self.stop_asked || self.tree.was_killed()
     }
 
-    /// A process that ends between two turns may have said why. It has no turn to say it in, so it is kept
-    /// beside the last one.
+    /// A process that exits between two turns may have printed why. That output belongs to no turn, so it is kept
+    /// with the last one.
     pub(super) fn keep_what_came_late(&mut self) {
         for (stream, name) in [(Stream::Stdout, "stdout.late"), (Stream::Stderr, "stderr.late")] {
             if self.waiting_output(stream) == 0 {

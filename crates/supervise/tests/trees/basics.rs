@@ -67,7 +67,7 @@ fn every_rung_runs_a_program() {
         spec.containment = request;
         let (events, record) = run(&spec);
         let ProcessEvent::Started { containment, .. } = events[0] else { panic!("{events:?}") };
-        // A sandbox has a PID namespace of its own, whatever was asked for.
+        // A sandbox has its own PID namespace, whatever was requested.
         let sandboxed = crate::world::SANDBOXED.load(std::sync::atomic::Ordering::Relaxed);
         assert_eq!(containment, if sandboxed { Containment::PidNamespace } else { expected });
         assert_eq!(record.ended, Ended::Exited { code: 0 });
@@ -246,7 +246,7 @@ fn a_tree_has_a_cap_of_its_own_and_the_machine_keeps_its_own() {
         return;
     }
     let world = World::new();
-    // The cap comes a moment after the program begins.
+    // The cap comes a moment after the program starts.
     let script = "until [ $(cat /proc/sys/kernel/pid_max) -le 16384 ]; do :; done";
     let (_, record) = run(&world.command("/bin/sh", &["-c", script]));
     assert_eq!(record.ended, Ended::Exited { code: 0 });

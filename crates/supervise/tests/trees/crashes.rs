@@ -21,7 +21,7 @@ fn pid(number: u32) -> Pid {
     Pid::from_raw(number.cast_signed()).unwrap()
 }
 
-/// An engine in a process of its own with a tree that is ready, and the id of its shim.
+/// An engine in its own process with a tree that is ready, and the id of its shim.
 fn engine(world: &World, spec: &ShimSpec) -> (Child, u32) {
     std::fs::write(world.path("spec.json"), serde_json::to_vec(spec).unwrap()).unwrap();
     let mut engine = Command::new(std::env::current_exe().unwrap())

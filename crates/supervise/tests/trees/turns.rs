@@ -236,7 +236,7 @@ fn a_turn_without_a_place_ends_the_process() {
     world.assert_gone();
 }
 
-/// An engine in a process of its own: plays one turn, begins a second if there is a place for it, and prints the
+/// An engine in its own process: plays one turn, starts a second if there is a place for it, and prints the
 /// shim's id.
 pub(crate) fn engine(spec: &str) -> ! {
     let spec: ShimSpec = serde_json::from_slice(&std::fs::read(spec).unwrap()).unwrap();

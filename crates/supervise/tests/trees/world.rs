@@ -180,7 +180,7 @@ pub(crate) async fn until_said(running: &mut Running, stdout: &Path, text: &str)
     }
 }
 
-/// Waits until a condition holds that no event tells of.
+/// Polls for a condition that has no event source.
 pub(crate) fn within(limit: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
     while !holds() {

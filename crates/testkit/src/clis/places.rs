@@ -51,7 +51,7 @@ impl Cli {
         if !self.finished_mark().is_file() { None } else { self.unproven_program() }
     }
 
-    /// Its program as it lies in the directory, finished or not. The platform's own binary where there is one: the
+    /// Its program as it is in the directory, finished or not. The platform's own binary if there is one: the
     /// launchers around it need install scripts or leave processes behind.
     pub fn unproven_program(self) -> Option<PathBuf> {
         let modules = self.dir().join("node_modules");

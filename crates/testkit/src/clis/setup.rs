@@ -1,4 +1,4 @@
-//! What a CLI needs to run against the scripted model: environment and files, in a home of its own.
+//! What a CLI needs to run against the scripted model: environment and files, in its own home.
 //!
 //! Invariant: nothing here reaches beyond loopback: updates, telemetry and downloads are off wherever they can be.
 

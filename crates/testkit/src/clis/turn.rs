@@ -1,6 +1,6 @@
 //! The command line of one turn of each CLI, headless and with structured output.
 //!
-//! Invariant: the prompt is an argument, so stdin must be empty: codex and opencode wait for ever at an open pipe.
+//! Invariant: the prompt is an argument, so stdin must be empty: codex and opencode wait forever at an open pipe.
 
 use super::Cli;
 

@@ -125,7 +125,7 @@ impl Stream {
         self.frames.push(Frame::event(&name, &data));
     }
 
-    /// Starts a block unless one of this kind is open: text goes on after a gate.
+    /// Starts a block unless one of this kind is open: text continues after a gate.
     fn open(&mut self, kind: &'static str, block: Value) {
         if self.open == Some(kind) {
             return;

@@ -1,6 +1,6 @@
 //! OpenAI's Chat Completions API.
 //!
-//! Invariant: the last chunk before `[DONE]` carries the usage, whether it was asked for or not.
+//! Invariant: the last chunk before `[DONE]` carries the usage, whether it was requested or not.
 
 use serde_json::{Value, json};
 

@@ -119,7 +119,7 @@ impl Failure {
         Sent { status, headers, body }
     }
 
-    /// The failure as events of a stream that began well.
+    /// The failure as events of a stream that started well.
     pub(super) fn streamed(&self, asked: &Asked) -> Vec<Frame> {
         let body = self.sent(asked).body;
         match asked.wire {

@@ -15,7 +15,7 @@ use crate::watch;
 pub(super) struct Gates {
     state: Mutex<State>,
     changed: Condvar,
-    /// Where a file of its name opens a gate, for a server in a process of its own.
+    /// Where a file of its name opens a gate, for a server in its own process.
     dir: Option<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl Gates {
         self.lock().open.contains(name) || self.file(name).is_some_and(|f| f.exists())
     }
 
-    /// Wakes everyone, for good.
+    /// Wakes everyone, permanently.
     pub(super) fn close_down(&self) {
         self.lock().closing = true;
         self.changed.notify_all();
@@ -51,7 +51,7 @@ impl Gates {
         self.lock().reached.insert(name.to_owned());
         self.changed.notify_all();
         if let Some(file) = self.file(name) {
-            // A server that is a process of its own ends with it, so nothing else needs to wake this.
+            // A server that is its own process ends with it, so nothing else needs to wake this.
             return watch::wait_exists(&file, None).unwrap_or(false);
         }
         let mut state = self.lock();

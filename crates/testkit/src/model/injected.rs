@@ -1,4 +1,4 @@
-//! Telling what the person (or Windlass) wrote from what a CLI puts into user messages by itself.
+//! Telling what the user (or Windlass) wrote from what a CLI puts into user messages by itself.
 //!
 //! Invariant: only blocks with the tags that the pinned CLIs are known to add are taken away, and only from the ends
 //! of a text, so that a prompt which itself contains tags stays whole.
@@ -21,7 +21,7 @@ const TAGS: [&str; 14] = [
     "hook_context",
 ];
 
-/// How a whole user message that no person wrote begins.
+/// How a whole user message that no person wrote starts.
 const STARTS: [&str; 4] = [
     "This is the Gemini CLI. We are setting up the context",
     "This is Qwen Code. We are setting up the context",

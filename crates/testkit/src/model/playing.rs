@@ -15,7 +15,7 @@ use super::tools;
 /// What a request gets.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Answer {
-    /// Whatever has no tools is no step of the agent's work: a title, a summary.
+    /// Whatever has no tools is not a step of the agent's work: a title, a summary.
     Apart(Reply),
     ApartFail(Failure),
     Reply {
@@ -155,7 +155,7 @@ fn reply(asked: &Asked, step: &Step) -> Reply {
     Reply { parts, usage: step.usage.unwrap_or_default(), cut: false }
 }
 
-/// Said aloud, so that it stands in the transcript of the test that asked for too much.
+/// Said aloud, so that it stands in the transcript of the test that requested too much.
 fn no_such_tool(asked: &Asked) -> Part {
     let names: Vec<&str> = asked.tools.iter().map(|t| t.name.as_str()).collect();
     Part::Text(format!("(The script wants a tool that this request does not offer: {})", names.join(", ")))

@@ -7,7 +7,7 @@
 //! apart_fail = "overflow" # or fail them; without it a CLI that compacts its transcript believes that it helped
 //!
 //! [[turn]]
-//! contains = "review"     # only for prompts with this text; such turns are looked at first and are not counted
+//! contains = "review"     # only for prompts with this text; such turns are checked first and are not counted
 //! model = "small"         # only for requests that name this model; the same
 //! steps = [
 //!     { think = "…", say = "text", shell = "make test" },             # text, then a call of the CLI's own shell tool
@@ -158,13 +158,13 @@ impl std::error::Error for ScriptError {}
 
 impl Script {
     /// # Errors
-    /// If the text is no script.
+    /// If the text is not a script.
     pub fn from_toml(text: &str) -> Result<Script, ScriptError> {
         toml::from_str(text).map_err(|e| ScriptError(e.to_string())).and_then(Script::checked)
     }
 
     /// # Errors
-    /// If the text is no script.
+    /// If the text is not a script.
     pub fn from_json(text: &str) -> Result<Script, ScriptError> {
         serde_json::from_str(text).map_err(|e| ScriptError(e.to_string())).and_then(Script::checked)
     }
@@ -172,7 +172,7 @@ impl Script {
     /// Reads TOML, or JSON if the name ends in `.json`.
     ///
     /// # Errors
-    /// If the file cannot be read or is no script.
+    /// If the file cannot be read or is not a script.
     pub fn read(path: &Path) -> Result<Script, ScriptError> {
         let text = std::fs::read_to_string(path).map_err(|e| ScriptError(format!("{}: {e}", path.display())))?;
         if path.extension().is_some_and(|e| e == "json") { Script::from_json(&text) } else { Script::from_toml(&text) }
@@ -200,7 +200,7 @@ impl Script {
         let special = self.turns.iter().enumerate().find(|(_, t)| is_for(t));
         let chosen = special.or_else(|| counted().nth(number.max(1) - 1)).or_else(|| counted().next_back());
         let Some((turn, of)) = chosen else { return Pick { turn: 0, step, play: None } };
-        // Some CLIs ask once more after the last answer; hearing it again ends them.
+        // Some CLIs ask again after the last answer; repeating it ends them.
         let last = of.steps.last().filter(|s| !s.calls_a_tool());
         Pick { turn, step, play: of.steps.get(step).or(last) }
     }

@@ -75,7 +75,7 @@ impl ModelServer {
     /// Starts it on a free port.
     ///
     /// # Panics
-    /// If no port of the loopback can be had.
+    /// If no loopback port is free.
     #[track_caller]
     pub fn start(script: Script) -> ModelServer {
         ModelServer::start_on(script, 0, None).expect("a free port on loopback")
@@ -103,7 +103,7 @@ impl ModelServer {
     /// Starts it on a port (0 for a free one), with gates that open by a file of their name in a directory.
     ///
     /// # Errors
-    /// If the port cannot be had.
+    /// If the port is not available.
     pub fn start_on(script: Script, port: u16, gate_dir: Option<PathBuf>) -> io::Result<ModelServer> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
@@ -186,7 +186,7 @@ impl ModelServer {
         log[than..].to_vec()
     }
 
-    /// One line per request, for a person to read.
+    /// One line per request, for a user to read.
     pub fn summary(&self) -> String {
         self.requests().iter().map(|seen| format!("{}\n", seen.line())).collect()
     }
@@ -245,7 +245,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         shared.open().push((client, again));
         let shared = Arc::clone(shared);
         std::thread::spawn(move || {
-            // A client that goes away is no fault: tests kill them.
+            // A client that goes away is not a fault: tests kill them.
             let _ = serve(&shared, &stream);
             let _ = stream.shutdown(Shutdown::Both);
             shared.open().retain(|(of, _)| *of != client);

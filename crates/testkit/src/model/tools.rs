@@ -25,7 +25,7 @@ pub(super) fn shell(asked: &Asked, command: &str) -> Option<Call> {
     Some(call(tool, &[(key, value), ("description", json!("scripted command"))]))
 }
 
-/// A call of the tool that writes files, or of the shell where there is none.
+/// A call of the tool that writes files, or of the shell if there is none.
 pub(super) fn write(asked: &Asked, file: &Write) -> Option<Call> {
     let path = match &asked.cwd {
         Some(cwd) if !file.path.starts_with('/') => format!("{cwd}/{}", file.path),

@@ -36,7 +36,7 @@ pub(crate) fn imports(one: &Crate) -> Imports {
     imports
 }
 
-/// The groups of modules that all lead to each other.
+/// The groups of modules that all point to each other.
 pub(crate) fn tangles(imports: &Imports) -> Vec<Vec<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> = imports.keys().map(|m| (m, reached_from(m, imports))).collect();
     let mut tangles: BTreeSet<Vec<String>> = BTreeSet::new();
@@ -60,7 +60,7 @@ fn reached_from<'a>(module: &str, imports: &'a Imports) -> BTreeSet<&'a String> 
     reached
 }
 
-/// The modules that lead to a file; none for the root. `None` for programs beside the library, and for tests.
+/// The modules that point to a file; none for the root. `None` for programs beside the library, and for tests.
 fn module_path(src: &Path, file: &Path) -> Option<Vec<String>> {
     let inside = file.strip_prefix(src).ok()?.with_extension("");
     let mut path: Vec<String> = inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();

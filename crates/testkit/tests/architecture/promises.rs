@@ -46,7 +46,7 @@ fn rust_test(lines: &[&str], mark: usize) -> Result<String, &'static str> {
     name.filter(|_| is_test).map(str::to_owned).ok_or("put the mark between #[test] and fn")
 }
 
-/// The test of the page that begins here.
+/// The test of the page that starts here.
 fn web_test(lines: &[&str], mark: usize) -> Result<String, &'static str> {
     let line = lines.get(mark + 1).copied().unwrap_or_default();
     let call = line.strip_prefix("test(").or_else(|| line.strip_prefix("it("));
@@ -89,7 +89,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The id of a promise that begins on this line: `- **done-1** …`.
+/// The id of a promise that starts on this line: `- **done-1** …`.
 fn promise_id(line: &str) -> Option<&str> {
     line.strip_prefix("- **")?.split_once("**").map(|(id, _)| id)
 }

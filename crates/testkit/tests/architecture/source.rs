@@ -134,7 +134,7 @@ fn blank(text: &str) -> String {
     String::from_utf8(code).expect("only whole literals and comments are blanked")
 }
 
-/// What to blank at this offset, and where to go on.
+/// What to blank at this offset, and where to continue.
 fn literal_or_comment(bytes: &[u8], at: usize) -> (Range<usize>, usize) {
     let rest = &bytes[at..];
     let find = |from: usize, what: &[u8]| {

@@ -33,7 +33,7 @@ pub(crate) fn workspace_root() -> PathBuf {
     dir.ancestors().nth(2).expect("crates/testkit is two below the root").to_owned()
 }
 
-/// A path as a person types it.
+/// A path as a user types it.
 pub(crate) fn shown(path: &Path) -> String {
     path.strip_prefix(workspace_root()).unwrap_or(path).display().to_string()
 }
@@ -129,7 +129,7 @@ fn found_targets(dir: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The same path with every `..` taken back.
+/// The same path with every `..` reverted.
 fn without_dots(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut whole, part| {
         match part {

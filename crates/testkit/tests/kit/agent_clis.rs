@@ -119,7 +119,7 @@ fn two_installers_install_once_and_an_npm_without_its_installer_keeps_others_awa
     assert_eq!(installing.installs(), 1);
     let (second, third) =
         (installing.world.start(installing.command(&[])), installing.world.start(installing.command(&[])));
-    // The one that hangs goes on; those that come after it do not hang.
+    // The one that hangs continues; those that come after it do not hang.
     let writer = std::fs::OpenOptions::new().write(true).open(&hold).unwrap();
     std::fs::remove_file(&hold).unwrap();
     drop(writer);

@@ -29,7 +29,7 @@ fn parent_of(pid: u32) -> u32 {
     stat_field(pid, 1)
 }
 
-// Zero where group or session began outside of the pid namespace or with init: the functions of rustix take no zero.
+// Zero where group or session started outside of the pid namespace or with init: the functions of rustix take no zero.
 
 fn group_of(pid: u32) -> u32 {
     stat_field(pid, 2)

@@ -1,4 +1,4 @@
-//! The real agent CLIs against the scripted model, one turn at a time: each uses its own shell tool, goes on with a
+//! The real agent CLIs against the scripted model, one turn at a time: each uses its own shell tool, continues with a
 //! session, and gives up at a limit in its own way. Skipped, loudly, for a CLI that is not installed.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use windlass_testkit::clis::{Cli, Session};
 use windlass_testkit::model::ModelServer;
 use windlass_testkit::{Output, World};
 
-/// A CLI in a world of its own, against a server of its own.
+/// A CLI in its own world, against its own server.
 struct Driven {
     cli: Cli,
     program: PathBuf,
@@ -90,7 +90,7 @@ fn waits_out_one_rate_limit(cli: Cli) {
     assert_eq!(driven.server.work().len(), 2, "{}", driven.server.summary());
 }
 
-/// A limit without end makes it fail, and say why. Not asked of qwen and opencode, which go on for minutes.
+/// A limit without end makes it fail, and say why. Not asked of qwen and opencode, which continue for minutes.
 fn gives_up_at_a_rate_limit(cli: Cli) {
     let script = "[[turn]]\nsteps = [{ fail = { kind = \"rate_limit\", retry_after_s = 1 } }]";
     let Some(driven) = Driven::new(cli, "gives up at a rate limit", script) else { return };

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use rustix::process::Signal;
 use windlass_testkit::{Output, ScriptedAgent, Stream, World};
 
-/// One turn with these steps, played once in a world of its own.
+/// One turn with these steps, played once in its own world.
 fn play(steps: &str) -> Output {
     let world = World::new();
     let agent = one_turn(&world, steps);

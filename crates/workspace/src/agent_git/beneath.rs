@@ -21,7 +21,7 @@ pub struct Beneath {
     dir: OwnedFd,
 }
 
-/// What a name below the directory stands for.
+/// The kind of an entry below the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
@@ -32,7 +32,7 @@ pub(crate) enum Found {
 }
 
 impl Beneath {
-    /// The directory itself must not be a link; where it lies is the caller's business.
+    /// The directory itself must not be a link; the caller vouches for its parents.
     pub fn open(dir: &Path) -> io::Result<Self> {
         Ok(Self { dir: rustix::fs::open(dir, DIRECTORY, Mode::empty())? })
     }
@@ -102,7 +102,7 @@ impl Beneath {
         }
     }
 
-    /// Where a symbolic link leads to, as it says.
+    /// The literal target of a symbolic link.
     pub(crate) fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
         let (above, name) = self.above(path)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(rustix::fs::readlinkat(&above.dir, name, Vec::new())?.into_bytes())
@@ -188,7 +188,7 @@ impl Beneath {
         }
     }
 
-    /// The directory that holds the last name of `path`, if all above it is there.
+    /// The parent directory of `path`, if it exists.
     fn above<'a>(&self, path: &'a Path) -> io::Result<Option<(Self, &'a OsStr)>> {
         let mut names = names(path)?;
         let last = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
@@ -204,7 +204,7 @@ impl Beneath {
     }
 }
 
-/// The names in a path, which must lead downwards only.
+/// The components of a path, which must not go up.
 fn names(path: &Path) -> io::Result<Vec<&OsStr>> {
     let steps = path.components().filter(|step| *step != Component::CurDir);
     let names = steps.map(|step| match step {

@@ -22,7 +22,7 @@ use crate::git::{HeadFile, is_id, packed_refs};
 /// No file of git's that is read here is larger in earnest.
 const LARGEST: u64 = 64 << 20;
 
-/// So many refs of an agent are looked at.
+/// So many refs of an agent are checked.
 const MOST_REFS: usize = 10_000;
 
 /// The files of a repository.
@@ -187,7 +187,7 @@ fn is_ref_name(name: &str) -> bool {
     name.starts_with("refs/") && name.split('/').all(plain) && !name.bytes().any(|byte| byte < 0x21 || byte == 0x7f)
 }
 
-/// The git directory of a repository at `path` in the workspace, as a path from the top, if it lies there.
+/// The git directory of a repository at `path` in the workspace, as a path from the top, if it is there.
 pub(super) fn git_dir_at(workspace: &Workspace, path: &[u8]) -> Option<PathBuf> {
     let top = Beneath::open(&workspace.dir).ok()?;
     let dir = Path::new(OsStr::from_bytes(path));

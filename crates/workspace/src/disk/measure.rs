@@ -21,7 +21,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 struct Level {
     /// By device and number.
     id: (u64, u64),
-    /// Directories in it that were not looked at yet.
+    /// Directories in it that were not checked yet.
     left: Vec<CString>,
     held: Option<OwnedFd>,
 }

@@ -84,7 +84,7 @@ fn empty(dir: &OwnedFd, top: &OwnedFd, depth: usize, moved: &mut u64) -> io::Res
         if kind != FileType::Directory {
             match retry(&|| unlinkat(dir, name, AtFlags::empty())) {
                 Ok(()) | Err(Errno::NOENT) => continue,
-                // Some file systems do not tell what an entry is.
+                // Some file systems do not report the type of an entry.
                 Err(Errno::ISDIR | Errno::PERM) if kind == FileType::Unknown => {}
                 Err(errno) => return Err(errno.into()),
             }

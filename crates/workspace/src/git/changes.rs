@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::GitError;
 use super::index::Index;
 
-/// A path inside the repository, as bytes: file names need not be UTF-8 and may hold newlines.
+/// A path inside the repository, as bytes: file names need not be UTF-8 and may contain newlines.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(Vec<u8>);
 
@@ -37,7 +37,7 @@ impl FilePath {
         dir.join(String::from_utf8_lossy(&self.0).as_ref())
     }
 
-    /// A glob that means just this path. A byte that no text can hold stands for any byte.
+    /// A glob that matches only this path. A byte that is not valid text matches any byte.
     pub fn as_glob(&self) -> String {
         let mut glob = String::with_capacity(self.0.len());
         for chunk in self.0.utf8_chunks() {

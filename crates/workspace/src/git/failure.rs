@@ -1,4 +1,4 @@
-//! How a git command fails, in the words a person needs.
+//! How a git command fails, in the words a user needs.
 //!
 //! Invariant: every failure that has a known cause gets its own variant with the path or name that matters; the rest
 //! carries the end of what git wrote to stderr, never nothing.
@@ -52,7 +52,7 @@ pub enum GitError {
     TooMuchOutput { command: String, limit: usize },
     #[error("git {command} did not end within {seconds} s")]
     TimedOut { command: String, seconds: u64 },
-    /// By somebody, or by a machine without memory: it says nothing of the repository.
+    /// By a user, or by a machine without memory; the repository is not at fault.
     #[error("git {command} was killed")]
     Killed { command: String },
     #[error("git {command} failed ({status}): {stderr}")]
@@ -62,7 +62,7 @@ pub enum GitError {
 }
 
 impl GitError {
-    /// The way out, where one is known.
+    /// The way out, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => Some("install git and make sure it is on the PATH".into()),
@@ -147,7 +147,7 @@ pub(super) fn classify(command: &str, status: String, stderr: &[u8], cwd: &std::
 
 /// `Unable to create '/r/.git/index.lock': File exists.`
 fn held_lock(stderr: &str) -> Option<PathBuf> {
-    // Another `git worktree add` is just writing this file; git says so in an odd way.
+    // Another `git worktree add` is just writing this file; git reports it in an odd way.
     if let Some(end) = stderr.find("/commondir: Success") {
         let start = stderr[..end].rfind("failed to read ").map_or(0, |at| at + "failed to read ".len());
         return Some(PathBuf::from(&stderr[start..end + "/commondir".len()]));

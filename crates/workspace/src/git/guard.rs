@@ -20,7 +20,7 @@ use super::{Git, GitError, links_in};
 
 /// Overrides for every call.
 pub(super) const PINNED: &[(&str, &str)] = &[
-    // Programs that git would start by itself.
+    // Programs that git would start.
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.alternateRefsCommand", "true"),
@@ -66,7 +66,7 @@ pub struct TrustedConfig {
     /// Links in the git directories: the user's own.
     #[serde(default)]
     links: Vec<PathBuf>,
-    /// Where hooks are looked for, if that was said anywhere.
+    /// The configured hooks directory, if any.
     #[serde(default)]
     hooks_path: Option<String>,
 }
@@ -85,7 +85,7 @@ impl TrustedConfig {
         Ok(Self { files, drivers, includes, links: links_of(git.git_dir(), git.common_dir()), hooks_path })
     }
 
-    /// Where hooks are looked for, if that was said: a path that may be relative to the top of a checkout.
+    /// The configured hooks directory, if any; it may be relative to the top of a checkout.
     pub(crate) fn hooks_path(&self) -> Option<&Path> {
         self.hooks_path.as_deref().filter(|path| !path.is_empty() && !path.starts_with('~')).map(Path::new)
     }

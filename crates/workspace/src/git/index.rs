@@ -1,6 +1,6 @@
 //! Reads git's index file without starting git.
 //!
-//! After `git add -A` the index itself tells what changed and whether its tree is known, which saves a process
+//! After `git add -A` the index itself reports what changed and whether its tree is known, which saves a process
 //! (2.5–3 ms) per checkpoint. Invariant: an index this module cannot read exactly is an error, never a guess; the
 //! caller then asks git.
 
@@ -16,7 +16,7 @@ pub struct Index {
     pub entries: Vec<Entry>,
     /// The tree these entries make, if git has written it already.
     pub tree: Option<String>,
-    /// Git's checksum over the file: two files with the same one hold the same index.
+    /// Git's checksum over the file: equal checksums mean equal indexes.
     pub checksum: String,
 }
 
@@ -42,7 +42,7 @@ impl Entry {
     }
 }
 
-/// Why an index could not be read.
+/// Why reading an index failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IndexError {

@@ -2,7 +2,7 @@
 //!
 //! Git takes a lock by creating `<file>.lock` and never writes its pid into it, so a lock of a dead process looks
 //! like one of a living process. Invariant: a lock is deleted only if it belongs to the loop's own files and no
-//! living process seems to hold it. A process holds it if it has the file open, or if it is a git that works in that
+//! live process seems to own it. A process owns it if it has the file open, or if it is a git that runs in that
 //! tree or repository (some commands keep the lock without keeping the file open). Processes of other users cannot
 //! be looked into and count as not holding: they have no business in a loop's own files. Where there is no `/proc`
 //! a lock must also be older than ten minutes.
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const OLD: Duration = Duration::from_secs(600);
 
-/// Deletes `lock` if nobody alive holds it; says whether it is gone.
+/// Deletes `lock` if no live process owns it; returns whether it is gone.
 pub(crate) fn clear(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     let Ok(held) = std::fs::symlink_metadata(lock) else {
         return true;
@@ -27,7 +27,7 @@ pub(crate) fn clear(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     free && std::fs::remove_file(lock).is_ok()
 }
 
-/// Whether somebody alive holds `lock`, or may.
+/// Whether a live process owns `lock`, or may own it.
 pub(crate) fn is_held(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     let Ok(held) = std::fs::symlink_metadata(lock) else {
         return false;

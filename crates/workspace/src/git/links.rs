@@ -1,9 +1,9 @@
 //! Symbolic links and pipes in a git directory.
 //!
 //! The engine's git is not in the agent's sandbox and follows every link: a `COMMIT_EDITMSG`, a reflog or a folder of
-//! refs that leads to a file outside would have it written there, with words of the agent's; objects that lead outside
+//! refs that points to a file outside would have it written there, with words of the agent's; objects that lead outside
 //! would have it read there. A pipe would have it wait. Git itself makes neither. Looked at is what git reads and writes
-//! for the engine; large stores beside it (`lfs`, `modules`, `annex`) are not.
+//! for the engine; large stores next to it (`lfs`, `modules`, `annex`) are not.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};

@@ -248,7 +248,7 @@ impl Git {
 /// More than any command of the engine writes, little enough to hold in memory.
 const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
 
-/// Longer than any command takes, shorter than for ever.
+/// Longer than any command takes, shorter than forever.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// What a call gave.

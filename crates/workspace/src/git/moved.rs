@@ -1,7 +1,7 @@
-//! Refs of the user's repository that moved while somebody else was at work.
+//! Refs of the user's repository that moved during a turn.
 //!
-//! They are read from git's files, without starting git, and never written: what moved is told with where it was. Refs of
-//! Windlass's own are left out. Another ref storage than files tells nothing.
+//! They are read from git's files, without starting git, and never written: moves are reported with the old value. Windlass's own
+//! refs are skipped. Ref storages other than files report nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::refs::{HeadFile, head_file, is_id, packed_refs};
 use crate::Workspace;
 
-/// A repository with more is not looked at.
+/// A repository with more is not checked.
 const MOST_REFS: usize = 50_000;
 
-/// Where the refs of the user's repository were at one time.
+/// The refs of the user's repository at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefsSeen {
     git_dir: PathBuf,
@@ -24,13 +24,13 @@ pub struct RefsSeen {
     refs: BTreeMap<String, String>,
 }
 
-/// A ref that is not where it was.
+/// A ref that moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedRef {
     pub name: String,
-    /// Where it was; nothing if it is new.
+    /// Its old value; none if it is new.
     pub from: Option<String>,
-    /// Where it is; nothing if it is gone.
+    /// Its new value; none if it was deleted.
     pub to: Option<String>,
 }
 

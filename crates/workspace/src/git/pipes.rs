@@ -1,9 +1,9 @@
-//! Named pipes that git would wait at for ever.
+//! Named pipes that git would wait at forever.
 //!
 //! Git opens a `.gitignore`, `.gitattributes` or `.gitmodules`, and what is in a nested `.git`, without asking what it is.
-//! An agent that makes a pipe of that name would hold up the engine's git, and with it the loop, `stop` included. A look at
+//! An agent that creates a pipe with that name would block the engine's git, and with it the loop, including `stop`. A look at
 //! all files before each call would cost more than the call, so they are looked for once git takes long. Invariant: only
-//! if somebody waits at one of these pipes are they removed; they hold nothing that could be committed.
+//! if a process waits at one of these pipes are they removed; they contain nothing to commit.
 
 use std::convert::Infallible;
 use std::os::fd::OwnedFd;
@@ -45,7 +45,7 @@ pub(crate) fn clear(work_tree: &Path) {
     }
     for pipe in &pipes {
         tracing::warn!(pipe = %pipe.display(), "removed a pipe that git waited at or would have waited at");
-        // Whoever comes to it before it is gone would wait at a pipe without a name, where nobody finds him.
+        // A process that opens it before it is removed would wait at an unnamed pipe, where it cannot be found.
         held.extend(open_pipe(pipe, OFlags::RDWR));
         let _ = std::fs::remove_file(pipe);
     }

@@ -13,10 +13,10 @@ use super::guard::PINNED;
 use super::tree::Tree;
 use super::{Call, FALLBACK_EMAIL, FALLBACK_NAME, GitError, Output, TIME_LIMIT, failure, pipes};
 
-/// As much of stderr as a person would read.
+/// As much of stderr as a user would read.
 const STDERR_TAIL: usize = 8 * 1024;
 
-/// How long a filter's grandchild may hold the pipes after git itself has ended.
+/// How long a filter's grandchild may keep the pipes open after git has exited.
 const PIPE_GRACE: Duration = Duration::from_secs(5);
 
 pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
@@ -30,7 +30,7 @@ pub(super) async fn start(call: &Call<'_>) -> Result<Output, GitError> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let feed = async {
         if let (Some(mut stdin), Some(input)) = (stdin, call.input.as_deref()) {
-            // A git that has read enough closes the pipe; its exit code tells whether that was right.
+            // A git that has read enough closes the pipe; its exit code reports whether that was right.
             let _ = stdin.write_all(input).await;
         }
     };
@@ -93,13 +93,13 @@ fn command(call: &Call<'_>) -> Command {
         .env("GIT_EDITOR", "false")
         .env("GIT_PAGER", "cat")
         .env("GIT_ASKPASS", "false")
-        // Objects are what they are, whatever an agent says they stand for.
+        // Ignore replacement objects, which an agent could add.
         .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_GRAFT_FILE", "/dev/null/none")
         .stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A Ctrl-C in the terminal is for Windlass: a commit under way is brought to its end.
+        // A Ctrl-C in the terminal is for Windlass: a running commit finishes.
         .process_group(0)
         .kill_on_drop(true);
     if call.literal {

@@ -1,11 +1,11 @@
 //! Reads HEAD and branches from git's files, without starting git.
 //!
-//! Invariant: where the files do not tell (another ref storage, a symbolic branch), the answer is "unknown" and the
+//! Invariant: if the files do not show it (another ref storage, a symbolic branch), the answer is "unknown" and the
 //! caller asks git. Refs are only ever written by git.
 
 use std::path::Path;
 
-/// What HEAD's file says.
+/// The content of the HEAD file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HeadFile {
     /// The full name of the ref, such as `refs/heads/main`.
@@ -28,7 +28,7 @@ pub(crate) fn head_file(git_dir: &Path) -> HeadFile {
     }
 }
 
-/// HEAD of the repository at `git_dir`, and the commit it stands for if the files tell.
+/// HEAD of the repository at `git_dir`, and its commit if the files show it.
 pub(crate) fn head_of(git_dir: &Path) -> (HeadFile, Option<String>) {
     let head = head_file(git_dir);
     let commit = match &head {
@@ -46,7 +46,7 @@ pub(crate) fn head_of(git_dir: &Path) -> (HeadFile, Option<String>) {
     (head, commit)
 }
 
-/// The id a ref points to, as far as the loose file or `packed-refs` tell.
+/// The ID of a ref from its loose file or `packed-refs`.
 pub(crate) enum RefFile {
     Id(String),
     Absent,

@@ -1,7 +1,7 @@
 //! ssh-keygen, which signs and checks signatures as git has it do.
 //!
 //! Invariant: it gets the environment of a git child and nothing from the repository. It stays in the terminal's foreground, so
-//! that it can ask for a passphrase.
+//! that it can request a passphrase.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -44,7 +44,7 @@ pub(crate) async fn run(host: &GitHost, program: &Path, args: &[&str], input: &[
     let mut stdin = child.stdin.take();
     let feed = async {
         if let Some(stdin) = &mut stdin {
-            // A program that has read enough closes the pipe; its exit code tells whether that was right.
+            // A program that has read enough closes the pipe; its exit code reports whether that was right.
             let _ = stdin.write_all(input).await;
         }
         drop(stdin);

@@ -17,7 +17,7 @@ pub(crate) const LARGEST_FILE: u64 = 4 << 30;
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Ends the process group of a git unless it has ended by itself.
+/// Kills the process group of a git that has not exited.
 pub(super) struct Tree {
     pid: Option<u32>,
 }
@@ -60,7 +60,7 @@ impl Drop for Tree {
             name.starts_with("tmp_pack_") || name.starts_with("tmp_obj_")
         };
         let left: Vec<PathBuf> = open_files(pid).into_iter().filter(unfinished).collect();
-        // It leads a process group of its own, and is not reaped before its status is asked for.
+        // It has its own process group, and is not reaped before its status is requested.
         if let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }

@@ -25,7 +25,7 @@ pub(super) fn lines(edits: &[Edit]) -> (u32, u32) {
 pub(super) fn read_patch(patch: &[u8]) -> HashMap<(String, String), Vec<Edit>> {
     let mut all: HashMap<(String, String), Vec<Edit>> = HashMap::new();
     let mut ids = None;
-    // Lines of files begin with a sign or a blank, so what is read here is git's.
+    // Lines of files start with a sign or a blank, so what is read here is git's.
     for line in patch.split(|&byte| byte == b'\n') {
         if line.starts_with(b"diff --git ") {
             ids = None;

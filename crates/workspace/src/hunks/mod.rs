@@ -156,7 +156,7 @@ impl Workspaces {
         save::commit_tree(&self.home_git(workspace), tree, &[parent], message).await
     }
 
-    /// Points a branch of the user's repository at a commit. One that exists is moved only if `ours` says so of its commit's
+    /// Points a branch of the user's repository at a commit. One that exists is moved only if `ours` reports it of its commit's
     /// message, and never while it is checked out.
     pub async fn offer_branch(
         &self,

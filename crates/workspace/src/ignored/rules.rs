@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::git::Git;
 use crate::{WorkspaceError, copying};
 
-/// Makes a directory that holds a commit's ignore files and nothing else.
+/// Creates a directory with only the ignore files of a commit.
 pub(crate) async fn check_out_rules(git: &Git, commit: &str, dir: &Path) -> Result<(), WorkspaceError> {
     let (partial, index) = (dir.with_extension("partial"), dir.with_extension("index"));
     copying::remove(&partial).map_err(WorkspaceError::file("remove", &partial))?;

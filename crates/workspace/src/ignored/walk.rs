@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::git::Index;
 
-/// More are not looked at: they are counted as so many.
+/// More are not checked: they are counted as so many.
 pub(super) const MOST: usize = 10_000;
 /// So many pipes, sockets and devices are named.
 const MOST_SPECIAL: usize = 100;
@@ -53,7 +53,7 @@ const TOOLS: [&str; 37] = [
     ".terraform",
 ];
 
-/// The uppermost directory of a tool's that a path lies in or is.
+/// The uppermost directory of a tool's that a path is in or is.
 pub(super) fn dir_of_tool(path: &Path) -> Option<PathBuf> {
     let mut above = PathBuf::new();
     for part in path.parent()?.components() {
@@ -74,13 +74,13 @@ pub(super) struct Walked {
     pub(super) special: Vec<PathBuf>,
 }
 
-/// Looks for what the index does not have; nothing below `known` is looked at.
+/// Looks for what the index does not have; nothing below `known` is checked.
 pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) -> Walked {
     let tracked: HashSet<&[u8]> = index.entries.iter().map(|entry| entry.path.as_slice()).collect();
     let mut found = Walked::default();
     let mut pending = vec![PathBuf::new()];
     while let Some(dir) = pending.pop() {
-        // What went away meanwhile, or cannot be read, is not there.
+        // Skip what vanished or cannot be read.
         for entry in std::fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
             let (name, path) = (entry.file_name(), dir.join(entry.file_name()));
             let in_index = tracked.contains(path.as_os_str().as_bytes());

@@ -1,9 +1,9 @@
 //! Directories in which tools keep what they built: the only ones whose content may outlive a judgement.
 //!
-//! What the gates built on the base of one loop is handed on to the next loop of the project, which compiles from there.
+//! What the gates built on the base of one loop is passed on to the next loop of the project, which compiles from there.
 //!
 //! Invariants: such a directory counts only if the base's own ignore rules ignore it, so an agent's rules add none. What is
-//! handed on was built before any agent's code ran, and the next loop works on a copy.
+//! passed on was built before any agent's code ran, and the next loop works on a copy.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -41,7 +41,7 @@ const NAMES: [&str; 24] = [
     "__pycache__",
 ];
 
-/// The uppermost build directory that a path lies in or is.
+/// The uppermost build directory that a path is in or is.
 pub(super) fn build_dir(path: &Path, is_dir: bool) -> Option<PathBuf> {
     let mut above = PathBuf::new();
     let mut parts = path.components().peekable();
@@ -56,11 +56,11 @@ pub(super) fn build_dir(path: &Path, is_dir: bool) -> Option<PathBuf> {
     None
 }
 
-/// So many projects have builds that are handed on.
+/// So many projects have builds that are passed on.
 const MOST_HANDED_ON: usize = 8;
 
 impl Workspaces {
-    /// Hands on the build directories that the judge's checkout at `root` has saved, when its loop is over. Nothing else of
+    /// Passes on the build directories that the judge's checkout at `root` has saved, when its loop is over. Nothing else of
     /// the saved state is kept: it may hold copied files such as `.env`.
     pub fn hand_on(&self, root: &Path, to: &Path) -> Result<(), WorkspaceError> {
         let saved = root.join("saved");
@@ -86,7 +86,7 @@ impl Workspaces {
 }
 
 impl Judge {
-    /// Takes the build directories that an earlier loop handed on into the saved state, once and before any agent's code ran.
+    /// Takes the build directories that an earlier loop passed on into the saved state, once and before any agent's code ran.
     pub async fn take_builds(&self, from: &Path) -> Result<(), WorkspaceError> {
         let done = self.root.join("builds-taken");
         if done.exists() {

@@ -1,6 +1,6 @@
-//! What gates add to the caches of tools, which lie outside the checkout: package downloads, compiled objects.
+//! What gates add to the caches of tools, which are outside the checkout: package downloads, compiled objects.
 //!
-//! The engine shows them to gates in a sandbox. Invariant: after `rewind_caches` they hold what the set-up and gates on the
+//! The engine shows them to gates in a sandbox. Invariant: after `rewind_caches` they contain what the set-up and gates on the
 //! base wrote, and nothing else.
 
 use std::path::PathBuf;

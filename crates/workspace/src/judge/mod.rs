@@ -1,16 +1,16 @@
 //! The judge's checkout: the recorded commit and what the set-up made, in a directory that only the engine and gates
 //! write.
 //!
-//! The engine's git directory and index lie beside the checkout, out of a gate's reach. The checkout has a small
-//! repository of its own for gates that use git; it is made anew for each judgement and never used by the engine.
+//! The engine's git directory and index are beside the checkout, out of a gate's reach. The checkout has a small
+//! repository of its own for gates that use git; it is recreated for each judgement and never used by the engine.
 //!
 //! Invariants:
 //! - After `reset` the checkout is exactly the commit plus the saved state. What a gate, a test or an earlier judgement
-//!   wrote is gone; only with `Keep::Builds` what lies in known build directories stays.
+//!   wrote is gone; only with `Keep::Builds` what is in known build directories stays.
 //! - The saved state was written before any agent's code ran: by the set-up on the base, and by gates on the base.
 //! - The same holds for the caches of tools that gates write to. Reviewers have a checkout beside that of the gates, which
 //!   starts from the same saved state.
-//! - Nothing is registered in the user's repository. Each call can be cut off at any point and made again.
+//! - Nothing is registered in the user's repository. Each call can be cut off at any point and recreated.
 
 mod builds;
 mod caches;
@@ -43,11 +43,11 @@ pub enum Keep {
 pub enum Save {
     /// Everything that is not in the commit.
     All,
-    /// What lies in known build directories.
+    /// What is in known build directories.
     Builds,
 }
 
-/// Who looks at the commit in a checkout.
+/// Who checks the commit in a checkout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reader {
     Gates,
@@ -122,7 +122,7 @@ impl Workspaces {
             }
         }
         self.copy_settings(workspace, &made).await?;
-        // For gates that ask for tags and branches.
+        // For gates that request tags and branches.
         let refs = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags", "refs/remotes"];
         let refs = self.home_git(workspace).run(&refs).await?;
         write(&made.join("packed-refs"), refs)?;

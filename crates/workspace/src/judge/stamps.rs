@@ -1,7 +1,7 @@
 //! What the judge's checkout looked like before a judgement, so that what a gate wrote can be undone cheaply.
 //!
 //! A file is known by inode, size, mode, and the time of its last change, which the kernel sets and no process can
-//! choose. Invariant: after `sweep` the checkout holds nothing that was made or changed since the stamps were taken.
+//! choose. Invariant: after `sweep` the checkout contains nothing that was created or changed since the stamps were taken.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::copying;
 
-/// The gates' own repository at the top of the checkout, which is made anew for each judgement.
+/// The gates' own repository at the top of the checkout, which is recreated for each judgement.
 pub(super) const DOT_GIT: &str = ".git";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -105,7 +105,7 @@ impl Judge {
     }
 }
 
-/// Whether a path is another one, or lies below it.
+/// Whether a path is another one, or is below it.
 fn is_below(path: &FilePath, above: &FilePath) -> bool {
     path.below(Path::new("")).starts_with(above.below(Path::new("")))
 }

@@ -1,7 +1,7 @@
-//! Merges the target into a loop's branch, for a loop that goes on after it was completed.
+//! Merges the target into a loop's branch, for a loop that continues after it was completed.
 //!
 //! Invariant: only the loop's own branch moves. The merge is found again by its trailer, so a call that was cut off and
-//! made again makes one. Conflicts are committed with their markers: whatever happens next, both sides are in the tree.
+//! recreated makes one. Conflicts are committed with their markers: whatever happens next, both sides are in the tree.
 
 use serde::{Deserialize, Serialize};
 use windlass_faults as faults;
@@ -18,7 +18,7 @@ const STRETCH: &str = "Windlass-Stretch";
 /// What to merge in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeInRequest {
-    /// The branch that was checked out when the loop began, if not said.
+    /// The branch that was checked out when the loop started, if not said.
     pub target: Option<String>,
     pub loop_name: String,
     /// The last checkpoint of the loop.

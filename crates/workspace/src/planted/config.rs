@@ -1,9 +1,9 @@
 //! What of a repository's settings runs nothing: an allow-list, and a reader that understands only what is plain.
 //!
-//! Invariant: what is kept is written anew, line by line, in the plainest form, so that git cannot read more into it than
+//! Invariant: what is kept is written again, line by line, in the plainest form, so that git cannot read more into it than
 //! was understood here.
 
-/// Sections with the settings in them that say how files and refs are written, who commits, and where remotes are.
+/// Sections and settings that define how files and refs are written, who commits, and where remotes are.
 const KEPT: &[(&str, &[&str])] = &[
     (
         "core",
@@ -32,10 +32,10 @@ const KEPT: &[(&str, &[&str])] = &[
     ("lfs", &["repositoryformatversion"]),
 ];
 
-/// In the place of settings that cannot be read.
+/// Replaces unreadable settings.
 pub(super) const NONE: &str = "[core]\n\trepositoryformatversion = 0\n";
 
-/// The settings without those that could run something or lead elsewhere; `None` if there are none of these. `stays` says
+/// The settings without those that could run something or point elsewhere; `None` if there are none of these. `stays` says
 /// whether a work tree is one inside the workspace.
 pub(super) fn harmless(text: &str, stays: impl Fn(&str) -> bool) -> Option<String> {
     let mut kept = String::new();

@@ -1,8 +1,8 @@
 //! Repositories inside a workspace: submodules, worktrees, and whatever else an agent made there.
 //!
-//! A person who enters the workspace, or has a prompt that asks git for the branch, starts git in them. So after a turn they
+//! A user who enters the workspace, or has a prompt that asks git for the branch, starts git in them. So after a turn they
 //! are made inert: settings that run something are taken out, hooks and other ways to lead git elsewhere are renamed. Those
-//! that were in the user's checkout before are the user's: they are put back to what they were. Invariants: nothing is
+//! that were in the user's checkout before are the user's: they are restored to what they were. Invariants: nothing is
 //! followed out of the workspace; nothing is lost; a file that could be committed is never left behind.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,12 +22,12 @@ use crate::git::{Change, ChangedFile, FilePath};
 
 /// Git's settings are small.
 const LARGEST: u64 = 256 << 10;
-/// So many names are looked at; the rest is said not to be.
+/// Maximum number of names to check; more are reported.
 const MOST_NAMES: usize = 2_000_000;
-/// Nobody goes deeper than that by hand.
+/// Maximum depth; users do not go deeper by hand.
 const DEEPEST: usize = 128;
 
-/// Names in a git directory that lead git to other settings.
+/// Names in a git directory that point git to other settings.
 const LEADERS: [&str; 2] = ["commondir", "config.worktree"];
 
 /// Where the repositories of a workspace can be.
@@ -39,7 +39,7 @@ pub(super) struct Within {
     own: BTreeSet<PathBuf>,
     /// Git directories that are the user's, as they were.
     users: BTreeMap<PathBuf, Users>,
-    /// `.git` files and links that are the user's, with what they say.
+    /// The user's `.git` files and links, with their content.
     pointers: BTreeMap<PathBuf, Option<Vec<u8>>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Within {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Users {
     config: Option<Vec<u8>>,
-    /// Hooks and what leads to other settings, by size and time of change.
+    /// Hooks and what points to other settings, by size and time of change.
     others: BTreeMap<String, Stamp>,
 }
 
@@ -57,7 +57,7 @@ type Stamp = Option<(u64, i64, i64)>;
 #[derive(Debug, Default)]
 struct Repositories {
     git_dirs: BTreeSet<PathBuf>,
-    /// Entries of `worktrees`, which are led to the settings of their repository.
+    /// Entries of `worktrees`, which use the settings of their repository.
     worktrees: BTreeSet<PathBuf>,
     /// `.git` files.
     pointers: BTreeSet<PathBuf>,
@@ -67,7 +67,7 @@ struct Repositories {
 }
 
 impl Within {
-    /// Those in a loop's own clone are nobody's but the agent's; those in the user's checkout are the user's.
+    /// Repositories in a loop's clone belong to the agent; those in the user's checkout belong to the user.
     pub(super) fn of(tree: &Path, own: BTreeSet<PathBuf>, in_place: bool) -> Self {
         let mut within = Self { tree: tree.to_owned(), own, users: BTreeMap::new(), pointers: BTreeMap::new() };
         if in_place {
@@ -87,7 +87,7 @@ impl Within {
         self.users.keys().map(PathBuf::as_path)
     }
 
-    /// Makes all of them inert, but for the user's, which are put back.
+    /// Makes all of them inert, but for the user's, which are restored.
     pub(super) fn settle(&self, aside: &Path, result: &mut PutBack) {
         let found = self.find();
         if found.seen >= MOST_NAMES {
@@ -159,13 +159,13 @@ impl Within {
         Ok(changed)
     }
 
-    /// What a `.git` that is no directory says; nothing of a link.
+    /// The content of a `.git` that is not a directory; empty for a link.
     fn said(&self, path: &Path) -> Option<Vec<u8>> {
         let below = path.strip_prefix(&self.tree).ok()?;
         Beneath::open(&self.tree).and_then(|tree| tree.read(below, LARGEST)).ok().flatten()
     }
 
-    /// Puts back a `.git` of the user's that is no directory, or removes another one; what it says is kept elsewhere.
+    /// Restores a user's `.git` that is not a directory, or removes another one and saves its content.
     fn replace(&self, path: &Path, wanted: Option<Vec<u8>>, aside: &Path) -> io::Result<()> {
         let tree = Beneath::open(&self.tree)?;
         let below = path.strip_prefix(&self.tree).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -192,7 +192,7 @@ impl Within {
         without_dots(path).is_some_and(|plain| plain.starts_with(&self.tree))
     }
 
-    /// Whether a `.git` file leads to a git directory that was found, or to the workspace's own.
+    /// Whether a `.git` file points to a git directory that was found, or to the workspace's own.
     fn leads_inside(&self, pointer: &Path, found: &Repositories) -> bool {
         let (Some(dir), Some(name)) = (pointer.parent(), pointer.file_name()) else { return false };
         let text = Beneath::open(dir).and_then(|dir| dir.read(Path::new(name), 4096)).ok().flatten();
@@ -279,7 +279,7 @@ impl Users {
     }
 }
 
-/// The hooks of a git directory, and what leads to other settings; a link has no stamp.
+/// The hooks of a git directory, and what points to other settings; a link has no stamp.
 fn others(files: &Beneath) -> io::Result<Vec<(String, Stamp)>> {
     let mut names: Vec<String> = Vec::new();
     for name in LEADERS {
@@ -318,7 +318,7 @@ fn set_settings(files: &Beneath, now: Option<Vec<u8>>, wanted: Option<&[u8]>, as
     }
 }
 
-/// How names begin that git does not know.
+/// How names start that git does not know.
 const ASIDE: &str = "windlass-aside-";
 
 fn rename_aside(files: &Beneath, path: &Path) -> io::Result<()> {

@@ -13,11 +13,11 @@ use crate::git::{FilePath, Git, GitError};
 use crate::hold_back::{in_name, next_object, places};
 use crate::{Workspace, WorkspaceError};
 
-/// Larger files are not looked at.
+/// Larger files are not checked.
 const LARGEST: u64 = 8 << 20;
 /// With more objects it is not searched, and so not kept as a ref.
 const MOST_OBJECTS: usize = 200_000;
-/// So many objects are asked for at once, to hold little in memory.
+/// So many objects are requested at once, to use little memory.
 const AT_ONCE: usize = 16;
 /// Of the engine's own git directory, and so in no other repository.
 const OWN_REF: &str = "refs/worktree/held";

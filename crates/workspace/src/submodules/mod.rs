@@ -16,7 +16,7 @@ use crate::{Home, Workspace};
 
 pub(crate) use checkout::{Repository, pointers};
 
-/// Submodules of submodules are looked at so deep.
+/// Submodules of submodules are checked so deep.
 const DEEPEST: usize = 8;
 
 /// A submodule of the user's, as it was when the workspace was made.

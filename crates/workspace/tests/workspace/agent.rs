@@ -1,4 +1,4 @@
-//! Agents that do things to git that nobody asked for: each has one outcome, and no work is lost.
+//! Agents that do things to git that nobody requested: each has one outcome, and no work is lost.
 
 use crate::fixture::{Fixture, assert_clean, first, names, next, read, write};
 use windlass_workspace::{Kind, Reopen, WorkspaceError};

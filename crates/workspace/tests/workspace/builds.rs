@@ -25,7 +25,7 @@ async fn builds_of_the_base_are_handed_on_and_copied_files_are_not() {
     assert!(!kept.join(".env").exists(), "no file that was copied for the loop outlives it");
 
     let two = fx.open("two", Kind::Clone).await.workspace;
-    // What lies there and is no build that the base ignores is not taken.
+    // What is there and is not a build that the base ignores is not taken.
     write(&kept.join("build/planted"), "1");
     write(&kept.join("src/planted"), "1");
     let judge = fx.workspaces.judge(&two, &fx.top().join("judge/two")).await.expect("judge");

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::fixture::{Fixture, assert_clean, first, next, read, write};
 use windlass_workspace::{Kind, MergeRequest, Reopen, RestoreRequest, Workspaces};
 
-/// Workspaces whose git fails at its n-th call; says afterwards whether it came to that.
+/// Workspaces whose git fails at its n-th call; says afterwards whether it reached that.
 fn dying(fx: &Fixture, at: usize, after: bool) -> (Workspaces, impl Fn() -> bool + use<>) {
     let (script, count, died) = (fx.top().join("dying-git"), fx.top().join("count"), fx.top().join("died"));
     let _ = std::fs::remove_file(&count);

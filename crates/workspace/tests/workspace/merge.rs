@@ -1,4 +1,4 @@
-//! Bringing the work home, going back, removing: what the user asks for at the end.
+//! Bringing the work home, going back, removing: what the user requests at the end.
 
 use crate::fixture::{Fixture, assert_clean, first, listed, next, read, write};
 use windlass_workspace::{DiffTo, Kind, MergeOutcome, MergeRequest, Opened, WorkspaceError, disk_use};

@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     New,
-    /// Goes on with the session of the case before it.
+    /// Continues with the session of the case before it.
     Resume,
     /// Resumes a session that nobody has.
     Unknown,

@@ -1,4 +1,4 @@
-//! Installing the CLIs from npm at their pinned versions, each in a directory of its own.
+//! Installing the CLIs from npm at their pinned versions, each in its own directory.
 //!
 //! Invariants: an installation counts only once its program has told the pinned version, and then it is never touched
 //! again; one that was cut off is done over (npm keeps what it has downloaded); two installers do not meet in one
@@ -116,7 +116,7 @@ fn install_one(cli: Cli, limit: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// What an install script would have done to the `rg` in each directory below, where there are any.
+/// What an install script would have done to the `rg` in each directory below, if there are any.
 fn make_executable(below: &Path) {
     let Ok(platforms) = fs::read_dir(below) else { return };
     for file in platforms.filter_map(|p| Some(p.ok()?.path().join("rg"))).filter(|f| f.is_file()) {

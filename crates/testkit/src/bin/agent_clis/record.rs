@@ -1,7 +1,7 @@
 //! Recording what a CLI prints: stdout as it is in `CASE.jsonl`, stderr in `CASE.stderr` if there is any, and how it
 //! was started and ended in `CASE.meta.json`.
 //!
-//! Invariant: every run has a world of its own (a resumed one that of the run before it), a time limit, and leaves no
+//! Invariant: every run has its own world (a resumed one that of the run before it), a time limit, and leaves no
 //! process behind.
 
 use std::fs::{self, File};
@@ -59,7 +59,7 @@ fn record_all(cli: Cli, program: &Path, out: &Path, only: &[String]) -> Result<(
     let mut before: Option<(World, Option<String>)> = None;
     for (at, case) in CASES.iter().enumerate() {
         let wanted = |c: &Case| only.is_empty() || only.iter().any(|o| o == c.name);
-        // The case that the next one resumes has to be played for it, too.
+        // The case that the next one resumes must be played for it, too.
         let needed = CASES.get(at + 1).is_some_and(|next| next.start == Start::Resume && wanted(next));
         if !wanted(case) && !needed {
             continue;

@@ -72,7 +72,7 @@ pub(crate) fn shift_jis(text: &str) -> Result<Vec<u8>, String> {
                 continue;
             }
             'ぁ'..='ん' => 0x829f + offset('ぁ'),
-            // 0x7f is no trail byte, so the row has a hole.
+            // 0x7f is not a trail byte, so the row has a hole.
             'ァ'..='ヶ' => 0x8340 + offset('ァ') + u16::from(c >= 'ム'),
             'ー' => 0x815b,
             _ => KANJI

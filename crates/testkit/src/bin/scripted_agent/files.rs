@@ -55,7 +55,7 @@ pub(crate) fn symlink(symlink: &Symlink) -> Result<(), String> {
 }
 
 /// Runs a command with the agent's own output. That it fails is for the script's reader to see, not an end: real
-/// agents go on after a failed command too.
+/// agents continue after a failed command too.
 pub(crate) fn run(command: &Command) -> Result<Option<String>, String> {
     let mut process = match command {
         Command::Shell(line) => {

@@ -1,4 +1,4 @@
-//! Children that the agent leaves behind, in every way a supervisor has to cope with.
+//! Children that the agent leaves behind, in every way a supervisor must cope with.
 //!
 //! Invariants: each of them has an alarm that ends it after its capped life, set before it does anything else and
 //! never ignored; each has recorded itself before the agent's next step.
@@ -67,7 +67,7 @@ fn fork() -> Result<Side, String> {
     }
 }
 
-/// Goes on in a grandchild whose parent ends at once.
+/// Continues in a grandchild whose parent ends at once.
 fn in_grandchild(then: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     match fork()? {
         Side::Child => then(),

@@ -1,6 +1,6 @@
 //! An agent that is talked to: one process, turn after turn, over a protocol.
 //!
-//! Invariants: every prompt is recorded like a start of its own, before anything is done for it, with the process
+//! Invariants: every prompt is recorded like its own start, before anything is done for it, with the process
 //! that took it; every line that came in is kept beside the script, in `<script>.input`.
 
 mod acp;

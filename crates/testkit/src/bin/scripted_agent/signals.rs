@@ -4,7 +4,7 @@
 
 use windlass_testkit::script::{SignalList, SignalName};
 
-/// When a hanging agent is ended although the script says "for ever": only matters if the test and its world were
+/// When a hanging agent is ended although the script says "forever": only matters if the test and its world were
 /// killed and nobody else ends the agent.
 const FOR_EVER_S: u32 = 3600;
 
