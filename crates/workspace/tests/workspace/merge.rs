@@ -117,7 +117,7 @@ async fn a_target_that_is_not_checked_out_moves_without_any_files() {
     let request = MergeRequest { into: Some("release".into()), ..plain() };
     let outcome = fx.workspaces.merge(&opened.workspace, &request).await.expect("merge");
     assert!(matches!(outcome, MergeOutcome::Merged { checkout: None, .. }), "{outcome:?}");
-    assert_eq!(fx.rev("release"), fx.rev("windlass/fix"));
+    assert_eq!(fx.rev("release^2"), fx.rev("windlass/fix"));
     assert_eq!(read(&fx.repo.join("README")), "dirty\n");
     let request = MergeRequest { into: Some("absent".into()), ..plain() };
     let error = fx.workspaces.merge(&opened.workspace, &request).await.expect_err("absent");
@@ -132,7 +132,7 @@ async fn a_merge_cut_off_before_the_branch_moved_can_be_made_again() {
     fx.git(&fx.repo, &["read-tree", "-m", "-u", "main", "windlass/fix"]);
     fx.workspaces.merge(&opened.workspace, &plain()).await.expect("merge");
     assert_eq!(fx.git(&fx.repo, &["status", "--porcelain"]), "");
-    assert_eq!(fx.rev("main"), fx.rev("windlass/fix"));
+    assert_eq!(fx.rev("main^2"), fx.rev("windlass/fix"));
 }
 
 #[tokio::test]
