@@ -2505,6 +2505,16 @@ export interface components {
             head_commit: string | null;
             history: components["schemas"]["IterationRecord"][];
             id: string;
+            /**
+             * @description New files that git ignores and that are in no commit, the first of them, as of the last checkpoint.
+             * @default []
+             */
+            ignored_new: string[];
+            /**
+             * Format: uint64
+             * @default 0
+             */
+            ignored_new_count: number;
             /** Format: uint32 */
             iterations: number;
             /** Format: date-time */
@@ -2515,6 +2525,11 @@ export interface components {
              * @default null
              */
             merged: components["schemas"]["Merge"] | null;
+            /**
+             * @description Refs that moved in the user's repository during a turn, without a sandbox, with where they were.
+             * @default []
+             */
+            moved_refs: components["schemas"]["MovedRef"][];
             name: string;
             /**
              * @description Of a completed loop.
