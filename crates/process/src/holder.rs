@@ -1,8 +1,8 @@
-//! How a machine enforces the limits of processes.
+//! What a machine holds the limits of processes with.
 
 use serde::{Deserialize, Serialize};
 
-/// How a machine enforces limits.
+/// What a machine holds limits with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Means {
     pub memory: Holder,

@@ -2,7 +2,7 @@
 //!
 //! The merge is computed without any work tree. Invariant: conflicts change nothing; a checkout that has the target
 //! branch follows only if none of its own changes would be overwritten, and its files move before the branch does, so
-//! that a merge cut off in between can be recreated.
+//! that a merge cut off in between can be made again.
 
 mod target;
 
@@ -20,7 +20,7 @@ pub use target::{MergeInRequest, TargetMerged};
 /// How to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeRequest {
-    /// The branch that was checked out when the loop started, if not said.
+    /// The branch that was checked out when the loop began, if not said.
     pub into: Option<String>,
     /// One commit with everything, instead of the loop's commits.
     pub squash: bool,
@@ -34,7 +34,7 @@ pub enum MergeOutcome {
     Merged {
         commit: String,
         into: String,
-        /// Always false: each merge is its own commit, which has the goal in its message.
+        /// Always false: each merge is a commit of its own, which has the goal in its message.
         fast_forward: bool,
         /// The checkout whose files moved along.
         checkout: Option<PathBuf>,
