@@ -6,8 +6,11 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::disk::still_wanted;
+
 /// Copies what is at `from` to `to`, unless something is there. Directories are merged.
 pub(super) fn copy_missing(from: &Path, to: &Path) -> io::Result<()> {
+    still_wanted()?;
     let data = fs::symlink_metadata(from)?;
     if data.is_dir() {
         return copy_dir(from, &data, to);

@@ -2,6 +2,7 @@
 //!
 //! Invariant: symbolic links are counted and removed, never followed.
 
+mod blocking;
 mod measure;
 mod remove_tree;
 
@@ -11,6 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::WorkspaceError;
+pub use blocking::blocking_until;
+pub(crate) use blocking::{blocking, still_wanted};
 use measure::measure;
 pub use remove_tree::remove_tree;
 
@@ -42,8 +45,7 @@ pub(super) async fn remove_dir(dir: &Path) -> Result<(), WorkspaceError> {
 
 async fn remove_now(dir: PathBuf) -> Result<(), WorkspaceError> {
     let path = dir.clone();
-    let removed = tokio::task::spawn_blocking(move || remove_tree(&dir));
-    match removed.await.unwrap_or_else(|error| Err(io::Error::other(error))) {
+    match blocking(move || remove_tree(&dir)).await {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.map_err(WorkspaceError::file("remove", path)),
     }

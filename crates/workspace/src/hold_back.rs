@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ use super::clone::loop_ref;
 use super::history::Entry;
 use super::stage::{beside, noted};
 use super::{Workspace, WorkspaceError};
+use crate::disk::{blocking, still_wanted};
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError};
 
 /// Of what the agent committed and took back, larger files are not checked.
@@ -85,9 +86,8 @@ async fn on_disk(
     let paths: Vec<PathBuf> = files.iter().map(|file| file.path.below(&workspace.dir)).collect();
     let rules = request.unwanted.secrets.clone();
     // They may be large, and other loops continue meanwhile.
-    let searched =
-        tokio::task::spawn_blocking(move || paths.iter().map(|path| in_file(&rules, path)).collect::<Vec<_>>());
-    let searched = searched.await.unwrap_or_else(|panic| std::panic::resume_unwind(panic.into_panic()));
+    let searched = blocking(move || paths.iter().map(|path| in_file(&rules, path)).collect::<io::Result<Vec<_>>>());
+    let searched = searched.await.map_err(WorkspaceError::file("read", &workspace.dir))?;
     for (file, mut secrets) in files.into_iter().zip(searched) {
         secrets.extend(in_name(&request.unwanted.secrets, &file.path));
         let before = file.from.as_ref().unwrap_or(&file.path);
@@ -162,19 +162,21 @@ pub(super) fn next_object<'a>(output: &mut &'a [u8]) -> Option<(&'a str, &'a [u8
 }
 
 /// The secrets of a file, whatever its size, or of a link's target, which is what git stores.
-fn in_file(rules: &Rules, path: &Path) -> Vec<Place> {
+fn in_file(rules: &Rules, path: &Path) -> io::Result<Vec<Place>> {
+    still_wanted()?;
     if let Ok(target) = std::fs::read_link(path) {
-        return places(rules, target.as_os_str().as_bytes());
+        return Ok(places(rules, target.as_os_str().as_bytes()));
     }
     let mut scan = Scan::new(rules.clone());
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
     if let Some(mut file) = is_file.then(|| File::open(path).ok()).flatten() {
         let mut piece = vec![0; PIECE];
         while let Ok(read @ 1..) = file.read(&mut piece) {
+            still_wanted()?;
             scan.push(&piece[..read]);
         }
     }
-    scan.finish()
+    Ok(scan.finish())
 }
 
 /// The secrets in a file's name, which have no line.

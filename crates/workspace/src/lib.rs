@@ -62,7 +62,7 @@ pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use copying::copy_into_checkout;
 pub use create::{Opened, WorkspaceRequest};
 pub use dependencies::leads_back;
-pub use disk::{DiskUse, disk_use, remove_tree};
+pub use disk::{DiskUse, blocking_until, disk_use, remove_tree};
 pub use failure::WorkspaceError;
 pub use files::{CommitFacts, FileAt};
 pub use hold_back::Unwanted;

@@ -18,6 +18,7 @@ use super::agent_git::{AgentGit, git_dir_at};
 use super::stage::beside;
 use super::submodules::{self, Repository};
 use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
+use crate::disk::{blocking, still_wanted};
 use crate::git::{Entry, FilePath, Git, GitError, hex};
 
 /// A repository found inside the workspace.
@@ -123,8 +124,8 @@ async fn flatten(
     }
     let top = workspace.dir.clone();
     let start = path.clone();
-    let files = tokio::task::spawn_blocking(move || files_below(&top, &start)).await;
-    let files = files.unwrap_or_default();
+    let files = blocking(move || files_below(&top, &start)).await;
+    let files = files.map_err(WorkspaceError::file("read", &workspace.dir))?;
     let ignored = ignored(git, &files).await?;
     let kept = files.iter().filter(|file| !ignored.contains(file));
     feed_paths(git, &["update-index", "--add", "-z", "--stdin"], kept).await?;
@@ -339,7 +340,7 @@ fn joined<'a>(paths: impl Iterator<Item = &'a FilePath>) -> Vec<u8> {
 }
 
 /// Regular files and symbolic links below `start`, without any `.git`.
-fn files_below(top: &Path, start: &FilePath) -> Vec<FilePath> {
+fn files_below(top: &Path, start: &FilePath) -> std::io::Result<Vec<FilePath>> {
     let mut files = Vec::new();
     let mut pending = vec![start.clone()];
     while let Some(dir) = pending.pop() {
@@ -347,6 +348,7 @@ fn files_below(top: &Path, start: &FilePath) -> Vec<FilePath> {
             continue;
         };
         for entry in entries.flatten() {
+            still_wanted()?;
             let name = entry.file_name();
             if name.eq_ignore_ascii_case(".git") {
                 continue;
@@ -359,7 +361,7 @@ fn files_below(top: &Path, start: &FilePath) -> Vec<FilePath> {
             }
         }
     }
-    files
+    Ok(files)
 }
 
 fn has_files(workspace: &Workspace, path: &FilePath) -> bool {

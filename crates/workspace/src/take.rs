@@ -13,6 +13,7 @@ use super::agent_git::AgentGit;
 use super::agent_git::beneath::{Beneath, Found};
 use super::nested::fetch_args;
 use super::{Kind, Workspace, Workspaces};
+use crate::disk::{blocking, still_wanted};
 use crate::git::{Git, GitError};
 
 /// More than this an agent does not commit in earnest.
@@ -48,9 +49,8 @@ impl Workspaces {
         wanted: &[&str],
     ) -> Result<(), GitError> {
         let (of, objects, git_dir) = (workspace.clone(), objects.to_owned(), git_dir.to_owned());
-        let copied = tokio::task::spawn_blocking(move || quarantine(&of, &objects, &git_dir)).await;
         let unread = |error: io::Error| GitError::NotTaken { reason: error.to_string() };
-        let quarantine = copied.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(unread)?;
+        let quarantine = blocking(move || quarantine(&of, &objects, &git_dir)).await.map_err(unread)?;
         let inside = Git::repository(self.host.clone(), &quarantine.dir, &quarantine.dir);
         for pack in &quarantine.packs {
             inside.run(&["index-pack", "--strict", &pack.to_string_lossy()]).await?;
@@ -135,6 +135,7 @@ struct Room {
 
 impl Room {
     fn copy(&mut self, files: &Beneath, from: &Path, to: &Path) -> io::Result<()> {
+        still_wanted()?;
         let Found::File { size } = files.look(from)? else { return Ok(()) };
         let too_much = || io::Error::other("it is too large");
         self.bytes = self.bytes.checked_sub(size).ok_or_else(too_much)?;

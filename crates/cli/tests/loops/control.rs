@@ -1,5 +1,6 @@
 //! Loops commanded from another process: stop, pause, resume, restart, steer, follow; and many of them at once.
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::support::*;
@@ -51,6 +52,42 @@ fn stop_returns_when_the_tree_is_gone_within_three_seconds() {
     // A stop is neither a success nor a limit, and what was stopped can go on.
     call(&world, &["resume", "work"]).assert_code(0);
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
+}
+
+/// A filter of the user's that waits as long as `held` exists, and says so with `reached`.
+fn hanging_filter(world: &World, side: &str, reached: &Path) -> PathBuf {
+    let held = world.root().join("held");
+    let script = format!(
+        "cat\nif test -e '{0}'; then touch '{1}'; while test -e '{0}'; do sleep 0.05; done; fi",
+        held.display(),
+        reached.display()
+    );
+    let filter = world.install_script("filter", &script);
+    let repo = world.repo();
+    repo.git(["config", &format!("filter.slow.{side}"), &filter.to_string_lossy()]);
+    repo.write(".gitattributes", "*.slow filter=slow\n").commit("attributes");
+    std::fs::write(&held, "").unwrap();
+    held
+}
+
+#[test]
+// promise: control-1
+fn stop_interrupts_a_checkpoint_and_the_checkout_of_a_gate_while_git_hangs() {
+    for side in ["clean", "smudge"] {
+        let world = World::new();
+        let reached = world.root().join("reached");
+        let held = hanging_filter(&world, side, &reached);
+        let agent = world.script(
+            "[[turn]]\nsteps = [{ write = { path = \"a.slow\", content = \"x\\n\" } }, { say = \"<promise>COMPLETE</promise>\" }]",
+        );
+        let running = start(&world, &agent, &["--gate", "true", "--no-baseline"]);
+        assert!(windlass_testkit::watch::wait_exists(&reached, Some(Duration::from_secs(60))).unwrap(), "{side}");
+        call(&world, &["stop", "work"]).assert_code(0).assert_stdout_has("stopped");
+        assert!(held.exists(), "git would still hang");
+        running.wait().assert_code(4).assert_stdout_has("cancelled");
+        assert_eq!(locks_below(&world.data_dir()), Vec::<PathBuf>::new(), "{side}");
+        std::fs::remove_file(held).unwrap();
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
 
@@ -42,6 +42,16 @@ impl Key {
     }
 }
 
+impl Key {
+    /// Whether dropping it leaves nothing half done that the next driver would not find and do again.
+    fn can_be_given_up(&self) -> bool {
+        match self {
+            Key::Workspace | Key::Setup | Key::Summary(_) | Key::Checkpoint(_) | Key::Gate(_) => true,
+            Key::Turn(_) | Key::Seal(_) | Key::Undo | Key::Timer(_) => false,
+        }
+    }
+}
+
 pub(super) enum Report {
     /// Something on the way.
     News(Input),
@@ -58,6 +68,8 @@ struct Task {
     /// Set once somebody waits for the loop to rest.
     hurry: watch::Sender<bool>,
     handle: JoinHandle<()>,
+    /// Gives up what it does.
+    abort: AbortHandle,
 }
 
 /// What a task needs to know and to say.
@@ -93,6 +105,10 @@ impl Context {
 
 /// So long may a commit take once somebody waits for the loop to rest.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(2_000);
+
+/// So long may a step take that is no longer wanted: a little more than a process tree that does not end by itself.
+const GIVE_UP: std::time::Duration =
+    std::time::Duration::from_millis(windlass_supervise::ShimSpec::DEFAULT_GRACE_MS + 500);
 
 pub(super) struct Performing {
     engine: Arc<Engine>,
@@ -167,12 +183,18 @@ impl Performing {
         let reported = effect.clone();
         let reports = self.reports.clone();
         let performing = tokio::spawn(perform(context, state, effect));
+        let abort = performing.abort_handle();
         let handle = tokio::spawn(async move {
-            // An effect that panics must not leave the loop waiting for its answer.
-            let result = performing.await.unwrap_or_else(|panic| Err(DriveError::Lost(panic.to_string())));
+            let result = match performing.await {
+                Ok(result) => result,
+                // Nobody wants its answer.
+                Err(given_up) if given_up.is_cancelled() => return,
+                // An effect that panics must not leave the loop waiting for its answer.
+                Err(panic) => Err(DriveError::Lost(panic.to_string())),
+            };
             let _ = reports.send(Report::Done { effect: reported, result });
         });
-        self.tasks.push(Task { key, end, hurry, handle });
+        self.tasks.push(Task { key, end, hurry, handle, abort });
     }
 }
 
@@ -209,7 +231,9 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
 /// turn counts as ended.
 async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) -> Result<Input, DriveError> {
     if let Input::TurnEnded { turn, report } = &mut ended {
-        report.put_back = workspace::put_back_git_settings(context.engine.data.turn(&state.id, *turn)).await;
+        let mut waiting = context.clone();
+        let files = context.engine.data.turn(&state.id, *turn);
+        report.put_back = workspace::put_back_git_settings(files, waiting.out_of_patience()).await;
         if turn.role.only_reads() {
             report.put_back.extend(judge::put_back_after(context, state, turn.role).await?);
         }
@@ -218,12 +242,20 @@ async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) 
 }
 
 /// Asks tasks to end and waits until they have: their process trees are gone then, a commit that was under way is
-/// made.
+/// made. A step over very many files that takes too long is given up, which ends its git and its walks; a process tree is
+/// always waited for.
 async fn end(tasks: Vec<Task>) {
     for task in &tasks {
         task.end.send_replace(true);
     }
-    for task in tasks {
+    let deadline = tokio::time::Instant::now() + GIVE_UP;
+    for mut task in tasks {
+        if task.key.can_be_given_up() {
+            if tokio::time::timeout_at(deadline, &mut task.handle).await.is_ok() {
+                continue;
+            }
+            task.abort.abort();
+        }
         let _ = task.handle.await;
     }
 }

@@ -94,7 +94,10 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     async fn run(&self, context: &mut Context) -> Result<TurnReport, JobError> {
         let mut files = vec![PrivateFile { path: self.files.prompt(), content: self.prompt.clone() }];
-        files.extend(workspace::before_turn(self.state, self.turn, &self.files)?);
+        files.extend(workspace::before_turn(context, self.state, self.turn, &self.files).await?);
+        if *context.end.borrow() {
+            return Ok(TurnReport::bare(TurnOutcome::Interrupted));
+        }
         private_files(&files).map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
         if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {

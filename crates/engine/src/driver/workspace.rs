@@ -318,14 +318,22 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
 
 /// What git would run or follow, to be remembered through a turn that could change it; without a sandbox, where refs are
 /// too.
-pub(super) fn before_turn(state: &LoopState, turn: TurnKey, files: &TurnFiles) -> Result<Vec<PrivateFile>, DriveError> {
+pub(super) async fn before_turn(
+    context: &mut Context,
+    state: &LoopState,
+    turn: TurnKey,
+    files: &TurnFiles,
+) -> Result<Vec<PrivateFile>, DriveError> {
     let sandboxed = !state.spec.sandbox.is_off();
     if sandboxed && turn.role.only_reads() || state.workspace.is_none() || state.is_external() {
         return Ok(Vec::new());
     }
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("git's settings cannot be read: {error}"));
     let workspace = handle(state)?;
-    let settings = GitSettings::of(&workspace, sandboxed).map_err(|error| lost(&error))?;
+    let looked = workspace.clone();
+    let settings =
+        windlass_workspace::blocking_until(context.ended(), move || GitSettings::of(&looked, sandboxed)).await;
+    let settings = settings.map_err(|error| lost(&error))?.map_err(|error| lost(&error))?;
     let content = serde_json::to_string(&settings).map_err(|error| lost(&error))?;
     let mut remembered = vec![PrivateFile { path: files.git_settings(), content }];
     if let Some(refs) = RefsSeen::of(&workspace).filter(|_| !sandboxed) {
@@ -349,15 +357,15 @@ fn moved_refs(files: &TurnFiles) -> Vec<MovedRef> {
 }
 
 /// Puts back what a turn changed of it, makes repositories in the workspace inert, and says what that was.
-pub(super) async fn put_back_git_settings(files: TurnFiles) -> Vec<ChangedFile> {
-    tokio::task::spawn_blocking(move || settle_git(&files)).await.unwrap_or_default()
+pub(super) async fn put_back_git_settings(files: TurnFiles, enough: impl Future<Output = ()>) -> Vec<ChangedFile> {
+    windlass_workspace::blocking_until(enough, move || settle_git(&files)).await.unwrap_or_default()
 }
 
 /// The same once more when nothing of the loop runs: a process that lives from turn to turn had time since.
 pub(super) async fn leave(engine: &Engine, state: &LoopState) {
     crate::sandbox::remove_placeholders(&engine.data.loop_temp(&state.id.0));
     if let Some(last) = state.last_turn.as_ref().filter(|_| state.spec.session == SessionPolicy::KeepAlive) {
-        let changed = put_back_git_settings(engine.data.turn(&state.id, last.key)).await;
+        let changed = put_back_git_settings(engine.data.turn(&state.id, last.key), std::future::pending()).await;
         if !changed.is_empty() {
             tracing::warn!(loop_id = %state.id, ?changed, "an agent changed what git runs or follows between turns");
         }

@@ -11,6 +11,8 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, fchmod, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
+use super::still_wanted;
+
 /// Deeper directories are moved up to the top first. Each level has two open descriptors.
 const DEEPEST: usize = 32;
 
@@ -80,6 +82,7 @@ fn empty(dir: &OwnedFd, top: &OwnedFd, depth: usize, moved: &mut u64) -> io::Res
         .map(|entry| (entry.file_name().to_owned(), entry.file_type()))
         .collect();
     for (name, kind) in names {
+        still_wanted()?;
         let name = name.as_c_str();
         if kind != FileType::Directory {
             match retry(&|| unlinkat(dir, name, AtFlags::empty())) {

@@ -1,7 +1,7 @@
 //! A git that runs, with the programs it started: what it reads, and how it is ended.
 //!
-//! Invariant: when a call is given up, the whole process group is gone, and so are the unfinished objects that git would
-//! leave in the object store.
+//! Invariant: when a call is given up, the whole process group is gone, and so are its locks and the unfinished objects that git
+//! would leave in the object store.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,7 +57,8 @@ impl Drop for Tree {
         let Some(pid) = self.pid else { return };
         let unfinished = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            name.starts_with("tmp_pack_") || name.starts_with("tmp_obj_")
+            // A lock that it has open is its own.
+            name.starts_with("tmp_pack_") || name.starts_with("tmp_obj_") || name.ends_with(".lock")
         };
         let left: Vec<PathBuf> = open_files(pid).into_iter().filter(unfinished).collect();
         // It has its own process group, and is not reaped before its status is requested.

@@ -147,5 +147,5 @@ impl Workspaces {
 
 async fn not_in_index(workspace: &Workspace, index: Index, known: HashSet<PathBuf>) -> Walked {
     let top = workspace.dir.clone();
-    tokio::task::spawn_blocking(move || walk::not_in_index(&top, &index, &known)).await.unwrap_or_default()
+    crate::disk::blocking(move || walk::not_in_index(&top, &index, &known)).await.unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -75,13 +76,14 @@ pub(super) struct Walked {
 }
 
 /// Looks for what the index does not have; nothing below `known` is checked.
-pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) -> Walked {
+pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) -> io::Result<Walked> {
     let tracked: HashSet<&[u8]> = index.entries.iter().map(|entry| entry.path.as_slice()).collect();
     let mut found = Walked::default();
     let mut pending = vec![PathBuf::new()];
     while let Some(dir) = pending.pop() {
         // Skip what vanished or cannot be read.
         for entry in std::fs::read_dir(top.join(&dir)).into_iter().flatten().flatten() {
+            crate::disk::still_wanted()?;
             let (name, path) = (entry.file_name(), dir.join(entry.file_name()));
             let in_index = tracked.contains(path.as_os_str().as_bytes());
             let Ok(kind) = entry.file_type() else { continue };
@@ -93,7 +95,7 @@ pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) 
             } else if kind.is_file() || kind.is_symlink() {
                 found.files.push(path);
                 if found.files.len() >= MOST {
-                    return found;
+                    return Ok(found);
                 }
             } else if found.special.len() < MOST_SPECIAL {
                 found.special.push(path);
@@ -102,7 +104,7 @@ pub(super) fn not_in_index(top: &Path, index: &Index, known: &HashSet<PathBuf>) 
     }
     found.files.sort();
     found.special.sort();
-    found
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -130,7 +132,7 @@ mod tests {
         let entry = crate::git::Entry { path: b"a/tracked".to_vec(), mode: 0o100_644, id: [0; 32], stage: 0 };
         let index = Index { entries: vec![entry], ..Index::default() };
         let known = HashSet::from([PathBuf::from("known")]);
-        let found = not_in_index(dir.path(), &index, &known);
+        let found = not_in_index(dir.path(), &index, &known).unwrap();
         assert_eq!(found.files, ["a/new", "b/c/d", "link"].map(PathBuf::from));
         assert_eq!(found.special, ["b/socket"].map(PathBuf::from));
     }

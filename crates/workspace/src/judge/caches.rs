@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::stamps::Stamps;
-use super::{Judge, Reader, TICK_MS, blocking};
+use super::{Judge, Reader, TICK_MS};
+use crate::disk::blocking;
 use crate::{WorkspaceError, copying};
 
 pub(super) const LIVE: &str = "caches";

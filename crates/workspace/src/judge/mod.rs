@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Workspace, WorkspaceError, Workspaces, copying};
+use crate::disk::blocking;
 use crate::git::{Change, ChangedFile, FilePath, Git, GitError, Index};
 use builds::build_dir;
 use stamps::{DOT_GIT, Stamps};
@@ -175,9 +176,7 @@ impl Judge {
     /// Brings the checkout to exactly this commit plus the saved state, for the judgement of this name.
     pub async fn reset(&self, judgement: &str, commit: &str, keep: Keep) -> Result<(), WorkspaceError> {
         let named = self.root.join("judgement");
-        for path in [Some(named.clone()), self.temp()].into_iter().flatten() {
-            copying::remove(&path).map_err(WorkspaceError::file("remove", path))?;
-        }
+        self.remove([Some(named.clone()), self.temp()].into_iter().flatten().collect()).await?;
         match keep {
             Keep::Nothing => self.rewind_caches().await?,
             Keep::Builds => {}
@@ -186,7 +185,7 @@ impl Judge {
         let head = self.root.join("git/HEAD");
         let held = std::fs::read_to_string(&head).unwrap_or_default();
         if swept && held.trim() == commit {
-            self.renew_repository(commit)?;
+            self.renew_repository(commit).await?;
             return write(&named, judgement);
         }
         copying::remove(&self.stamps()).map_err(WorkspaceError::file("remove", self.stamps()))?;
@@ -203,17 +202,17 @@ impl Judge {
         })
         .await
         .map_err(WorkspaceError::file("prepare", self.tree()))?;
-        self.renew_repository(commit)?;
+        self.renew_repository(commit).await?;
         write(&named, judgement)
     }
 
     /// Brings the checkout to exactly this commit, with nothing saved. What is made in it does not outlive the judgement.
     pub async fn reset_to_nothing(&self, judgement: &str, commit: &str) -> Result<(), WorkspaceError> {
-        self.wipe()?;
+        self.wipe().await?;
         self.git.run(&["read-tree", "--reset", "-u", commit]).await?;
         self.fill_submodules(commit).await?;
         write(&self.root.join("git/HEAD"), format!("{commit}\n"))?;
-        self.renew_repository(commit)?;
+        self.renew_repository(commit).await?;
         write(&self.root.join("judgement"), judgement)
     }
 
@@ -223,7 +222,7 @@ impl Judge {
         let failed = WorkspaceError::file("clean", &tree);
         let stamps = blocking(move || Ok(Stamps::read(&file))).await.map_err(failed)?;
         let Some(stamps) = stamps.filter(|_| self.tree().is_dir()) else {
-            self.wipe()?;
+            self.wipe().await?;
             return Ok(false);
         };
         let kept = match keep {
@@ -239,19 +238,23 @@ impl Judge {
         Ok(!swept.map_err(WorkspaceError::file("clean", self.tree()))?.differed)
     }
 
-    fn wipe(&self) -> Result<(), WorkspaceError> {
-        for name in ["judgement", "tmp", "stamps", "index", "tree", within::DIR, caches::LIVE, caches::STAMPS] {
-            let path = self.root.join(name);
-            copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
-        }
+    /// Removes these, which gates may have filled with very many files.
+    async fn remove(&self, paths: Vec<PathBuf>) -> Result<(), WorkspaceError> {
+        let failed = WorkspaceError::file("remove", &self.root);
+        blocking(move || paths.iter().try_for_each(|path| copying::remove(path))).await.map_err(failed)
+    }
+
+    async fn wipe(&self) -> Result<(), WorkspaceError> {
+        let all = ["judgement", "tmp", "stamps", "index", "tree", within::DIR, caches::LIVE, caches::STAMPS];
+        self.remove(all.iter().map(|name| self.root.join(name)).collect()).await?;
         std::fs::create_dir_all(self.tree()).map_err(WorkspaceError::file("create", self.tree()))
     }
 
     /// Makes the repository that gates see.
-    fn renew_repository(&self, commit: &str) -> Result<(), WorkspaceError> {
+    async fn renew_repository(&self, commit: &str) -> Result<(), WorkspaceError> {
         let (own, made) = (self.root.join("git"), self.tree().join(DOT_GIT));
         let failed = |error| WorkspaceError::File { action: "write", path: made.clone(), source: error };
-        copying::remove(&made).map_err(failed)?;
+        self.remove(vec![made.clone()]).await?;
         for dir in ["objects/info", "refs", "info", "hooks"] {
             std::fs::create_dir_all(made.join(dir)).map_err(failed)?;
         }
@@ -292,12 +295,9 @@ impl Judge {
             .map(whole)
             .filter(|file| file.change != Change::Added || !self.was_saved(&file.path))
             .collect();
-        for file in changed.iter().filter(|file| file.change == Change::Added) {
-            let relative = file.path.below(Path::new(""));
-            if let Some(path) = copying::without_links(&self.tree(), &relative) {
-                copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;
-            }
-        }
+        let added = changed.iter().filter(|file| file.change == Change::Added);
+        let added = added.filter_map(|file| copying::without_links(&self.tree(), &file.path.below(Path::new(""))));
+        self.remove(added.collect()).await?;
         if changed.iter().any(|file| file.change != Change::Added) {
             git.run(&["read-tree", "--reset", "-u", "HEAD"]).await?;
         }
@@ -379,8 +379,4 @@ fn parse_status(output: &[u8]) -> Result<Vec<ChangedFile>, GitError> {
 
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {
     std::fs::write(path, content).map_err(WorkspaceError::file("write", path))
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> std::io::Result<T> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(std::io::Error::other(error)))
 }

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::copying;
+use crate::disk::still_wanted;
 
 /// The gates' own repository at the top of the checkout, which is recreated for each judgement.
 pub(super) const DOT_GIT: &str = ".git";
@@ -66,6 +67,7 @@ impl Stamps {
         let mut pending = vec![PathBuf::new()];
         while let Some(dir) = pending.pop() {
             for entry in fs::read_dir(top.join(&dir))? {
+                still_wanted()?;
                 let entry = entry?;
                 let path = dir.join(entry.file_name());
                 if path == Path::new(DOT_GIT) {
@@ -93,6 +95,7 @@ impl Stamps {
         let mut pending = vec![PathBuf::new()];
         while let Some(dir) = pending.pop() {
             for entry in fs::read_dir(top.join(&dir))? {
+                still_wanted()?;
                 let entry = entry?;
                 let path = dir.join(entry.file_name());
                 if path == Path::new(DOT_GIT) {
@@ -122,6 +125,7 @@ impl Stamps {
         let mut pending = vec![PathBuf::new()];
         while let Some(dir) = pending.pop() {
             for entry in fs::read_dir(top.join(&dir))? {
+                still_wanted()?;
                 let entry = entry?;
                 let path = dir.join(entry.file_name());
                 let data = entry.metadata()?;

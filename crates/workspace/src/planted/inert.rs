@@ -18,6 +18,7 @@ use super::config::{NONE, harmless};
 use super::{GIT, PutBack, keep};
 use crate::agent_git::beneath::{Beneath, Found};
 use crate::agent_git::without_dots;
+use crate::disk::still_wanted;
 use crate::git::{Change, ChangedFile, FilePath};
 
 /// Git's settings are small.
@@ -91,9 +92,10 @@ impl Within {
     pub(super) fn settle(&self, aside: &Path, result: &mut PutBack) {
         let found = self.find();
         if found.seen >= MOST_NAMES {
-            result
-                .failed
-                .push((self.tree.clone(), io::Error::other("there are too many files to look at all of them")));
+            result.failed.push((
+                self.tree.clone(),
+                io::Error::other("not all of its files were looked at: there are too many, or the loop was stopped"),
+            ));
         }
         for path in found.git_dirs.iter().chain(&found.worktrees) {
             let (users, linked) = (self.users.get(path), found.worktrees.contains(path));
@@ -222,6 +224,9 @@ impl Repositories {
             let names = top.typed(&dir).or_else(|_| Beneath::unlocked(&tree.join(&dir))?.typed(Path::new("")));
             for (name, kind) in names.unwrap_or_default() {
                 self.seen += 1;
+                if still_wanted().is_err() {
+                    self.seen = MOST_NAMES;
+                }
                 if self.seen >= MOST_NAMES {
                     return;
                 }
