@@ -105,6 +105,7 @@ fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind(
         let left = |name: &str| git_dir.join(name).exists();
         assert_eq!(std::fs::read_to_string(git_dir.join("config")).unwrap(), config);
         assert!(!left("hooks") && !left("config.worktree") && !left("commondir") && !left("info/attributes"));
+        assert!(!left("objects/info/alternates") && !left("worktrees"));
         assert!(hooks_path != Some("tools/hooks") || !repo.path().join("tools").exists());
         assert!(repo.path().join("sub/file").exists() && repo.path().join("mod/.git").is_file(), "it was planted");
         look_around(&world, repo.path());

@@ -40,6 +40,9 @@ pub(super) fn seal_in_place(places: &mut Places, workspace: &Workspace, temp: &P
             made.dir(&dir.join("hooks"))?;
             made.dir(&dir.join("info"))?;
             made.file(&dir.join("info/attributes"))?;
+            made.dir(&dir.join("objects/info"))?;
+            made.file(&dir.join("objects/info/alternates"))?;
+            made.dir(&dir.join("worktrees"))?;
         }
         made.file(&dir.join("config.worktree"))?;
         put_sealed(places, &dir);
