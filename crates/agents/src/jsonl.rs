@@ -147,7 +147,7 @@ impl Turn<'_> {
 
     pub(crate) fn tool_use(&mut self, id: &str, name: &str, input: &Value) {
         self.end_text();
-        let input = shown(input);
+        let input = shown(&shortened(input));
         if self.known.calls.len() >= MOST_CALLS {
             self.known.calls.clear();
         }
@@ -221,6 +221,19 @@ impl Turn<'_> {
         let text = cut(text, LONGEST_DETAIL).to_owned();
         self.events.push(AgentEvent::Result { text, is_error });
     }
+}
+
+/// An object with its long texts cut, each with its length, so that what is shown of it is still JSON.
+fn shortened(value: &Value) -> Value {
+    const LONG: usize = 8 * 1024;
+    let Value::Object(fields) = value else { return value.clone() };
+    let short = |value: &Value| match value {
+        Value::String(text) if text.len() > LONG => {
+            Value::String(format!("{}… ({} bytes)", cut(text, LONG), text.len()))
+        }
+        other => other.clone(),
+    };
+    fields.iter().map(|(name, value)| (name.clone(), short(value))).collect()
 }
 
 /// A value as a user would like to see it: a text as it is, anything else as JSON.

@@ -200,11 +200,16 @@ async fn report(
         }
         None if program.is_empty() => report.problem = Some("its profile has no command".into()),
         None => {
-            let get = known.map_or(String::new(), |known| format!("; npm install -g {}", known.npm_package));
+            let get = known.map_or(String::new(), |known| format!("; {}", install_command(known)));
             report.problem = Some(format!("{program} is not on the PATH{get}"));
         }
     }
     report
+}
+
+/// The command that installs an agent.
+pub(crate) fn install_command(known: &KnownAgent) -> String {
+    format!("npm install -g {}", known.npm_package)
 }
 
 /// A version that Windlass was not tried with, said so.
@@ -241,7 +246,7 @@ pub(crate) fn first_installed(context: &Context) -> Option<String> {
     found.map(|known| known.name.to_owned())
 }
 
-fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let runs = |path: &PathBuf| {
         std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

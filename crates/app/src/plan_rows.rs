@@ -5,6 +5,7 @@ use windlass_core::machine::LoopState;
 use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
 use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
+use windlass_engine::view::LoopView;
 
 use crate::words::{one_line, short};
 
@@ -14,6 +15,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     let mut rows: Vec<(&'static str, String)> = vec![("goal", one_line(&spec.goal, 100))];
     let command = spec.agent.profile.command.join(" ");
     rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
+    rows.push(("model", model(state)));
     rows.extend(read_as_words(&spec.agent.profile).map(|words| ("words", words.to_owned())));
     for stand_in in &spec.fallbacks {
         rows.push(("then", stand_in.label()));
@@ -86,6 +88,17 @@ fn read_as_words(profile: &AgentProfile) -> Option<&'static str> {
         (OutputFormat::Text, Some(_)) => "everything that the command prints; a claim counts only in answer_pattern",
         (OutputFormat::Jsonl, _) => "the text events among the JSON lines that the command prints",
     })
+}
+
+/// The model that is asked for, and those that the agent reported so far.
+fn model(state: &LoopState) -> String {
+    let wanted = state.spec.agent.profile.model.clone().unwrap_or_else(|| "the agent's default".to_owned());
+    let used = LoopView::of(state).usage.by_model.into_iter().map(|used| used.model);
+    let used: Vec<String> = used.filter(|model| *model != wanted).collect();
+    match used.is_empty() {
+        true => wanted,
+        false => format!("{wanted} (used: {})", one_line(&used.join(", "), 100)),
+    }
 }
 
 /// What agents and gates are kept away from, in words.

@@ -28,6 +28,8 @@ pub enum Kind {
     Refused,
     /// The project wants a person's consent first.
     TrustNeeded,
+    /// The agent's program is not on the machine.
+    AgentMissing,
     TooLarge,
     TooMany,
     Failed,

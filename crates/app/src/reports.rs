@@ -134,6 +134,9 @@ pub struct CleanedLoop {
     /// Why it stays, or why it goes.
     pub why: String,
     pub branch_deleted: bool,
+    /// The loop is no longer known.
+    #[serde(default)]
+    pub record_removed: bool,
     pub saved: Vec<String>,
     pub ignored_files: u64,
     pub notes: Vec<String>,

@@ -165,11 +165,13 @@ pub struct CleanLoop {
     pub id: String,
     /// Delete the branch too, if it is merged.
     pub branch: bool,
+    /// Remove the loop's record too: journal, transcripts, log.
+    pub records: bool,
     /// Only say what would go.
     pub dry_run: bool,
 }
 
-/// Which workspaces are cleared away.
+/// Which loops are cleared away.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CleanLoops {
@@ -177,6 +179,13 @@ pub struct CleanLoops {
     pub project: Option<String>,
     /// Delete merged branches too.
     pub branches: bool,
+    /// Remove the loops' records too: journals, transcripts, logs.
+    pub records: bool,
+    /// Every loop that ended longer ago than this, merged or not; without it the retention rule decides. Branches that
+    /// are not merged stay.
+    pub older_than_ms: Option<u64>,
+    /// Only loops of `windlass demo`, however old.
+    pub demo: bool,
     /// Only say what would go.
     pub dry_run: bool,
 }

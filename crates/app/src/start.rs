@@ -20,7 +20,7 @@ use crate::project::Found;
 use crate::request::{Opened, Opens, Request};
 use crate::requests::{PreviewLoop, StartLoop};
 use crate::views::{Preview, PreviewLine};
-use crate::{agents, settings, trust};
+use crate::{agents, project, settings, trust};
 
 leaves_to_the_background!(StartLoop => "start");
 
@@ -37,7 +37,8 @@ impl Request for PreviewLoop {
     const NAME: &'static str = "preview";
 
     async fn perform(self, here: &Local) -> Result<Preview, Problem> {
-        let (new, settings) = prepared(here, self.0).await?;
+        let (mut new, settings) = prepared(here, self.0).await?;
+        new.notes.extend(project::check(&here.context, &new.project, &new.spec).await?);
         let demands = trust::of_loop(here, &new, &settings).await?;
         let trust = demands.granted().is_none().then_some(demands.list);
         let name = new.name.clone();
@@ -74,6 +75,7 @@ pub(crate) async fn create(
     for warning in &settings.warnings {
         here.context.warn(warning);
     }
+    prepared.notes.extend(project::check(&here.context, &prepared.project, &prepared.spec).await?);
     let consent = trust::consent(here, &prepared, settings, agreed).await?;
     let engine = here.engine().await?;
     let notes = std::mem::take(&mut prepared.notes);

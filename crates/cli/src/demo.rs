@@ -19,7 +19,7 @@ const GOAL: &str = "Make the test pass: sh ./test.sh must exit with 0. Fix add.s
 
 pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     let context = &local.context;
-    let place = context.data().root().join("demo").join(uuid::Uuid::now_v7().simple().to_string());
+    let place = context.data().demos().join(uuid::Uuid::now_v7().simple().to_string());
     // A project is called by its directory.
     let dir = place.join("calculator");
     windlass_engine::data::private_dir(&dir)?;
@@ -51,8 +51,7 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     let exit = run::run(&crate::locally(Some(&dir))?, None, &run_args).await?;
     if !demo.json {
         print(&format!(
-            "\nThis was real git and a real gate; nothing was spent. Remove it with: rm -r {}\n",
-            shlex::try_quote(&place.to_string_lossy()).unwrap_or_default()
+            "\nThis was real git and a real gate; nothing was spent. Remove it with: windlass clean demo\n"
         ));
     }
     Ok(exit)

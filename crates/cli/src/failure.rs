@@ -54,6 +54,7 @@ impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         let exit = match problem.code {
             Kind::Failed | Kind::TooMany => Exit::Failed,
+            Kind::AgentMissing => Exit::Errored,
             Kind::Invalid
             | Kind::NotFound
             | Kind::Unauthorized

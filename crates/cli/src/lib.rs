@@ -5,6 +5,7 @@
 mod agent_report;
 pub mod args;
 mod background;
+mod complete;
 mod control;
 mod demo;
 mod escape;
@@ -32,6 +33,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap_complete::env::Shells;
+
 use args::{Cli, Command, ConfigCommand, Refusal};
 use exit::Exit;
 use failure::Failure;
@@ -40,6 +43,8 @@ use windlass_app::{App, Context, Local};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    // Ends the process if a shell asks for completions.
+    clap_complete::CompleteEnv::with_factory(args::definition).complete();
     let cli = match args::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(refusal) => return refuse(&refusal),
@@ -151,6 +156,8 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Merge(args) => work::merge(app, args).await,
         Command::Minimise(args) => work::minimise(app, args).await,
         Command::Clean(args) => work::clean(app, args).await,
+        Command::Pr(args) => work::pr(app, args).await,
+        Command::Report(args) => work::report(app, args).await,
         Command::Proof(args) => work::proof(app, dir, args).await,
         Command::Verify(args) => work::verify(app, dir, args).await,
         Command::Agents(args) => agent_report::agents(app, args).await,
@@ -160,6 +167,10 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Mcp(_) => mcp::serve(locally(dir)?).await,
         Command::Config(args) => match &args.command {
             ConfigCommand::Show(report) => machine_report::config_show(app, dir, report).await,
+            ConfigCommand::Get(args) => project::get(app, dir, args).await,
+            ConfigCommand::Set(args) => project::set(app, dir, args).await,
+            ConfigCommand::Unset(args) => project::unset(app, dir, args).await,
+            ConfigCommand::Edit(args) => project::edit(here(app, "config edit")?, args).await,
             ConfigCommand::Path(report) => machine_report::config_path(here(app, "config path")?, report).await,
             ConfigCommand::Schema(args) => {
                 machine_report::config_schema(args);
@@ -168,8 +179,15 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         },
         Command::Completions(args) => {
             let mut script = Vec::new();
-            clap_complete::generate(args.shell, &mut args::definition(), "windlass", &mut script);
+            if let Some(shell) = Shells::builtins().completer(&args.shell.to_string()) {
+                shell.write_registration("COMPLETE", "windlass", "windlass", "windlass", &mut script)?;
+            }
             run::print(&String::from_utf8_lossy(&script));
+            Ok(Exit::Completed)
+        }
+        Command::Man(args) => {
+            std::fs::create_dir_all(&args.to)?;
+            clap_mangen::generate_to(args::definition(), &args.to)?;
             Ok(Exit::Completed)
         }
         Command::EscapeAttempts(args) => escape::make_attempts(&args.bait),

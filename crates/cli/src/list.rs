@@ -88,7 +88,8 @@ fn table(rows: &[LoopView], width: usize, grouped: bool, style: Style, now: Time
     let widths: [usize; 5] = std::array::from_fn(widest);
     // Where not all fit, cost goes first, then age; what is left after that is cut off the name.
     let needed = |shown: [bool; 5]| (0..5).filter(|at| shown[*at]).map(|at| widths[at] + GAP).sum::<usize>() - GAP;
-    let choices = [[true; 5], [true, true, true, false, true], [true, true, true, false, false]];
+    let costs = cells.iter().any(|cells| !cells[3].is_empty());
+    let choices = [[true, true, true, costs, true], [true, true, true, false, true], [true, true, true, false, false]];
     let shown = choices.into_iter().find(|shown| needed(*shown) <= width).unwrap_or(choices[2]);
     let name_width = widths[0].saturating_sub(needed(shown).saturating_sub(width));
     let goal_width = width.saturating_sub(needed(shown) + GAP);

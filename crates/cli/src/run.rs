@@ -6,7 +6,8 @@ use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use windlass_app::{
-    App, ContinueLoop, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop, StartLoop, Until, agents,
+    App, ContinueLoop, IssueOf, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop, StartLoop,
+    Until, agents,
 };
 use windlass_core::ids::LoopId;
 use windlass_core::stop::{Status, StopReason};
@@ -35,11 +36,14 @@ pub async fn run(app: &App, dir: Option<&Path>, args: &RunArgs) -> Result<Exit, 
         App::Here(local) => &local.context.cwd,
         App::There(_) => &cwd,
     };
-    let goal = args.goal_source().read(from, std::io::stdin().lock()).map_err(|error| {
-        let causes = std::error::Error::source(&error).map(ToString::to_string).into_iter().collect();
-        Failure { causes, ..Failure::usage(error.to_string(), error.hint()) }
-    })?;
     let project = project(app, dir)?;
+    let goal = match &args.issue {
+        Some(issue) => app.run(IssueOf { project: project.clone(), issue: issue.clone() }).await?.goal(),
+        None => args.goal_source().read(from, std::io::stdin().lock()).map_err(|error| {
+            let causes = std::error::Error::source(&error).map(ToString::to_string).into_iter().collect();
+            Failure { causes, ..Failure::usage(error.to_string(), error.hint()) }
+        })?,
+    };
     let mut settings = args.options().to_json();
     if !args.json && !args.has_gates() {
         settings.extend(offered_gates(app, &project).await?);

@@ -90,6 +90,11 @@ impl DataDir {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
+    /// The throw-away repositories of `windlass demo`.
+    pub fn demos(&self) -> PathBuf {
+        self.root.join("demo")
+    }
+
     /// The judge's checkout with what belongs to it; gone with the loop's end.
     pub fn judge(&self, id: &str) -> PathBuf {
         self.root.join("judge").join(id)

@@ -295,6 +295,11 @@ impl Engine {
         Ok(self.store.release(&held.state.id.0, &held.token).await?)
     }
 
+    pub(crate) async fn remove_record(&self, held: &Held) -> Result<(), EngineError> {
+        let _line = self.hub()?.close_line(&held.state.id.0);
+        Ok(self.store.remove(&held.state.id.0, &held.token).await?)
+    }
+
     /// One input to a loop that is held and not driven.
     pub async fn apply(self: &Arc<Self>, held: &mut Held, input: &Input) -> Result<(), EngineError> {
         let now = self.clock.now();

@@ -20,7 +20,7 @@ mod exchange;
 pub mod feed;
 pub mod http;
 pub mod journal;
-mod limits;
+pub mod limits;
 pub mod loop_log;
 pub mod milestones;
 pub mod notify;

@@ -54,6 +54,9 @@ pub struct LoopView {
     pub base_commit: Option<String>,
     pub head_commit: Option<String>,
     pub agent: String,
+    /// The coder's model: what its usage names most tokens of, else what was asked for.
+    #[serde(default)]
+    pub model: Option<String>,
     pub session_policy: SessionPolicy,
     #[serde(default)]
     pub sandbox: SandboxView,
@@ -131,6 +134,13 @@ pub struct SteeringView {
     pub delivered: bool,
 }
 
+/// The model that did most of the coder's work, else the one that was asked for.
+fn model(state: &LoopState) -> Option<String> {
+    let used = state.used();
+    let most = used.by_role.get(&Role::Coder).into_iter().flatten().max_by_key(|(_, usage)| usage.tokens());
+    most.map(|(model, _)| model.clone()).or_else(|| state.agent(Role::Coder).profile.model.clone())
+}
+
 impl LoopView {
     pub fn of(state: &LoopState) -> Self {
         let workspace = state.workspace.as_ref();
@@ -159,6 +169,7 @@ impl LoopView {
             base_commit: workspace.and_then(|workspace| workspace.base_commit.clone()),
             head_commit: state.head_commit().map(str::to_owned),
             agent: state.agent(Role::Coder).name.clone(),
+            model: model(state),
             session_policy: state.spec.session,
             sandbox: SandboxView::of(&state.spec.sandbox),
             resources: state.spec.resources.clone(),

@@ -167,6 +167,19 @@ impl Engine {
         Ok(DiskUse { bytes: work.bytes + judge.bytes, files: work.files + judge.files })
     }
 
+    /// Removes a held loop for good: its journal first, then what was kept beside it. Its workspace is removed before, by
+    /// `clean`.
+    pub async fn forget(&self, held: Held) -> Result<(), EngineError> {
+        let LoopState { id, name, .. } = &held.state;
+        self.remove_record(&held).await?;
+        for dir in [self.data.transcripts(id), self.data.sockets(id)] {
+            self.workspaces.remove_own(&dir)?;
+        }
+        // A log that stays is only a log.
+        let _ = std::fs::remove_file(self.data.loop_log(name, id));
+        Ok(())
+    }
+
     /// Removes a held loop's directories; the branch too if `merged_into` has all of it.
     pub async fn clean(&self, held: &Held, merged_into: Option<&str>) -> Result<Removed, EngineError> {
         let judge = self.data.judge(&held.state.id.0);

@@ -11,11 +11,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, ContinueLoop, DiffLoop, Doctor,
-    FeedPage, FeedQuery, FindLoop, Health, InitProject, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal,
-    LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    MinimiseLoop, NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop,
-    ReportUsage, RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop,
-    StartLoop, StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    FeedPage, FeedQuery, FindLoop, Health, InitProject, IssueOf, Kind, ListLoops, ListProjects, LoopFindings,
+    LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder,
+    MilestonesOf, MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem,
+    ProveLoop, RawQuery, RejectLoop, ReportLoop, ReportUsage, RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop,
+    ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop, StopLoop, TakeOver,
+    TestHonesty, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -86,6 +87,7 @@ fn of_this_machine(table: Table) -> Table {
     table
         .add(Route::get("/api/health", "Whether the server answers; needs no token").answers::<Health>(), get(health))
         .add(Route::get("/api/server", "What runs here").answers::<ServerView>(), get(server))
+        .ask::<IssueOf>(Route::get("/api/issue", "An issue of the project's code host, as a goal"))
         .ask::<ListProjects>(Route::get("/api/projects", "Projects that have loops"))
         .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(
@@ -164,6 +166,7 @@ fn of_loops(table: Table) -> Table {
         .ask::<LoopPlan>(Route::get("/api/loops/{id}/plan", "Its plan and sections"))
         .ask::<LoopUsage>(Route::get("/api/loops/{id}/usage", "Tokens and cost by role and model"))
         .ask::<ProveLoop>(Route::get("/api/loops/{id}/proof", "What it did and how it was judged, as `proof`"))
+        .ask::<ReportLoop>(Route::get("/api/loops/{id}/report", "What it did, in short, as `report NAME --json`"))
         .ask::<LoopTurns>(Route::get("/api/loops/{id}/turns", "Its turns"))
         .add(
             Route::get("/api/loops/{id}/turns/{turn}/prompt", "A prompt exactly as it was sent").text(),
@@ -193,6 +196,7 @@ fn of_loops(table: Table) -> Table {
             "/api/loops/{id}/minimise",
             "Drop what its gates do not need, and offer the smaller commit, as `minimise --json`",
         ))
+        .ask::<OpenPull>(Route::post("/api/loops/{id}/pr", "Push its branch and open a pull or merge request"))
         .ask::<CleanLoop>(Route::post("/api/loops/{id}/clean", "Remove its workspace, as `clean --json`"))
         .ask::<TakeOver>(Route::post("/api/loops/{id}/takeover", "Pause it, and say how a person enters its place"))
 }

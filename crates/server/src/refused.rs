@@ -22,7 +22,7 @@ pub(crate) fn status(kind: Kind) -> StatusCode {
         Kind::Unauthorized => StatusCode::UNAUTHORIZED,
         Kind::Forbidden => StatusCode::FORBIDDEN,
         Kind::Misdirected => StatusCode::MISDIRECTED_REQUEST,
-        Kind::Refused | Kind::TrustNeeded => StatusCode::CONFLICT,
+        Kind::Refused | Kind::TrustNeeded | Kind::AgentMissing => StatusCode::CONFLICT,
         Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Kind::TooMany => StatusCode::TOO_MANY_REQUESTS,
         Kind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
@@ -47,6 +47,7 @@ impl IntoResponse for Refused {
             | Kind::Misdirected
             | Kind::Refused
             | Kind::TrustNeeded
+            | Kind::AgentMissing
             | Kind::TooLarge
             | Kind::Failed => {}
         }

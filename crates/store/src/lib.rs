@@ -55,7 +55,7 @@ pub struct CatalogueEntry {
     pub id: String,
     /// Absolute path of the project's repository.
     pub project: String,
-    /// Unique in its project forever: the name of an ended loop is never reused.
+    /// Unique in its project: the name of an ended loop is not reused until the loop is removed.
     pub name: String,
     /// First line of the goal; the caller bounds its length.
     pub goal: String,
@@ -162,7 +162,7 @@ pub struct InboxItem {
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
     /// Creates a loop and returns the head of its journal. Refused with [`StoreError::NameTaken`] if the
-    /// project has, or ever had, a loop of that name.
+    /// project has a loop of that name.
     async fn create(&self, new: Create) -> Result<u64>;
 
     /// Appends one step and returns the new head. Refused with [`StoreError::LeaseLost`] if `token` does not
@@ -189,6 +189,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Takes the lease if it is free, already under `holder.token`, or under the token `replacing`: a holder
     /// the caller has found dead. Otherwise refused with [`StoreError::Held`].
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()>;
+
+    /// Removes a loop with its journal and inbox. Refused with [`StoreError::LeaseLost`] if `token` does not hold
+    /// the lease.
+    async fn remove(&self, loop_id: &str, token: &str) -> Result<()>;
 
     /// Releases the lease, unless it no longer has this `token`.
     async fn release(&self, loop_id: &str, token: &str) -> Result<()>;

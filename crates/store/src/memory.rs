@@ -37,6 +37,7 @@ struct Loop {
     /// Of each event.
     links: Vec<Link>,
     holder: Option<Holder>,
+    removed: bool,
 }
 
 #[derive(Debug)]
@@ -137,7 +138,7 @@ impl Store for MemoryStore {
         let index = state.loops.len();
         state.by_id.insert(entry.id.clone(), index);
         state.by_name.insert(key, index);
-        let mut created = Loop { entry, events: Vec::new(), links: Vec::new(), holder };
+        let mut created = Loop { entry, events: Vec::new(), links: Vec::new(), holder, removed: false };
         created.push(events);
         let head = created.head();
         state.loops.push(created);
@@ -216,6 +217,7 @@ impl Store for MemoryStore {
             .loops
             .iter()
             .rev()
+            .filter(|row| !row.removed)
             .filter(|row| filter.project.as_ref().is_none_or(|project| row.entry.project == *project))
             .filter(|row| row.entry.open || !filter.open_only)
             .collect();
@@ -240,6 +242,21 @@ impl Store for MemoryStore {
             return Err(StoreError::Held(Box::new(current.clone())));
         }
         *lease = Some(holder);
+        Ok(())
+    }
+
+    async fn remove(&self, loop_id: &str, token: &str) -> Result<()> {
+        let mut state = self.state();
+        let index = state.index(loop_id)?;
+        if state.loops[index].holder.as_ref().is_none_or(|holder| holder.token != token) {
+            return Err(StoreError::LeaseLost { loop_id: loop_id.to_owned() });
+        }
+        let State { loops, by_id, by_name, inbox, by_item } = &mut *state;
+        by_id.retain(|_, at| *at != index);
+        by_name.retain(|_, at| *at != index);
+        by_item.retain(|_, position| inbox[*position].at_loop != index);
+        // Its place stays, because the others are known by theirs.
+        loops[index].removed = true;
         Ok(())
     }
 

@@ -76,7 +76,7 @@ impl WorkspaceError {
             Self::UnknownBase { .. } => "git branch -a and git tag list what exists".to_owned(),
             Self::InvalidBranch { .. } => "choose another with --branch".to_owned(),
             Self::BranchExists { branch, .. } => {
-                format!("choose another with --name or --branch, or delete it: git branch -D {branch}")
+                format!("choose another with --name or --branch; to start from its commits, add --base {branch}")
             }
             Self::BranchNameTaken { existing, .. } => format!(
                 "git cannot hold a branch and a folder of branches under one name; use --branch, or rename: git branch -m {existing} <other>"

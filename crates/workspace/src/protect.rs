@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use super::project::Project;
 use super::stage::{Scratch, stage};
 use super::{Workspace, WorkspaceError, Workspaces, copying, save};
 use crate::git::{Change, ChangedFile, FilePath, Git, parse_raw};
@@ -90,6 +91,22 @@ impl Workspaces {
         let output = git.run(&args).await?;
         let protected = output.split(|&byte| byte == 0).map(FilePath::new);
         Ok(protected.filter(|path| ignored.contains(path)).collect())
+    }
+}
+
+impl Workspaces {
+    /// The globs that match no file which git tracks in a checkout, and no path of just that name.
+    pub async fn unmatched(&self, project: &Path, globs: &[String]) -> Result<Vec<String>, WorkspaceError> {
+        let project = Project::inspect(&self.host, project).await?;
+        let git = project.git(&self.host);
+        let mut unmatched = Vec::new();
+        for glob in globs.iter().filter(|glob| !glob.starts_with('!')) {
+            let found = git.run(&["ls-files", "-z", "--", &pathspec(glob)]).await?;
+            if found.is_empty() && !project.checkout.join(glob).exists() {
+                unmatched.push(glob.clone());
+            }
+        }
+        Ok(unmatched)
     }
 }
 

@@ -140,6 +140,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/issue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An issue of the project's code host, as a goal */
+        get: operations["get_issue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/login": {
         parameters: {
             query?: never;
@@ -481,6 +498,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/pr": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Push its branch and open a pull or merge request */
+        post: operations["post_loops_id_pr"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/proof": {
         parameters: {
             query?: never;
@@ -509,6 +543,23 @@ export interface paths {
         put?: never;
         /** Send it back, with a reason */
         post: operations["post_loops_id_reject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What it did, in short, as `report NAME --json` */
+        get: operations["get_loops_id_report"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1171,6 +1222,14 @@ export interface components {
             change: string;
             path: string;
         };
+        ChangedLines: {
+            /** Format: uint64 */
+            added: number;
+            binary: boolean;
+            path: string;
+            /** Format: uint64 */
+            removed: number;
+        };
         Checked: {
             agreement: components["schemas"]["Agreement"];
             detail: string;
@@ -1240,8 +1299,13 @@ export interface components {
              * @default false
              */
             dry_run?: boolean;
+            /**
+             * @description Remove the loop's record too: journal, transcripts, log.
+             * @default false
+             */
+            records?: boolean;
         };
-        /** @description Which workspaces are cleared away. */
+        /** @description Which loops are cleared away. */
         CleanLoops: {
             /**
              * @description Delete merged branches too.
@@ -1249,15 +1313,32 @@ export interface components {
              */
             branches?: boolean;
             /**
+             * @description Only loops of `windlass demo`, however old.
+             * @default false
+             */
+            demo?: boolean;
+            /**
              * @description Only say what would go.
              * @default false
              */
             dry_run?: boolean;
             /**
+             * Format: uint64
+             * @description Every loop that ended longer ago than this, merged or not; without it the retention rule decides. Branches that
+             *     are not merged stay.
+             * @default null
+             */
+            older_than_ms?: number | null;
+            /**
              * @description Only of loops of this project; of every project if left out.
              * @default null
              */
             project?: string | null;
+            /**
+             * @description Remove the loops' records too: journals, transcripts, logs.
+             * @default false
+             */
+            records?: boolean;
         };
         /** @description What went, and what stays. */
         CleanReport: {
@@ -1292,6 +1373,11 @@ export interface components {
             name: string;
             notes: string[];
             project: string;
+            /**
+             * @description The loop is no longer known.
+             * @default false
+             */
+            record_removed: boolean;
             removed: boolean;
             saved: string[];
             /** @description Why it stays, or why it goes. */
@@ -2243,6 +2329,12 @@ export interface components {
             /** @constant */
             type: "disk";
         };
+        IssueView: {
+            body: string;
+            title: string;
+            tool: components["schemas"]["Tool"];
+            url: string | null;
+        };
         /** @description What is remembered of an iteration. */
         IterationRecord: {
             /** Format: date-time */
@@ -2321,7 +2413,7 @@ export interface components {
             verdict: components["schemas"]["Verdict"];
         };
         /** @description What kind of problem it is; the status code follows from it. */
-        Kind: ("not_found" | "too_large" | "too_many" | "failed") | "invalid" | "unauthorized" | "forbidden" | "misdirected" | "refused" | "trust_needed";
+        Kind: ("not_found" | "too_large" | "too_many" | "failed") | "invalid" | "unauthorized" | "forbidden" | "misdirected" | "refused" | "trust_needed" | "agent_missing";
         /** @description From the one version on, and below the other. */
         KnownGood: {
             below: string;
@@ -2422,6 +2514,12 @@ export interface components {
              * @default null
              */
             total: number | null;
+        };
+        LoopReport: {
+            /** @description The files that it changed. */
+            files: components["schemas"]["ChangedLines"][];
+            findings: components["schemas"]["Finding"][];
+            loop: components["schemas"]["LoopView"];
         };
         LoopSpec: {
             agent: components["schemas"]["AgentChoice"];
@@ -2525,6 +2623,11 @@ export interface components {
              * @default null
              */
             merged: components["schemas"]["Merge"] | null;
+            /**
+             * @description The coder's model: what its usage names most tokens of, else what was asked for.
+             * @default null
+             */
+            model: string | null;
             /**
              * @description Refs that moved in the user's repository during a turn, without a sandbox, with where they were.
              * @default []
@@ -2641,6 +2744,11 @@ export interface components {
              */
             merged: components["schemas"]["Merge"] | null;
             /**
+             * @description The coder's model: what its usage names most tokens of, else what was asked for.
+             * @default null
+             */
+            model: string | null;
+            /**
              * @description Refs that moved in the user's repository during a turn, without a sandbox, with where they were.
              * @default []
              */
@@ -2733,7 +2841,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description What a machine holds limits with. */
+        /** @description How a machine enforces limits. */
         Means: {
             cpu: components["schemas"]["Holder"];
             memory: components["schemas"]["Holder"];
@@ -2777,7 +2885,7 @@ export interface components {
             /** @description The checkout whose files moved along. */
             checkout: string | null;
             commit: string;
-            /** @description Always false: each merge is a commit of its own, which has the goal in its message. */
+            /** @description Always false: each merge is its own commit, which has the goal in its message. */
             fast_forward: boolean;
             into: string;
             /** @constant */
@@ -3055,6 +3163,31 @@ export interface components {
         OnLimit: "stop" | "pause";
         /** @description What a rate or usage limit of the provider does. */
         OnRateLimit: "pause" | "wait" | "fallback";
+        /** @description Push a loop's branch and open a pull or merge request. */
+        OpenPull: {
+            /**
+             * @description The branch it goes to; the one that the loop started from if left out.
+             * @default null
+             */
+            base?: string | null;
+            /** @default false */
+            draft?: boolean;
+            /**
+             * @description Only say which commands it would take.
+             * @default false
+             */
+            dry_run?: boolean;
+            /**
+             * @description The first line of the goal if left out.
+             * @default null
+             */
+            title?: string | null;
+            /**
+             * @description Whose tool; found by the remote's address if left out.
+             * @default null
+             */
+            tool?: components["schemas"]["Tool"] | null;
+        };
         Opener: ("start" | "resume" | "restart") | "continue";
         /** @description What a completed loop amounts to. Only `Verified` looks verified anywhere. */
         Outcome: "verified" | "claimed" | "unchanged" | "checked_in_place" | "rolled_back";
@@ -3124,7 +3257,7 @@ export interface components {
             /** @constant */
             type: "rejections";
         };
-        /** @description Step of an iteration. */
+        /** @description Step of an iteration, as people and scripts see it. */
         Phase: ("checkpoint" | "gates") | "prepare" | "setup" | "baseline" | "work" | "summarise" | "decide" | "plan" | "review" | "seal" | "post_action" | "undo";
         Plan: {
             /** @description Whether the text had section markers; without any it is one section as a whole. */
@@ -3245,6 +3378,24 @@ export interface components {
             windlass: string;
         };
         Protocol: "openai" | "anthropic";
+        /** @description What was done, or what to type. */
+        PullReport: {
+            base: string | null;
+            /** @description The text of the request: the proof as Markdown. */
+            body: string;
+            branch: string;
+            /** @description Each command as words. The text of the request stands for `BODY`. */
+            commands: string[][];
+            name: string;
+            /** @description Whether the branch was pushed and the request opened. */
+            opened: boolean;
+            title: string;
+            /** @description The address of the request, where the tool printed it. */
+            url: string | null;
+            warnings: string[];
+            /** @description Why nothing was done, if so. */
+            why_not: string | null;
+        };
         /** @description Limits raised when a loop is opened again; each is added to what stands. */
         Raise: {
             /**
@@ -4148,6 +4299,11 @@ export interface components {
             before: components["schemas"]["Mark"][];
             iterations: components["schemas"]["IterationView"][];
         };
+        /**
+         * @description GitHub's, GitLab's, and that of Gitea and Forgejo.
+         * @enum {string}
+         */
+        Tool: "gh" | "glab" | "tea";
         Trailing: {
             /** @description With its heading. */
             body: string;
@@ -5036,6 +5192,58 @@ export interface operations {
             };
             /** @description Too many changes at once */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_issue: {
+        parameters: {
+            query: {
+                /** @description Its number, or its address. */
+                issue: string;
+                /** @description The project's directory. */
+                project: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An issue of the project's code host, as a goal */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssueView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6467,6 +6675,86 @@ export interface operations {
             };
         };
     };
+    post_loops_id_pr: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["OpenPull"];
+            };
+        };
+        responses: {
+            /** @description Push its branch and open a pull or merge request */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PullReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     get_loops_id_proof: {
         parameters: {
             query?: never;
@@ -6587,6 +6875,64 @@ export interface operations {
             };
             /** @description Too many changes at once */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_id_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What it did, in short, as `report NAME --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7808,6 +8154,8 @@ export interface operations {
                 days?: number | null;
                 /** @description Only of this project. */
                 project?: string | null;
+                /** @description Only those started since then. */
+                since?: string | null;
                 /** @description How far the reader's clock is from UTC, which decides where a day starts. */
                 utc_offset_minutes?: number;
             };

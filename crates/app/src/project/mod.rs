@@ -3,6 +3,7 @@
 mod ci;
 mod file;
 mod found;
+mod ready;
 
 use std::io::Read;
 use std::path::Path;
@@ -13,6 +14,7 @@ use windlass_engine::config::{self, Options, Origin};
 use windlass_engine::trust::Seen;
 
 pub use found::{Found, FoundLine};
+pub(crate) use ready::check;
 
 use crate::agents;
 use crate::local::Local;

@@ -1,6 +1,6 @@
-//! Workspaces of ended loops, cleared away.
+//! Ended loops, cleared away: workspaces, merged branches, records.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,12 +10,12 @@ use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, status_word};
 use windlass_engine::journal;
 use windlass_store::{ListFilter, Listed};
-use windlass_workspace::{Landed, Removed};
+use windlass_workspace::{DiskUse, Landed, Removed};
 
 use super::has_own_workspace;
 use crate::context::Context;
 use crate::local::Local;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 use crate::reports::{CleanReport, CleanedLoop, Residue};
 use crate::request::Request;
 use crate::requests::{CleanLoop, CleanLoops};
@@ -27,7 +27,10 @@ struct Wanted {
     /// One loop was named, merged or not; what keeps it is an error.
     named: bool,
     branches: bool,
+    records: bool,
     dry_run: bool,
+    /// Ended longer ago than this, merged or not.
+    older_than_ms: Option<u64>,
 }
 
 impl Request for CleanLoop {
@@ -37,7 +40,8 @@ impl Request for CleanLoop {
     async fn perform(self, here: &Local) -> Result<CleanReport, Problem> {
         let listed = here.found(&self.id).await?;
         let days = retention_days(&here.context, Some(Path::new(&listed.entry.project)))?;
-        let wanted = Wanted { named: true, branches: self.branch, dry_run: self.dry_run };
+        let CleanLoop { branch: branches, records, dry_run, .. } = self;
+        let wanted = Wanted { named: true, branches, records, dry_run, older_than_ms: None };
         clean(here, &[listed], &wanted, days).await
     }
 }
@@ -53,8 +57,17 @@ impl Request for CleanLoops {
         };
         let days = retention_days(&here.context, root.as_deref())?;
         let project = root.map(|root| root.to_string_lossy().into_owned());
-        let listed = here.engine().await?.store.list(ListFilter { project, ..ListFilter::default() }).await?;
-        clean(here, &listed, &Wanted { named: false, branches: self.branches, dry_run: self.dry_run }, days).await
+        let mut listed = here.engine().await?.store.list(ListFilter { project, ..ListFilter::default() }).await?;
+        if self.demo {
+            let demos = here.context.data().demos();
+            listed.retain(|one| Path::new(&one.entry.project).starts_with(&demos) && !one.entry.open);
+            if listed.is_empty() {
+                return Err(Problem::new(Kind::NotFound, "there is no demo to clean").hint("`windlass demo` makes one"));
+            }
+        }
+        let Self { branches, records, older_than_ms, dry_run, demo, .. } = self;
+        let wanted = Wanted { named: demo, branches, records, dry_run, older_than_ms };
+        clean(here, &listed, &wanted, days).await
     }
 }
 
@@ -97,7 +110,8 @@ async fn look_at(
 ) -> Result<Option<CleanedLoop>, Problem> {
     let state = journal::load(engine.store.as_ref(), &LoopId(one.entry.id.clone())).await?;
     let named = wanted.named;
-    if !has_own_workspace(&state) {
+    let own = has_own_workspace(&state);
+    if !own && !wanted.records {
         let why =
             || Problem::refused(format!("{}: the loop has no workspace of its own", state.name), "nothing to clean");
         return if named { Err(why()) } else { Ok(None) };
@@ -106,18 +120,18 @@ async fn look_at(
         let word = status_word(one);
         if named {
             return Err(Problem::refused(
-                format!("{} is {word}: only the workspace of an ended loop can be removed", state.name),
+                format!("{} is {word}: only an ended loop can be removed", state.name),
                 format!("`windlass stop {}` ends it", state.name),
             ));
         }
         return Ok(Some(row(engine, &state, None, false, format!("the loop is {word}")).await?));
     }
-    let workspace = engine.workspace(&state)?;
-    if !workspace.dir.exists() && !wanted.branches {
+    if own && !engine.workspace(&state)?.dir.exists() && !wanted.branches && !wanted.records {
         return Ok(None);
     }
-    let landed = engine.landed(&state).await?;
-    let (goes, why, into) = judge(&state, &landed, named, days);
+    let landed = if own { engine.landed(&state).await? } else { Landed::Nothing };
+    let demo = demo_place(engine, &state);
+    let (goes, why, into) = judge(&state, &landed, demo.is_some(), wanted, days);
     let mut row = row(engine, &state, into.clone(), goes, why).await?;
     if goes && !wanted.dry_run {
         let held = match engine.take(&state.id).await {
@@ -127,9 +141,22 @@ async fn look_at(
             }
             Err(error) => return Err(error.into()),
         };
-        let removed = engine.clean(&held, into.as_deref().filter(|_| wanted.branches)).await;
-        engine.release(held).await?;
+        // A branch without commits of its own has nothing that could be lost.
+        let base = state.workspace.as_ref().and_then(|workspace| workspace.base_commit.clone());
+        let has_all = into.clone().or_else(|| base.filter(|_| landed == Landed::Nothing));
+        let removed = match own {
+            true => engine.clean(&held, has_all.as_deref().filter(|_| wanted.branches)).await,
+            false => Ok(Removed::default()),
+        };
+        match removed.is_ok() && wanted.records {
+            true => engine.forget(held).await?,
+            false => engine.release(held).await?,
+        }
+        if let (Ok(_), Some(place)) = (&removed, &demo) {
+            engine.workspaces.remove_own(place)?;
+        }
         let Removed { saved, ignored_files, branch_deleted, notes, .. } = removed?;
+        row.record_removed = wanted.records;
         row.saved = saved.into_iter().map(|saved| saved.name).collect();
         row.ignored_files = ignored_files;
         row.branch_deleted = branch_deleted;
@@ -138,10 +165,25 @@ async fn look_at(
     Ok(Some(row))
 }
 
+/// The directory of a demo's repository, which is Windlass's own and goes with its loop.
+fn demo_place(engine: &Engine, state: &LoopState) -> Option<PathBuf> {
+    let below = Path::new(&state.project).strip_prefix(engine.data.demos()).ok()?;
+    Some(engine.data.demos().join(below.components().next()?))
+}
+
 /// Whether it goes, why, and where its work is.
-fn judge(state: &LoopState, landed: &Landed, named: bool, days: u32) -> (bool, String, Option<String>) {
+fn judge(state: &LoopState, landed: &Landed, demo: bool, wanted: &Wanted, days: u32) -> (bool, String, Option<String>) {
+    let now = Timestamp::now();
     let stopped = state.stopped_at.map_or(0, |at| at.as_second());
-    let age = |since: i64| u32::try_from((Timestamp::now().as_second() - since.max(stopped)) / 86_400).unwrap_or(0);
+    let age = |since: i64| u32::try_from((now.as_second() - since.max(stopped)) / 86_400).unwrap_or(0);
+    let old = |limit: u64| state.stopped_at.is_some_and(|at| now.duration_since(at).as_millis() >= i128::from(limit));
+    let named = wanted.named || wanted.older_than_ms.is_some_and(old);
+    // Who says how old does not mean the retention rule.
+    let days = if wanted.older_than_ms.is_some() { u32::MAX } else { days };
+    if demo {
+        let age = age(stopped);
+        return (named || age >= days, format!("a demo, ended {} ago", count(age, "day")), None);
+    }
     match landed {
         Landed::Merged { into, since } => {
             let age = age(since.unwrap_or(stopped));
@@ -165,7 +207,7 @@ async fn row(
     removed: bool,
     why: String,
 ) -> Result<CleanedLoop, Problem> {
-    let used = engine.disk_use(state).await?;
+    let used = if has_own_workspace(state) { engine.disk_use(state).await? } else { DiskUse::default() };
     let workspace = state.workspace.as_ref();
     Ok(CleanedLoop {
         id: state.id.0.clone(),
@@ -179,6 +221,7 @@ async fn row(
         removed,
         why,
         branch_deleted: false,
+        record_removed: false,
         saved: Vec::new(),
         ignored_files: 0,
         notes: Vec::new(),

@@ -1,17 +1,19 @@
 //! Commands about loops that exist.
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use windlass_core::ids::Role;
 
 use super::raise::RaiseArgs;
 use super::values::{not_blank, since, statuses};
+use crate::complete;
 
 /// Which loop a command is about.
 #[derive(Debug, Clone, Args)]
 pub struct LoopName {
     /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
     name: Option<String>,
 }
 
@@ -40,7 +42,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "STATUS", value_parser = statuses)]
     pub status: Option<String>,
     /// Only loops of this agent
-    #[arg(long, value_name = "AGENT", value_parser = not_blank)]
+    #[arg(long, value_name = "AGENT", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     pub agent: Option<String>,
     /// Only loops started since then: a duration such as 7d, or a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since)]
@@ -217,7 +219,7 @@ Examples:
   windlass steer fix-login --now \"stop: that is the wrong file\"")]
 pub struct SteerArgs {
     /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
     first: String,
     /// What to tell the agent, in quotes
     #[arg(value_name = "MESSAGE", value_parser = not_blank)]

@@ -1,9 +1,14 @@
 //! Commands about milestones.
 
 use clap::{Args, Subcommand};
-use windlass_engine::config::{Commands, Gates, Iterations, Options};
+use clap_complete::engine::ArgValueCandidates;
+use windlass_core::sandbox::NetworkAccess;
+use windlass_engine::config::{
+    Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Sandbox, Tokens, Usd, Wishes,
+};
 
-use super::values::{gate, not_blank, setting};
+use super::values::{command, file, gate, glob, host, not_blank, setting, variable, word};
+use crate::complete;
 use crate::run::Watching;
 
 /// Make, list, show and start milestones: units of work that a developer builds and an acceptor accepts
@@ -39,6 +44,7 @@ Examples:
   windlass milestone show search
   windlass milestone show search --json")]
     Show {
+        #[arg(add = ArgValueCandidates::new(complete::milestones))]
         id: String,
         /// Print JSON
         #[arg(long)]
@@ -85,9 +91,10 @@ Examples:
 
 Exit code 6: a person is asked. 'windlass approve' or 'windlass reject --reason' answers.")]
 pub struct StartArgs {
+    #[arg(add = ArgValueCandidates::new(complete::milestones))]
     pub id: String,
     /// The developer's agent
-    #[arg(long, value_name = "A", value_parser = not_blank)]
+    #[arg(long, value_name = "A", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     agent: Option<String>,
     /// The same as a command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "agent")]
@@ -95,7 +102,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "M", value_parser = not_blank)]
     model: Option<String>,
     /// The acceptor's agent
-    #[arg(long, value_name = "A[:M]", value_parser = not_blank)]
+    #[arg(long, value_name = "A[:M]", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     reviewer: Option<String>,
     /// The same as a command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer")]
@@ -109,6 +116,49 @@ pub struct StartArgs {
     /// How often the developer runs at most [default: 20]
     #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
     max_iterations: Option<Iterations>,
+    /// How long the loop may take, such as 90m, also in the middle of a turn
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
+    duration: Option<Millis>,
+    /// How many US dollars the loop may spend, where the agent says what it spends
+    #[arg(long, value_name = "X", value_parser = setting::<Usd>)]
+    budget_usd: Option<Usd>,
+    /// How many tokens the loop may use, where the agent says how many it uses
+    #[arg(long, value_name = "N", value_parser = setting::<Tokens>)]
+    max_tokens: Option<Tokens>,
+    /// Paths that the agents may not change, such as 'tests/**'. Repeatable
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    protect: Vec<String>,
+    /// Sandbox level for agents and gates [default: auto]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        value_parser = word::<Sandbox>(&["auto", "off", "workspace", "read-only", "docker"])
+    )]
+    sandbox: Option<Sandbox>,
+    /// Network access: allow all, deny all, or only a list of hosts. deny and list require a sandbox [default: allow]
+    #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny", "list"]))]
+    network: Option<NetworkAccess>,
+    /// Host that can be reached with --network list. Repeatable
+    #[arg(long = "network-host", value_name = "HOST", value_parser = host)]
+    network_hosts: Vec<String>,
+    /// Environment variable to pass to agents and gates. Repeatable
+    #[arg(long, value_name = "NAME", value_parser = variable)]
+    env_pass: Vec<String>,
+    /// Command that installs what the project needs, run once on the base commit. Repeatable
+    #[arg(long, value_name = "CMD", value_parser = command)]
+    setup: Vec<String>,
+    /// File or directory of this checkout that is not in git and that the work needs, such as .env. Repeatable
+    #[arg(long, value_name = "PATH", value_parser = file)]
+    copy: Vec<String>,
+    /// Agent to fall back to if the agent or model fails permanently: an agent, or agent:model. Repeatable
+    #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank)]
+    fallbacks: Vec<String>,
+    /// Time limit for one turn [default: 60m]
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
+    turn_timeout: Option<Millis>,
+    /// Time limit for one gate [default: 10m]
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
+    gate_timeout: Option<Millis>,
     /// You have to agree before it counts as completed
     #[arg(long)]
     human_review: bool,
@@ -135,13 +185,29 @@ impl StartArgs {
             agent: self.agent.clone(),
             model: self.model.clone(),
             reviewer: self.reviewer.clone(),
-            gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
-            hidden_gates: (!self.hidden_gates.is_empty())
-                .then(|| self.hidden_gates.clone())
-                .and_then(|commands| Commands::new(commands).ok()),
+            gates: some(&self.gates).and_then(|gates| Gates::new(gates).ok()),
+            hidden_gates: some(&self.hidden_gates).and_then(|commands| Commands::new(commands).ok()),
             max_iterations: self.max_iterations,
+            duration: self.duration,
+            budget_usd: self.budget_usd,
+            max_tokens: self.max_tokens,
+            protect: some(&self.protect).and_then(|globs| Globs::new(globs).ok()),
+            sandbox: self.sandbox,
+            network: self.network,
+            network_hosts: some(&self.network_hosts).and_then(|hosts| Hosts::new(hosts).ok()),
+            env_pass: some(&self.env_pass).and_then(|names| Names::new(names).ok()),
+            setup: some(&self.setup).and_then(|commands| Commands::new(commands).ok()),
+            copy: some(&self.copy).and_then(|files| Files::new(files).ok()),
+            fallbacks: some(&self.fallbacks).and_then(|wishes| Wishes::new(wishes).ok()),
+            turn_timeout: self.turn_timeout,
+            gate_timeout: self.gate_timeout,
             human_review: self.human_review.then_some(true),
             ..Options::default()
         }
     }
+}
+
+/// A list that was given; none leaves the setting as it is.
+fn some(given: &[String]) -> Option<Vec<String>> {
+    (!given.is_empty()).then(|| given.to_vec())
 }

@@ -35,11 +35,14 @@ pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
 pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
-    AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, InitArgs,
-    ReportArgs, SchemaArgs, SchemaOf,
+    AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, EditArgs,
+    GetArgs, InitArgs, ManArgs, ReportArgs, SchemaArgs, SchemaOf, SetArgs, UnsetArgs,
 };
 pub use trust::TrustArgs;
-pub use work::{CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, ProofArgs, ProofFormat, RollbackArgs, VerifyArgs};
+pub use work::{
+    CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat, ReportsArgs,
+    RollbackArgs, VerifyArgs,
+};
 
 /// Runs coding agents in a loop until the work is verified done.
 #[derive(Debug, Parser)]
@@ -98,6 +101,8 @@ Examples:
     Merge(MergeArgs),
     Minimise(MinimiseArgs),
     Clean(CleanArgs),
+    Pr(PrArgs),
+    Report(ReportsArgs),
     Proof(ProofArgs),
     Verify(VerifyArgs),
     /// Show which agents are installed, their version, and whether they answer
@@ -121,6 +126,7 @@ Examples:
     Mcp(McpArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
+    Man(ManArgs),
     /// Try to break out of a sandbox
     #[command(hide = true)]
     EscapeAttempts(AttemptsArgs),

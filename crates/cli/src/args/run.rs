@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::SummariserKind;
@@ -13,6 +14,7 @@ use windlass_engine::config::{
 
 use super::goal::GoalSource;
 use super::values::{command, file, gate, glob, host, loop_name, not_blank, setting, variable, word};
+use crate::complete;
 
 /// Start a loop and follow it
 ///
@@ -22,6 +24,7 @@ use super::values::{command, file, gate, glob, host, loop_name, not_blank, setti
 #[command(after_help = "\
 Examples:
   windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
+  windlass run --issue 42
   windlass run --prompt-file task.md --agent demo --max-iterations 8 --duration 90m
   windlass run \"make the parser faster\" --agent-command \"./my-agent.sh\" --iter 5 --gate \"cargo test\"
   git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
@@ -30,11 +33,14 @@ Exit codes: 0 completed, 2 wrong use, 3 a limit was reached, 4 stopped by a pers
 6 waits for a person, 7 the agent failed, 1 Windlass itself failed.")]
 pub struct RunArgs {
     /// What the loop is for, in quotes; - reads it from standard input
-    #[arg(value_name = "GOAL", required_unless_present = "prompt_file")]
+    #[arg(value_name = "GOAL", required_unless_present_any = ["prompt_file", "issue"])]
     goal: Option<String>,
     /// Read the goal from a file
     #[arg(long, value_name = "FILE", conflicts_with = "goal")]
     prompt_file: Option<PathBuf>,
+    /// Take the goal from an issue, by number or address, with gh, glab or tea
+    #[arg(long, value_name = "N|URL", value_parser = not_blank, conflicts_with_all = ["goal", "prompt_file"])]
+    pub issue: Option<String>,
     /// The loop's name: a-z 0-9 - _, unique in the project [default: made from the goal]
     #[arg(long, value_parser = loop_name)]
     pub name: Option<String>,
@@ -49,7 +55,7 @@ pub struct RunArgs {
     pub trust: bool,
 
     /// The agent: a profile's name [default: the first installed one]
-    #[arg(long, value_parser = not_blank, help_heading = "Agent")]
+    #[arg(long, value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
     agent: Option<String>,
     /// Any program as the agent: words are split like a shell would, but no shell runs; the prompt comes on stdin, or
     /// where {prompt} or {prompt_file} stands
@@ -93,17 +99,34 @@ pub struct RunArgs {
     network_hosts: Vec<String>,
 
     /// Who takes over when the agent or its model fails for good: an agent, or agent:model. Can be given many times
-    #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent")]
+    #[arg(
+        long = "fallback",
+        value_name = "A[:M]",
+        value_parser = not_blank,
+        help_heading = "Agent",
+        add = ArgValueCandidates::new(complete::agents)
+    )]
     fallbacks: Vec<String>,
     /// Who judges the work in the recipes audited and milestone [default: the agent, in a session of its own]
-    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent")]
+    #[arg(
+        long,
+        value_name = "A[:M]",
+        value_parser = not_blank,
+        help_heading = "Agent",
+        add = ArgValueCandidates::new(complete::agents)
+    )]
     reviewer: Option<String>,
     /// The same as a command, like --agent-command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer", help_heading = "Agent")]
     pub reviewer_command: Option<String>,
 
     /// The recipe: named defaults for how the loop goes [default: promise; refine with --iter or --time]
-    #[arg(long, value_parser = not_blank, help_heading = "When it is done")]
+    #[arg(
+        long,
+        value_parser = not_blank,
+        help_heading = "When it is done",
+        add = ArgValueCandidates::new(complete::recipes)
+    )]
     recipe: Option<String>,
     /// Refine: so many iterations, each building on those before, 1–100 [default: 5]
     #[arg(

@@ -1,5 +1,6 @@
 //! Commands about this machine and its settings, and those that Windlass starts itself.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -104,11 +105,14 @@ pub struct AttemptsArgs {
     pub bait: String,
 }
 
-/// Show the settings, where they come from, and what they can be
+/// Show and change the settings
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass config show
+  windlass config set max_iterations 10
+  windlass config set gates \"cargo test\" \"cargo clippy\" --project
+  windlass config edit
   windlass config schema > windlass.schema.json")]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 pub struct ConfigArgs {
@@ -124,6 +128,10 @@ Examples:
   windlass config show
   WINDLASS_MAX_ITERATIONS=3 windlass config show --json")]
     Show(ReportArgs),
+    Get(GetArgs),
+    Set(SetArgs),
+    Unset(UnsetArgs),
+    Edit(EditArgs),
     /// The files and directories that are used here
     #[command(after_help = "\
 Examples:
@@ -136,6 +144,70 @@ Examples:
   windlass config schema > windlass.schema.json
   windlass config schema typescript > windlass.d.ts")]
     Schema(SchemaArgs),
+}
+
+/// Print one setting: its value alone, a list with one item a line. Exits with 1 if it has no value
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass config get agent
+  windlass config get gates --json")]
+pub struct GetArgs {
+    /// Setting, such as max_iterations or agents.claude.model
+    pub key: String,
+    /// Print JSON, with where the value comes from
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Change one setting in your settings, or in the project's. Comments stay
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass config set agent codex
+  windlass config set gates \"cargo test\" \"cargo clippy\" --project
+  windlass config set agents.claude.model opus")]
+pub struct SetArgs {
+    /// Setting, such as max_iterations or agents.claude.model
+    pub key: String,
+    /// Value; several for a list
+    #[arg(required = true, value_name = "VALUE", allow_negative_numbers = true)]
+    pub values: Vec<String>,
+    /// Change .windlass/config.toml of this project instead
+    #[arg(long)]
+    pub project: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Remove one setting from your settings, or from the project's. Comments stay
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass config unset agent
+  windlass config unset gates --project")]
+pub struct UnsetArgs {
+    /// Setting, such as max_iterations or agents.claude.model
+    pub key: String,
+    /// Change .windlass/config.toml of this project instead
+    #[arg(long)]
+    pub project: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Open your settings, or the project's, in $VISUAL or $EDITOR, and check them afterwards
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass config edit
+  windlass config edit --project")]
+pub struct EditArgs {
+    /// Edit .windlass/config.toml of this project instead
+    #[arg(long)]
+    pub project: bool,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -157,7 +229,7 @@ pub enum SchemaOf {
     Typescript,
 }
 
-/// Print completions for a shell
+/// Print completions for a shell, which also know loops, agents, recipes and milestones
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -167,6 +239,17 @@ Examples:
 pub struct CompletionsArgs {
     /// Which shell
     pub shell: Shell,
+}
+
+/// Write the man pages, one for each command
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass man ~/.local/share/man/man1")]
+pub struct ManArgs {
+    /// Directory to write to; made if it is not there
+    #[arg(value_name = "DIR")]
+    pub to: PathBuf,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
 use windlass_engine::config::Millis;
 
 use super::loops::LoopName;
-use super::values::{not_blank, setting};
+use super::values::{not_blank, setting, since};
+use crate::complete;
 
 /// Show what a loop changed, as a patch
 #[derive(Debug, Clone, Args)]
@@ -84,25 +87,36 @@ pub struct MergeArgs {
     pub json: bool,
 }
 
-/// Remove the workspaces of loops that are merged, and show what the others take
+/// Remove ended loops: workspaces, merged branches and records
 ///
-/// Without a name: those of this project that were merged longer ago than the setting retention_days says. With one:
-/// that of an ended loop, merged or not. Branches stay, and what is not committed is saved under a ref before. What loops
-/// that nobody drives left behind (processes, sockets, temporary files) goes in any case.
+/// Without a name: the loops of this project that were merged, or ended without commits, longer ago than the setting
+/// retention_days says. With a name: that ended loop, merged or not. A branch that is not merged always stays, and Windlass
+/// saves uncommitted files under a ref first. Removes what loops left behind (processes, sockets, temporary files) in any case.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass clean --dry-run
-  windlass clean
-  windlass clean fix-login --branches")]
+  windlass clean fix-login
+  windlass clean --all --older-than 30d
+  windlass clean demo                 every demo")]
 pub struct CleanArgs {
-    /// The loop's name [default: every loop of this project]
+    /// Loop name, or the start of one if only one loop matches [default: every loop of this project]
+    #[arg(add = ArgValueCandidates::new(complete::loops))]
     pub name: Option<String>,
     /// Only show what would be removed
     #[arg(long)]
     pub dry_run: bool,
-    /// Also delete branches whose commits are all merged
+    /// Loops that ended longer ago than this, merged or not, such as 30d
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, conflicts_with = "name")]
+    pub older_than: Option<Millis>,
+    /// Keep the record: status, logs and proof still work, and the loop can be resumed from its branch
     #[arg(long)]
+    pub keep_records: bool,
+    /// Keep merged branches
+    #[arg(long)]
+    pub keep_branches: bool,
+    /// Delete merged branches; this is the default
+    #[arg(long, hide = true, conflicts_with = "keep_branches")]
     pub branches: bool,
     /// The loops of every project
     #[arg(long, conflicts_with = "name")]
@@ -203,4 +217,96 @@ pub struct MinimiseArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Report on one loop, or on cost, tokens and verified share over time
+///
+/// With a name: what the loop did, for a pull request. Without: the loops of this project by day, agent and model.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass report fix-login > report.md
+  windlass report --since 30d --all --format html --output month.html
+  windlass report --json")]
+pub struct ReportsArgs {
+    /// Loop name, or the start of one if only one loop matches [default: all loops of this project over time]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
+    pub name: Option<String>,
+    /// Only loops started since then: a duration such as 30d, or a date such as 2026-11-01 (UTC)
+    #[arg(long, value_name = "WHEN", value_parser = since, conflicts_with = "name")]
+    pub since: Option<Timestamp>,
+    /// The loops of every project
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
+    format: ReportFormat,
+    /// Write to FILE [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print JSON, as --format json
+    #[arg(long)]
+    json: bool,
+}
+
+impl ReportsArgs {
+    pub fn format(&self) -> ReportFormat {
+        if self.json { ReportFormat::Json } else { self.format }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Markdown,
+    Html,
+    Json,
+}
+
+/// Push a loop's branch and open a pull or merge request, with the proof as its text
+///
+/// Uses gh, glab or tea, with your login. If none fits, it prints the exact commands instead.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass pr fix-login
+  windlass pr fix-login --draft --base develop
+  windlass pr --print             only show the commands")]
+pub struct PrArgs {
+    #[command(flatten)]
+    pub name: LoopName,
+    /// Branch to merge into [default: the branch that the loop started from]
+    #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
+    pub base: Option<String>,
+    /// Title [default: the first line of the goal]
+    #[arg(long, value_name = "TEXT", value_parser = not_blank)]
+    pub title: Option<String>,
+    /// Open as a draft
+    #[arg(long)]
+    pub draft: bool,
+    /// Tool to use [default: found from the address of the remote]
+    #[arg(long, value_name = "TOOL", value_enum)]
+    pub with: Option<ForgeTool>,
+    /// Push nothing and print the commands
+    #[arg(long)]
+    pub print: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ForgeTool {
+    Gh,
+    Glab,
+    Tea,
+}
+
+impl From<ForgeTool> for windlass_app::Tool {
+    fn from(tool: ForgeTool) -> Self {
+        match tool {
+            ForgeTool::Gh => Self::Gh,
+            ForgeTool::Glab => Self::Glab,
+            ForgeTool::Tea => Self::Tea,
+        }
+    }
 }

@@ -1,5 +1,8 @@
-//! Commands about a project before its loops: `init`, and the gate that `run` offers.
+//! Commands about a project before its loops: `init`, the gate that `run` offers, and `config`.
 
+mod config;
+mod editor;
 mod init;
 
+pub use config::{edit, get, set, unset};
 pub use init::{init, offered_gates};

@@ -1,7 +1,9 @@
 //! The feed in words: what the agent says, what it does, what the gates say.
 
+mod errors;
 mod hints;
 mod review;
+mod tools;
 
 use jiff::Timestamp;
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
@@ -18,6 +20,7 @@ use windlass_engine::feed::{FeedBody, FeedItem};
 use crate::status::{clock_time, left};
 use crate::style::{Style, one_line, safe, short};
 
+use errors::Errors;
 use hints::Hints;
 pub use review::finding_line;
 
@@ -31,6 +34,9 @@ pub struct Renderer {
     /// What gates judge before the first turn.
     first_judged: &'static str,
     hints: Hints,
+    /// The workspace, which paths are shown relative to.
+    workspace: String,
+    errors: Errors,
 }
 
 const LONGEST_LINE: usize = 4_000;
@@ -44,6 +50,8 @@ impl Renderer {
             fresh_told: false,
             first_judged: "the base",
             hints: Hints::default(),
+            workspace: String::new(),
+            errors: Errors::default(),
         }
     }
 
@@ -63,7 +71,10 @@ impl Renderer {
                 text
             }
             FeedBody::Live { event, .. } => self.live(event),
-            FeedBody::Stderr { text, .. } => self.lines(text, |style, line| style.dim(&format!("  ! {line}"))),
+            FeedBody::Stderr { text, .. } => {
+                let text = self.errors.without_traces(text);
+                self.lines(&text, |style, line| style.dim(&format!("  ! {line}")))
+            }
             FeedBody::Skipped { bytes, .. } => {
                 let note = format!("  … {} of output not shown; `windlass logs --raw` has all of it", size(*bytes));
                 format!("{}{}\n", self.flush(), self.style.dim(&note))
@@ -77,22 +88,19 @@ impl Renderer {
             AgentEvent::Text { text } => self.said(text),
             AgentEvent::Thinking { text } => self.lines(text, |style, line| style.dim(&format!("  ~ {line}"))),
             AgentEvent::ToolUse { name, input, .. } => {
-                let shown = format!("  ▸ {} {}", one_line(name, 40), one_line(input, 120));
-                format!("{}{}\n", self.flush(), style.accent(shown.trim_end()))
+                let shown = format!("  ▸ {}", tools::call(name, input, &self.workspace));
+                format!("{}{}\n", self.flush(), style.accent(&shown))
             }
             AgentEvent::ToolResult { output, is_error, .. } => {
                 let mark = if *is_error { "✗" } else { "◂" };
-                format!("{}{}\n", self.flush(), style.dim(&format!("    {mark} {}", one_line(output, 120))))
+                let shown = tools::result(output, *is_error, &self.workspace);
+                format!("{}{}\n", self.flush(), style.dim(&format!("    {mark} {shown}")))
             }
-            AgentEvent::Error { message, .. } => {
-                format!("{}{}\n", self.flush(), style.bad(&format!("  error: {}", one_line(message, 300))))
-            }
-            AgentEvent::Result { is_error: true, text } => {
-                format!(
-                    "{}{}\n",
-                    self.flush(),
-                    style.bad(&format!("  the agent reports an error: {}", one_line(text, 300)))
-                )
+            AgentEvent::Error { message, .. } | AgentEvent::Result { is_error: true, text: message } => {
+                match self.errors.is_new(message) {
+                    true => format!("{}{}\n", self.flush(), style.bad(&format!("  error: {}", one_line(message, 300)))),
+                    false => self.flush(),
+                }
             }
             AgentEvent::Raw { line } => self.lines(line, |style, line| style.dim(&format!("    {line}"))),
             AgentEvent::Session { .. } | AgentEvent::Usage { .. } | AgentEvent::Result { .. } => String::new(),
@@ -151,6 +159,7 @@ impl Renderer {
             }
             Event::DriverAttached { .. } => style.dim("going on where it was left"),
             Event::WorkspaceOpened { opening } => {
+                self.workspace.clone_from(&opening.dir);
                 let mut notes: Vec<String> =
                     opening.notes.iter().map(|note| style.warn(&format!("note: {note}"))).collect();
                 if let Some(saved) = &opening.saved {
@@ -169,6 +178,7 @@ impl Renderer {
                 style.bold(&format!("▶ iteration {iteration}{of}"))
             }
             Event::TurnStarted { turn, session, .. } => {
+                self.errors.begin_turn();
                 let again = if turn.attempt > 1 && turn.role == Role::Coder {
                     format!("  attempt {}", turn.attempt)
                 } else {
@@ -277,13 +287,16 @@ impl Renderer {
         if line.trim().is_empty() { String::new() } else { format!("{line}\n") }
     }
 
-    fn turn_ended(&self, report: &TurnReport) -> String {
+    fn turn_ended(&mut self, report: &TurnReport) -> String {
         let style = self.style;
         let took = human(report.duration_ms);
         let line = match &report.outcome {
             TurnOutcome::Finished if report.claim => format!("  the agent says it is done ({took})"),
             TurnOutcome::Finished => style.dim(&format!("  turn ended ({took})")),
-            TurnOutcome::Failed { message, .. } => style.bad(&format!("  turn failed: {}", one_line(message, 400))),
+            TurnOutcome::Failed { message, .. } if self.errors.is_new(message) => {
+                style.bad(&format!("  turn failed: {}", one_line(message, 400)))
+            }
+            TurnOutcome::Failed { .. } => style.bad(&format!("  turn failed ({took})")),
             TurnOutcome::RateLimited { message, .. } => {
                 style.warn(&format!("  rate limit: {}", one_line(message, 200)))
             }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use windlass_app::{App, CleanLoop, CleanLoops, CleanReport};
+use windlass_engine::config::Millis;
 
 use crate::args::CleanArgs;
 use crate::exit::Exit;
@@ -14,8 +15,14 @@ use crate::style::{json_line, warn};
 pub async fn clean(app: &App, args: &CleanArgs) -> Result<Exit, Failure> {
     let report = match (&args.name, app) {
         (Some(name), _) => {
-            let id = app.find(Some(name)).await?.id;
-            app.run(CleanLoop { id, branch: args.branches, dry_run: args.dry_run }).await?
+            let (branch, records) = (!args.keep_branches, !args.keep_records);
+            match app.find(Some(name)).await {
+                // Each demo has a project of its own, so that there may be many of that name.
+                found if name == "demo" && found.as_ref().map_or(true, |found| found.agent == "demo") => {
+                    app.run(CleanLoops { demo: true, ..everything(None, args) }).await?
+                }
+                found => app.run(CleanLoop { id: found?.id, branch, records, dry_run: args.dry_run }).await?,
+            }
         }
         (None, _) if args.all => app.run(everything(None, args)).await?,
         (None, App::Here(local)) => {
@@ -37,7 +44,14 @@ pub async fn clean(app: &App, args: &CleanArgs) -> Result<Exit, Failure> {
 }
 
 fn everything(project: Option<String>, args: &CleanArgs) -> CleanLoops {
-    CleanLoops { project, branches: args.branches, dry_run: args.dry_run }
+    CleanLoops {
+        project,
+        branches: !args.keep_branches,
+        records: !args.keep_records,
+        older_than_ms: args.older_than.map(Millis::get),
+        demo: false,
+        dry_run: args.dry_run,
+    }
 }
 
 /// Tells what went and what stays.
@@ -73,6 +87,9 @@ fn words(report: &CleanReport) -> String {
         if row.branch_deleted {
             let _ = writeln!(text, "          the branch {} is deleted", row.branch.as_deref().unwrap_or_default());
         }
+        if row.record_removed && row.branch.is_some() && !row.branch_deleted && !row.why.starts_with("a demo") {
+            let _ = writeln!(text, "          the branch {} stays", row.branch.as_deref().unwrap_or_default());
+        }
         for note in &row.notes {
             let _ = writeln!(text, "          note: {note}");
         }
@@ -80,7 +97,7 @@ fn words(report: &CleanReport) -> String {
     let freed = if report.dry_run { "would be freed" } else { "freed" };
     let _ = writeln!(
         text,
-        "{} {freed}, {} kept (workspaces go {} days after the merge)",
+        "{} {freed}, {} kept (loops go {} days after the merge)",
         size(report.freed_bytes),
         size(report.kept_bytes),
         report.retention_days

@@ -5,6 +5,7 @@ mod diff;
 mod merge;
 mod minimise;
 mod proof;
+mod report;
 mod residue;
 mod rollback;
 
@@ -13,4 +14,5 @@ pub use diff::diff;
 pub use merge::merge;
 pub use minimise::minimise;
 pub use proof::{proof, verify};
+pub use report::{pr, report};
 pub use rollback::rollback;

@@ -157,12 +157,48 @@ fn clean_removes_what_is_merged_long_enough_and_nothing_else() {
     world.config("retention_days = 0\n");
     call(&world, &["clean", "--dry-run"]).assert_code(0).assert_stdout_has("would go");
     assert!(dir.exists());
-    call(&world, &["clean"]).assert_code(0).assert_stdout_has("removed");
+    call(&world, &["clean", "--keep-records", "--keep-branches"]).assert_code(0).assert_stdout_has("removed");
     assert!(!dir.exists());
     assert_eq!(world.repo().worktrees().len(), 1);
     assert_eq!(status(&world, "work")["status"], "completed", "the record stays");
-    call(&world, &["clean", "work", "--branches"]).assert_code(0).assert_stdout_has("windlass/work is deleted");
+    call(&world, &["clean"]).assert_code(0).assert_stdout_has("windlass/work is deleted");
     assert_eq!(world.repo().branches(), ["main"]);
+    call(&world, &["status", "work"]).assert_code(2);
+    let left = std::fs::read_dir(world.data_dir().join("transcripts")).unwrap().count();
+    assert_eq!(left, 0, "transcripts go with the record");
+}
+
+#[test]
+// promise: work-13
+fn clean_by_age_keeps_every_branch_that_is_not_merged() {
+    let world = World::new();
+    grown(&world);
+    let long = call(&world, &["clean", "--older-than", "1d", "--json"]).assert_code(0).json();
+    assert_eq!((&long["removed"], long["kept"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
+    let tip = world.repo().rev("windlass/work");
+    call(&world, &["clean", "--older-than", "1ms", "--dry-run"]).assert_code(0).assert_stdout_has("would go");
+    let out = call(&world, &["clean", "--older-than", "1ms"]);
+    out.assert_code(0).assert_stdout_has("the branch windlass/work stays");
+    assert_eq!(world.repo().rev("windlass/work"), tip);
+    assert_eq!(call(&world, &["list", "--json"]).json(), serde_json::json!([]));
+    // The branch is there, so that a loop of the same name gets a number.
+    let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]").command_line();
+    call(&world, &["run", "work", "--agent-command", &agent]).assert_code(0);
+    assert_eq!(status(&world, "work-2")["status"], "completed");
+}
+
+#[test]
+fn clean_demo_removes_every_demo_and_its_repository() {
+    let world = World::new();
+    grown(&world);
+    for _ in 0..2 {
+        call(&world, &["demo"]).assert_code(0).assert_stdout_has("windlass clean demo");
+    }
+    call(&world, &["clean", "demo"]).assert_code(0).assert_stdout_has("a demo, ended 0 days ago");
+    let left = call(&world, &["list", "--all", "--json"]).json();
+    assert_eq!((left.as_array().unwrap().len(), &left[0]["name"]), (1, &"work".into()));
+    assert_eq!(std::fs::read_dir(world.data_dir().join("demo")).unwrap().count(), 0);
+    call(&world, &["clean", "demo"]).assert_code(2).assert_stderr_has("no demo to clean");
 }
 
 #[test]
@@ -172,7 +208,7 @@ fn clean_by_name_saves_what_is_not_merged() {
     grown(&world);
     let dir = worktree(&world);
     std::fs::write(dir.join("loose"), "x\n").unwrap();
-    let cleaned = call(&world, &["clean", "work", "--json"]).assert_code(0).json();
+    let cleaned = call(&world, &["clean", "work", "--keep-records", "--json"]).assert_code(0).json();
     assert!(!dir.exists());
     let saved = cleaned["removed"][0]["saved"][0].as_str().unwrap();
     assert_eq!(world.repo().file_at(saved, "loose"), "x\n");

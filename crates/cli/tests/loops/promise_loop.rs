@@ -363,12 +363,12 @@ fn an_agent_that_is_killed_by_a_signal_has_failed() {
 fn a_missing_agent_is_named_with_a_way_out() {
     let world = crate::world();
     let out = call(&world, &["run", "x", "--name", "work", "--agent-command", "no-such-agent --flag"]);
-    out.assert_code(7);
-    assert!(out.stdout.contains("no-such-agent"), "{}", out.shown());
-    assert!(out.stdout.contains("windlass agents") || out.stderr.contains("hint:"), "a hint: {}", out.shown());
-    let status = status(&world, "work");
-    assert_eq!(status["status"], "errored");
-    assert_eq!(status["stop_reason"]["type"], "agent_missing");
+    out.assert_code(7).assert_stderr_has("no program 'no-such-agent' on PATH").assert_stderr_has("windlass agents");
+    let detached = call(&world, &["run", "x", "--detach", "--agent-command", "no-such-agent"]);
+    detached.assert_code(7);
+    call(&world, &["run", "x", "--agent", "codex"]).assert_code(7).assert_stderr_has("npm install -g @openai/codex");
+    assert_eq!(call(&world, &["list", "--json"]).json(), serde_json::json!([]), "nothing is made");
+    assert_eq!(world.repo().branches(), ["main"]);
 }
 
 #[test]

@@ -146,8 +146,9 @@ fn without_room_nothing_is_started() {
     world.config("disk_free = \"100000TiB\"\n");
     let agent = world.script(WAITS);
     let output = run(&world, &agent, &[]);
-    output.assert_stdout_has("less than the 100000 TiB that must stay so (disk_free)");
-    assert_eq!(status(&world, "work")["status"], "paused");
+    output.assert_code(2).assert_stderr_has("less than the 100000 TiB that must stay free (disk_free)");
+    output.assert_stderr_has("windlass clean");
+    assert_eq!(world.repo().branches(), ["main"], "nothing is made");
     assert_eq!(starts(&agent), []);
 }
 

@@ -71,7 +71,9 @@ fn loops_of_another_machine_are_shown_as_they_are_there() {
         assert_eq!(there.stdout, here.stdout, "{args:?}");
     }
     let listed = ask(&elsewhere, &server, &["list"]);
-    assert!(listed.assert_code(0).stdout.contains("work  completed"), "{}", listed.stdout);
+    assert!(listed.assert_code(0).stdout.contains("\nwork  "), "{}", listed.stdout);
+    let (there, here) = shown(&["status", "wor", "--json"]);
+    assert_eq!(there.json(), here.json(), "by the start of its name");
     let (there, here) = shown(&["status", "work", "--json"]);
     assert_eq!(there.json(), here.json());
     let (there, here) = shown(&["logs", "work", "--json", "-f"]);
@@ -118,6 +120,11 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
     both(&["findings", "work", "--all", "--json"]);
     both(&["proof", "work"]).assert_code(0);
     both(&["proof", "work", "--format", "markdown"]).assert_code(0);
+    both(&["report", "work"]).assert_code(0);
+    both(&["report", "--all", "--json"]).assert_code(0);
+    both(&["pr", "work", "--print", "--json"]).assert_code(0);
+    both(&["config", "get", "retention_days", "--json"]).assert_code(0);
+    both(&["list", "--all", "--status", "completed", "--since", "1d", "--json"]).assert_code(0);
     both(&["takeover", "work"]).assert_code(0);
     both(&["agents", "--json"]).assert_code(0);
     both(&["clean", "work", "--dry-run"]).assert_code(0);

@@ -174,7 +174,25 @@ fn check_glob(text: &str) -> Result<(), ValueError> {
     if text.starts_with([':', '!', '/']) || text.split('/').any(|part| part == "..") {
         return Err(ValueError::new(format!("'{}' is not a path inside the repository", text.escape_debug()), HINT));
     }
+    if has_open_bracket(text) {
+        let problem = format!("'{}' is not a glob: its [ has no ]", text.escape_debug());
+        return Err(ValueError::new(problem, "close it, as in data[0-9].csv, or write [[] for the character itself"));
+    }
     Ok(())
+}
+
+/// Whether a [ has no ] behind it: git matches nothing with that. A ] that comes first belongs to the set.
+fn has_open_bracket(glob: &str) -> bool {
+    let mut rest = glob;
+    while let Some((_, set)) = rest.split_once('[') {
+        let set = set.strip_prefix(['!', '^']).unwrap_or(set);
+        let from = usize::from(set.starts_with(']'));
+        match set[from..].split_once(']') {
+            Some((_, behind)) => rest = behind,
+            None => return true,
+        }
+    }
+    false
 }
 
 fn check_name(text: &str) -> Result<(), ValueError> {

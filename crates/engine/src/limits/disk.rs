@@ -115,6 +115,21 @@ fn free_of(place: &Path) -> Option<(u64, u64)> {
     Some((bytes(system.f_bavail), bytes(system.f_blocks)))
 }
 
+/// Why a new loop cannot begin, if so: what must stay free in the data directory, or its nearest parent, is not.
+pub fn disk_short_at(data: &Path, spec: &ResourceSpec) -> Option<String> {
+    let place = data.ancestors().find(|place| place.exists())?;
+    let (free, size) = free_of(place)?;
+    let wanted = spec.kept_free(size);
+    (free < wanted).then(|| {
+        format!(
+            "only {} are free on the disk of {}, less than the {} that must stay free (disk_free)",
+            size::human(free),
+            data.display(),
+            size::human(wanted)
+        )
+    })
+}
+
 /// Why a loop cannot begin another turn, if so.
 pub(crate) async fn disk_short(engine: &Engine, state: &LoopState) -> Option<String> {
     let disk = Disk::of(engine, state);

@@ -15,6 +15,7 @@ use windlass_core::resources::{LimitHit, ResourceSpec};
 use windlass_process::Holder;
 use windlass_supervise::{EndedBy, ExitRecord, Group, GroupLimits, TreeLimits, find_cgroups};
 
+pub use disk::disk_short_at;
 pub(crate) use disk::{DiskWatch, disk_short};
 
 /// The limits of the loop's next tree. Where no group can be had the rest still holds.

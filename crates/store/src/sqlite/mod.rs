@@ -122,6 +122,11 @@ impl Store for SqliteStore {
         self.write(Step::Acquire { loop_id, holder, replacing }).await.map(drop)
     }
 
+    async fn remove(&self, loop_id: &str, token: &str) -> Result<()> {
+        let (loop_id, token) = (loop_id.to_owned(), token.to_owned());
+        self.write(Step::Remove { loop_id, token }).await.map(drop)
+    }
+
     async fn release(&self, loop_id: &str, token: &str) -> Result<()> {
         let (loop_id, token) = (loop_id.to_owned(), token.to_owned());
         self.write(Step::Release { loop_id, token }).await.map(drop)

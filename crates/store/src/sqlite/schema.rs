@@ -39,7 +39,7 @@ pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 // Times are nanoseconds since 1970. `loops.pk` is the order of creation.
 //
 // Summaries are apart from loops, so that a list reads short rows only. Events are clustered by loop, as they
-// are always read. Loops' names stay unique forever because no row of `loops` is ever deleted.
+// are always read.
 const VERSION_1: &str = "
 CREATE TABLE loops (
     pk             INTEGER PRIMARY KEY,

@@ -20,6 +20,7 @@ pub(super) enum Step {
     Append(Append),
     Acquire { loop_id: String, holder: Holder, replacing: Option<String> },
     Release { loop_id: String, token: String },
+    Remove { loop_id: String, token: String },
     Post { loop_id: String, item: InboxItem },
 }
 
@@ -34,6 +35,7 @@ impl Step {
                 acquire(db, loop_id, holder, replacing.as_deref()).map(|()| 0)
             }
             Self::Release { loop_id, token } => release(db, loop_id, token).map(|()| 0),
+            Self::Remove { loop_id, token } => remove(db, loop_id, token).map(|()| 0),
             Self::Post { loop_id, item } => post(db, loop_id, item).map(|()| 0),
         }
     }
@@ -213,6 +215,19 @@ fn write_lease(db: &Connection, key: i64, holder: &Holder) -> Done<()> {
 fn release(db: &Connection, loop_id: &str, token: &str) -> Done<()> {
     let key = key_of(db, loop_id)?;
     db.prepare_cached("DELETE FROM leases WHERE loop = ?1 AND token = ?2")?.execute(params![key, token])?;
+    Ok(())
+}
+
+fn remove(db: &Connection, loop_id: &str, token: &str) -> Done<()> {
+    let key = key_of(db, loop_id)?;
+    let held = db.prepare_cached("SELECT 1 FROM leases WHERE loop = ?1 AND token = ?2")?.exists(params![key, token])?;
+    if !held {
+        return Err(StoreError::LeaseLost { loop_id: loop_id.to_owned() }.into());
+    }
+    for table in ["inbox", "events", "leases", "summaries"] {
+        db.prepare_cached(&format!("DELETE FROM {table} WHERE loop = ?1"))?.execute([key])?;
+    }
+    db.prepare_cached("DELETE FROM loops WHERE pk = ?1")?.execute([key])?;
     Ok(())
 }
 

@@ -34,6 +34,7 @@ against_every_store! {
     an_empty_store_answers_with_nothing
     a_name_is_unique_in_its_project_for_ever
     an_id_is_unique
+    a_removed_loop_is_gone_and_its_name_is_free
     events_are_numbered_from_one_without_gaps
     a_read_starts_after_a_sequence_number_and_stops_at_its_limit
     an_append_with_another_head_is_a_conflict_and_writes_nothing
@@ -112,6 +113,24 @@ async fn a_name_is_unique_in_its_project_for_ever(store: Shared) {
     assert_eq!(store.holder("b").await.unwrap(), None);
     store.create(create("b", "/q", "fix")).await.unwrap();
     store.create(create("c", "/p", "Fix")).await.unwrap();
+}
+
+async fn a_removed_loop_is_gone_and_its_name_is_free(store: Shared) {
+    new_loop(&*store, "a", "mine").await;
+    new_loop(&*store, "b", "mine").await;
+    let refused = store.remove("a", "nobody").await;
+    assert!(matches!(refused, Err(StoreError::LeaseLost { .. })), "{refused:?}");
+    store.post("a", item("command")).await.unwrap();
+    store.remove("a", "mine").await.unwrap();
+    assert!(store.get("a").await.unwrap().is_none() && store.find("/p", "a").await.unwrap().is_none());
+    assert!(store.read("a", 0, 10).await.unwrap().is_empty());
+    assert_eq!(store.answer("command").await.unwrap(), None);
+    assert!(store.holder("a").await.unwrap().is_none());
+    let left = store.list(ListFilter::default()).await.unwrap();
+    assert_eq!(left.iter().map(|listed| listed.entry.id.as_str()).collect::<Vec<_>>(), ["b"]);
+    assert!(matches!(store.remove("a", "mine").await, Err(StoreError::UnknownLoop { .. })));
+    new_loop(&*store, "a", "mine").await;
+    assert_eq!(store.check_chain("a", u64::MAX).await.unwrap().events, 1);
 }
 
 async fn an_id_is_unique(store: Shared) {

@@ -22,6 +22,8 @@ pub struct ReportUsage {
     pub project: Option<String>,
     /// Only those started today or on so many days before; all if left out.
     pub days: Option<u32>,
+    /// Only those started since then.
+    pub since: Option<Timestamp>,
     /// How far the reader's clock is from UTC, which decides where a day starts.
     pub utc_offset_minutes: i32,
 }
@@ -152,7 +154,8 @@ impl Request for ReportUsage {
             let Some(listed) = engine.store.get(&listed.entry.id).await? else { continue };
             let view = view(&listed)?;
             let started = day_of(view.created_at, offset);
-            if first.as_ref().is_none_or(|first| started >= *first) {
+            let since = self.since.is_none_or(|since| view.created_at >= since);
+            if since && first.as_ref().is_none_or(|first| started >= *first) {
                 sums.add(&view, started);
             }
         }

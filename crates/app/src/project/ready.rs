@@ -1,0 +1,84 @@
+//! Whether a new loop can start. Everything that would stop it later is found here, before anything is made.
+
+use std::path::Path;
+
+use windlass_agents::{KnownAgent, PlaceKind, own_places};
+use windlass_core::spec::{AgentChoice, LoopSpec};
+use windlass_engine::limits;
+
+use crate::agents;
+use crate::context::Context;
+use crate::problem::{Kind, Problem};
+
+/// Refuses a loop that cannot start, with the command that fixes it. Answers with what its user should know.
+pub(crate) async fn check(context: &Context, project: &Path, spec: &LoopSpec) -> Result<Vec<String>, Problem> {
+    let mut notes = Vec::new();
+    if let Some(why) = limits::disk_short_at(&context.paths.data, &spec.resources) {
+        return Err(Problem::refused(why, "make room, for example with `windlass clean --all`; or lower disk_free"));
+    }
+    // A container has its own programs and logins.
+    if spec.sandbox.docker.is_none() {
+        let reviewer = spec.review.as_ref().map(|review| &review.reviewer);
+        for agent in [Some(&spec.agent), reviewer].into_iter().flatten() {
+            installed(context, agent).inspect_err(|problem| {
+                // In the words of the log of a loop whose agent could not be started later.
+                tracing::error!("Failed to start {} loop follow-up: {}", agent.display_name(), problem.message);
+            })?;
+            notes.extend(logged_out(context, agent));
+        }
+        let fallbacks = spec.fallbacks.iter().chain(spec.review.iter().flat_map(|review| &review.fallbacks));
+        let missing = fallbacks.filter_map(|agent| installed(context, agent).err());
+        notes.extend(missing.map(|problem| format!("fallback: {}", problem.message)));
+        notes.dedup();
+    }
+    for glob in context.workspaces()?.unmatched(project, &spec.protect).await? {
+        notes.push(format!("--protect '{glob}' matches no file of this project"));
+    }
+    Ok(notes)
+}
+
+/// Whether the agent's program is there. What is named by a relative path is looked for in the workspace later.
+fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
+    let Some(program) = agent.profile.command.first() else { return Ok(()) };
+    let relative = program.contains('/') && !program.starts_with('/');
+    let brings_path = agent.profile.env.contains_key("PATH");
+    if program == "{self}" || relative || brings_path || agents::find_program(context, None, program).is_some() {
+        return Ok(());
+    }
+    let place = if program.starts_with('/') { "" } else { " on PATH" };
+    let mut hint = match KnownAgent::of(agent.profile.adapter()) {
+        Some(known) => format!("install it: {}; or choose another", agents::install_command(known)),
+        None => "check the command, or choose another".to_owned(),
+    };
+    hint.push_str(match agents::first_installed(context) {
+        Some(_) => " with --agent (`windlass agents` shows what is installed)",
+        None => ": `windlass agents` lists what can be installed",
+    });
+    let message = format!("the agent {} is not installed: no program '{program}'{place}", agent.name);
+    Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint))
+}
+
+/// An agent that was never used by this user and has no key in the environment cannot be logged in.
+fn logged_out(context: &Context, agent: &AgentChoice) -> Option<String> {
+    let known = KnownAgent::of(agent.profile.adapter())?;
+    let env = context.env.texts();
+    let names = || env.keys().chain(agent.profile.env.keys());
+    let own = |name: &&String| {
+        known.own_variables.iter().chain(known.key_variables).any(|own| match own.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == own,
+        })
+    };
+    let places = own_places(&agent.profile, &env, &context.cwd);
+    let mut roots = places.iter().filter(|place| place.kind == PlaceKind::Root).peekable();
+    roots.peek()?;
+    if names().any(|name| own(&name)) || roots.any(|root| root.path.exists()) {
+        return None;
+    }
+    Some(format!(
+        "{} does not look logged in: log in with `{}`, or set {}",
+        agent.name,
+        known.login,
+        known.key_variables.join(" or ")
+    ))
+}

@@ -1,0 +1,69 @@
+//! Completions that know what there is: loops, agents, recipes and milestones of this directory.
+//!
+//! Nothing here writes or fails: whatever cannot be read completes to nothing.
+
+use clap_complete::engine::CompletionCandidate;
+use windlass_app::{App, ListLoops, LoopSummary, MilestonesOf};
+use windlass_engine::config::Options;
+
+use crate::style::one_line;
+
+/// More would not be read.
+const MOST: usize = 200;
+
+/// The loops of this project, newest first; of every project where this is none.
+pub fn loops() -> Vec<CompletionCandidate> {
+    let found = ask(async |app| {
+        let request = ListLoops { project: project(app).await, limit: Some(MOST), ..ListLoops::default() };
+        Some(app.run(request).await.ok()?.loops)
+    });
+    let about = |row: &LoopSummary| format!("{}: {}", row.view.status, one_line(&row.view.goal, 60));
+    candidates(found.iter().flatten().map(|row| (row.view.name.clone(), about(row))))
+}
+
+/// The agents that have a profile here.
+pub fn agents() -> Vec<CompletionCandidate> {
+    let found = ask(async |app| {
+        let App::Here(local) = app else { return None };
+        let root = local.context.project_if_any().await;
+        Some(local.context.settings(root.as_deref(), Options::default()).ok()?.agents)
+    });
+    let named = found.into_iter().flatten();
+    candidates(named.map(|(name, agent)| {
+        let about = agent.profile.display_name.clone().unwrap_or_else(|| name.clone());
+        (name, about)
+    }))
+}
+
+/// Built-in recipes, and the project's own.
+pub fn recipes() -> Vec<CompletionCandidate> {
+    let own = ask(async |app| project(app).await).map(|root| std::path::Path::new(&root).join(".windlass/recipes"));
+    let files = own.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    let own = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
+    let built_in = windlass_core::recipe::built_in_names().map(|name| (name.to_owned(), "built in".to_owned()));
+    candidates(built_in.chain(own.map(|name| (name, "of this project".to_owned()))))
+}
+
+/// The milestones of this project.
+pub fn milestones() -> Vec<CompletionCandidate> {
+    let board = ask(async |app| app.run(MilestonesOf { project: project(app).await? }).await.ok());
+    let named = board.into_iter().flat_map(|board| board.milestones);
+    candidates(named.map(|milestone| (milestone.id, one_line(&milestone.title, 60))))
+}
+
+fn candidates(named: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
+    named.map(|(name, about)| CompletionCandidate::new(name).help(Some(about.into()))).collect()
+}
+
+async fn project(app: &App) -> Option<String> {
+    let App::Here(local) = app else { return None };
+    local.context.project_if_any().await.map(|root| root.to_string_lossy().into_owned())
+}
+
+fn ask<T>(question: impl AsyncFnOnce(&App) -> Option<T>) -> Option<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let app = crate::locally(None).ok()?;
+    let answer = runtime.block_on(question(&app));
+    runtime.shutdown_background();
+    answer
+}
