@@ -73,3 +73,31 @@ test("prompt_is_compared_with_the_one_before", async () => {
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });
+
+test("new_loop_offers_found_gates_and_an_earlier_loop_as_template", async () => {
+  const project = world.repository("crate", { "Cargo.toml": "[package]\nname = \"x\"\nversion = \"0.1.0\"\n", "src/lib.rs": "" });
+  const earlier = await world.api("POST", "/api/loops", { project, goal: "Fix the parser", name: "parser", settings: { agent: "trier", gates: ["true"], budget_usd: 2 } });
+  await world.stopped(earlier.id);
+  const page = await world.page();
+  await page.goto(`${world.origin}/new`);
+  await page.locator("select[name=project]").selectOption(project);
+  await page.locator("[data-found]").getByRole("button", { name: "cargo test" }).first().click();
+  assert.match(await page.locator("textarea[name=gates]").inputValue(), /^cargo test/);
+  await page.getByLabel("Start from an earlier loop").selectOption(earlier.id);
+  assert.equal(await page.locator("textarea[name=goal]").inputValue(), "Fix the parser");
+  assert.equal(await page.locator("textarea[name=gates]").inputValue(), "true");
+  await page.getByText("More", { exact: true }).click();
+  assert.equal(await page.locator("input[name=budget]").inputValue(), "2");
+  assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("refusal_is_told_in_the_language_of_the_page", async () => {
+  const page = await world.page({ locale: "zh-TW" });
+  await page.goto(`${world.origin}/new`);
+  await page.locator("textarea[name=goal]").fill("x");
+  await page.locator("details summary").click();
+  await page.locator("input[name=duration]").fill("nonsense");
+  await page.getByRole("alert").filter({ hasText: "時間上限：內容無效" }).or(page.getByRole("alert").filter({ hasText: "內容無效" })).first().waitFor();
+  await page.context().close();
+});

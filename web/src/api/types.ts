@@ -39,5 +39,6 @@ export type GateReport = Schemas["GateReport"];
 export type RefusedBecause = Schemas["RefusedBecause"];
 export type UsageReport = Schemas["UsageReport"];
 export type ReportRow = Schemas["ReportRow"];
+export type InitReport = Schemas["InitReport"];
 export type MergeReport = Schemas["MergeReport"];
 export type TakeoverReport = Schemas["TakeoverReport"];

@@ -2,6 +2,7 @@
 
 import type { TFunction } from "i18next";
 import { Refusal } from "../api/client";
+import { problemWords } from "../api/problem";
 
 export interface Toast {
   id: number;
@@ -26,9 +27,12 @@ export function say(text: string, options: { bad?: boolean; hint?: string | unde
   setTimeout(() => dismiss(toast.id), toast.bad ? 12_000 : 4_000);
 }
 
-/** A refusal in the server's words, with its hint; anything else is a server that does not answer. */
+/** A refusal in the page's language and the server's words, with its hint; anything else is a server that does not answer. */
 export function sayProblem(error: unknown, t: TFunction) {
-  if (error instanceof Refusal) say(error.problem.message, { bad: true, hint: error.problem.hint ?? undefined });
+  if (error instanceof Refusal) {
+    const [title, ...rest] = problemWords(error.problem, t);
+    say(title ?? "", { bad: true, hint: [...rest, error.problem.hint].filter(Boolean).join(" · ") || undefined });
+  }
   else say(t("state.unreachable"), { bad: true });
 }
 

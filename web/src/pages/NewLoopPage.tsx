@@ -1,14 +1,17 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import type { TFunction } from "i18next";
+import { useDeferredValue, useEffect, useMemo, useState, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, isUnauthorised, send } from "../api/client";
-import type { LoopView, Preview, Seen, StartLoop } from "../api/types";
+import { problemWords } from "../api/problem";
+import type { AgentReport, LoopView, Preview, Seen, StartLoop } from "../api/types";
 import { Unauthorised } from "../app/Unauthorised";
 import { useTitle } from "../lib/title";
 import { Play } from "../ui/icons";
 import { Button, Field, Problem, Slider, Switch, Toggle } from "../ui/primitives";
 import { AgentOptions, useInstalledAgents, useUsualAgent } from "./agentChoice";
+import { EarlierLoop, FoundGates, FoundProtect } from "./NewLoopHelp";
 import { PreviewCard } from "./PreviewCard";
 import { isAgreed, seenOf } from "./TrustBox";
 import { projectName } from "./ProjectPicker";
@@ -51,7 +54,7 @@ export function NewLoopPage() {
     onError: () => void preview.refetch(),
   });
   const fault = [start.error, preview.error].find((error) => error instanceof Refusal) as Refusal | undefined;
-  const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? fault.problem.message : null);
+  const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? problemWords(fault.problem, t).join(" ") : null);
   const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise"].includes(fault?.problem.field ?? "");
   if (isUnauthorised(place.error)) return <Unauthorised />;
   const own = agent === "!command";
@@ -63,7 +66,7 @@ export function NewLoopPage() {
   return (
     <form className="mx-auto grid max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <div className="space-y-4">
-        <h1>{t("new.title")}</h1>
+        <div className="flex flex-wrap items-center justify-between gap-2"><h1>{t("new.title")}</h1><EarlierLoop project={project} agents={installed} onChoose={set} /></div>
         <Field label={t("new.goal")} hint={t("new.goal_hint")} error={faultOf("goal")}>
           <textarea name="goal" required rows={4} autoFocus className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
         </Field>
@@ -78,7 +81,7 @@ export function NewLoopPage() {
           )}
         </Field>
         <div className="grid gap-4 sm:grid-cols-2">
-          <Field label={t("new.agent")} hint={own ? t("new.command_hint") : undefined} error={faultOf("agent", "agent_command")}>
+          <Field label={t("new.agent")} hint={own ? t("new.command_hint") : loginHint(installed.find((each) => each.name === (agent || usual)), t)} error={faultOf("agent", "agent_command")}>
             <select name="agent" className="field" value={agent} onChange={(event) => set({ agent: event.target.value })}>
               {usual || !known ? <option value="">{usual ? t("milestones.as_set", { agent: usual }) : t("state.loading")}</option> : null}
               <AgentOptions agents={installed} />
@@ -106,6 +109,7 @@ export function NewLoopPage() {
         </div>
         <Field label={t("new.gates")} hint={t("new.gates_hint")} error={faultOf("gates")}>
           <textarea name="gates" rows={2} className="field font-mono" placeholder="cargo test" value={form.gates} onChange={(event) => set({ gates: event.target.value })} />
+          <FoundGates project={project} text={form.gates} onAdd={(gates) => set({ gates })} />
         </Field>
         <div>
           <div className="flex items-center justify-between gap-3">
@@ -121,7 +125,7 @@ export function NewLoopPage() {
             <Field label={t("new.budget")} error={faultOf("budget_usd")}><input name="budget" type="number" min="0" step="0.01" className="field" placeholder={t("new.no_limit")} value={form.budget} onChange={(event) => set({ budget: event.target.value })} /></Field>
             <Field label={t("new.duration")} hint="90m, 2h, 1d" error={faultOf("duration")}><input name="duration" className="field" placeholder={t("new.no_limit")} value={form.duration} onChange={(event) => set({ duration: event.target.value })} /></Field>
             <Field label={t("card.promise")} hint={t("card.promise_hint")} error={faultOf("completion_promise")}><input name="promise" className="field font-mono" placeholder="<promise>COMPLETE</promise>" value={form.promise} onChange={(event) => set({ promise: event.target.value })} /></Field>
-            <Field label={t("new.protect")} hint={t("new.protect_hint")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /></Field>
+            <Field label={t("new.protect")} hint={t("new.protect_hint")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /><FoundProtect project={project} text={form.protect} onAdd={(protect) => set({ protect })} /></Field>
             <div className="space-y-2">
               <Toggle label={t("new.in_place")} checked={form.inPlace} onChange={(on) => set({ inPlace: on })} />
               {form.recipe === "audited" ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
@@ -134,6 +138,12 @@ export function NewLoopPage() {
       <PreviewCard preview={preview.data as Preview | undefined} error={ready && !shownFault ? preview.error : null} blocked={shownFault} busy={preview.isFetching} trusted={trust} onTrust={(on) => setAgreed(on ? shown : null)} />
     </form>
   );
+}
+
+/** What is wrong with the agent, or how it is logged in. */
+function loginHint(agent: AgentReport | undefined, t: TFunction): ReactNode {
+  if (agent?.problem) return <span className="text-bad">{agent.problem}</span>;
+  return agent?.login ? <>{t("agents.login")}: <code>{agent.login}</code></> : undefined;
 }
 
 async function previewOf(request: StartLoop, signal: AbortSignal): Promise<Preview> {

@@ -1,5 +1,6 @@
+import type { LoopSummary } from "../api/types";
 import { describe, expect, it } from "vitest";
-import { chosenAgent, emptyForm, requestOf, usualAgent } from "./newLoop";
+import { chosenAgent, emptyForm, requestOf, usualAgent, formOf, withLine } from "./newLoop";
 
 describe("a new loop", () => {
   it("sends only what was said", () => {
@@ -30,5 +31,16 @@ describe("the agent of a new loop", () => {
     expect(chosenAgent({ agent: "" }, undefined, [custom])).toBe("mine");
     expect(chosenAgent({ agent: "" }, undefined, [])).toBe("!command");
     expect(chosenAgent({ agent: "other" }, undefined, [custom])).toBe("other");
+  });
+});
+
+describe("a loop of before", () => {
+  const loop = (more: object = {}) => ({ goal: "Fix it", recipe: "audited", agent: "codex", review: { reviewer: "claude" }, gates: [{ command: "cargo test" }, { command: "secret", hidden: true }], limits: { max_iterations: 8, budget_usd: 2, duration_ms: 3_600_000 }, branch: "b", iterations: 1, ...more }) as unknown as LoopSummary;
+  it("fills the form, without hidden gates and without agents that are gone", () => {
+    expect(formOf(loop(), [{ name: "codex" }])).toEqual({ goal: "Fix it", recipe: "audited", agent: "codex", reviewer: "", gates: "cargo test", limitIterations: true, maxIterations: 8, budget: "2", duration: "60m", inPlace: false });
+    expect(formOf(loop({ recipe: "own", limits: {} }), [])).toMatchObject({ recipe: "promise", agent: "", budget: "", duration: "" });
+  });
+  it("a found line is added once, below the others", () => {
+    expect(withLine("cargo test\n\n", "cargo clippy")).toBe("cargo test\ncargo clippy");
   });
 });

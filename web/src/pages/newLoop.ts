@@ -1,6 +1,6 @@
 // From the form to the request: only what was said is sent, so that everything else keeps its default and its origin.
 
-import type { AgentReport, StartLoop } from "../api/types";
+import type { AgentReport, LoopSummary, StartLoop } from "../api/types";
 
 export interface LoopForm {
   project: string | null;
@@ -55,6 +55,24 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
     ...(own && form.agentCommand.trim() ? { agent_command: form.agentCommand.trim() } : {}),
     settings,
   } as StartLoop;
+}
+
+/** A text with one more line. */
+export const withLine = (text: string, line: string) => [...linesOf(text), line].join("\n");
+
+const minutesOf = (ms: number) => `${Math.round(ms / 60_000)}m`;
+
+/** What an earlier loop was started with, as far as it is known; an agent that is gone is not chosen. Hidden gates are not shown. */
+export function formOf(loop: LoopSummary, agents: readonly Pick<AgentReport, "name">[]): Partial<LoopForm> {
+  const known = (name: string | undefined) => (name && agents.some((agent) => agent.name === name) ? name : "");
+  const recipe = (["promise", "refine", "audited"] as const).find((each) => each === loop.recipe) ?? "promise";
+  const { max_iterations: most, budget_usd: budget, duration_ms: longest } = loop.limits;
+  return {
+    goal: loop.goal, recipe, agent: known(loop.agent), reviewer: recipe === "audited" ? known(loop.review?.reviewer) : "",
+    gates: loop.gates.filter((gate) => !gate.hidden).map((gate) => gate.command).join("\n"),
+    ...(most && most <= 100 ? { limitIterations: true, maxIterations: most } : {}),
+    budget: budget ? String(budget) : "", duration: longest ? minutesOf(longest) : "", inPlace: loop.branch === null && loop.iterations > 0,
+  };
 }
 
 /** The agent that a loop gets if nobody chooses one: what the settings name, or the first built-in one that is installed. */

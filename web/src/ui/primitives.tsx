@@ -5,6 +5,7 @@ import { Dialog as RadixDialog, DropdownMenu, Slider as RadixSlider, Switch as R
 import { Children, cloneElement, forwardRef, isValidElement, useId, type ComponentProps, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Refusal, Unreachable } from "../api/client";
+import { problemWords } from "../api/problem";
 import { Check, Cross } from "./icons";
 
 type Tone = "plain" | "accent" | "danger" | "quiet";
@@ -137,11 +138,13 @@ export function Loading({ lines = 4 }: { lines?: number }) {
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: (() => void) | undefined }) {
   const { t } = useTranslation();
   const refusal = error instanceof Refusal ? error.problem : undefined;
-  const message = refusal?.message ?? (error instanceof Unreachable ? t("state.unreachable") : String((error as Error | undefined)?.message ?? error));
+  const [said, ...detail] = refusal ? problemWords(refusal, t) : [];
+  const message = said ?? (error instanceof Unreachable ? t("state.unreachable") : String((error as Error | undefined)?.message ?? error));
   const hint = refusal?.hint ?? (error instanceof Unreachable ? t("state.unreachable_hint") : undefined);
   return (
     <div role="alert" className="m-3 rounded-md border border-bad bg-bad-soft px-3 py-2 text-sm text-bad">
       <p className="font-medium break-words">{message}</p>
+      {detail.length > 0 ? <p className="break-words">{detail.join(" ")}</p> : null}
       {refusal?.causes?.length ? <p className="mt-1 break-words">{refusal.causes.join(" · ")}</p> : null}
       {hint ? <p className="mt-1 break-words text-ink">{hint}</p> : null}
       {onRetry ? <Button small className="mt-2" onClick={onRetry}>{t("action.retry")}</Button> : null}
