@@ -115,7 +115,9 @@ fn of_this_machine(table: Table) -> Table {
         .ask::<Doctor>(Route::get("/api/doctor", "What a loop needs on this machine, as `doctor --json`"))
         .ask::<SettingsOf>(Route::get("/api/settings", "Every setting with where it comes from"))
         .add(
-            Route::get("/api/settings/schema", "The JSON Schema of a settings file").answers::<serde_json::Value>(),
+            Route::get("/api/settings/schema", "The JSON Schema of a settings file")
+                .answers::<serde_json::Value>()
+                .of_kind("application/schema+json"),
             get(settings_schema),
         )
         .ask::<ChangeSettings>(

@@ -95,6 +95,12 @@ impl Route {
         self.answers::<T>()
     }
 
+    /// The content type of the answer, if it is not plain JSON.
+    pub(crate) fn of_kind(mut self, kind: &'static str) -> Self {
+        self.kind = kind;
+        self
+    }
+
     pub(crate) fn text(mut self) -> Self {
         self.kind = "text/plain";
         self.answer = Some(described::<String>);

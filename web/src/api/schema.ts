@@ -8315,7 +8315,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/schema+json": Record<string, never>;
                 };
             };
             /** @description The request is not understood */
