@@ -81,8 +81,8 @@ impl Repository {
         }
         std::fs::write(git_dir.join("config"), settings(self.id_len) + more)?;
         std::fs::write(git_dir.join("objects/info/alternates"), lines(stores))?;
-        let mut index = std::fs::File::create(git_dir.join("index"))?;
-        crate::stage::copy_into(&self.index(), &mut index)?;
+        // With its time: git takes a file that is not older than the index for possibly changed.
+        copying::copy_missing(&self.index(), &git_dir.join("index"))?;
         // Last: without it there is no repository.
         std::fs::write(git_dir.join("HEAD"), format!("{commit}\n"))
     }

@@ -7,6 +7,7 @@ use windlass_workspace::{Keep, Kind, Save};
 async fn builds_of_the_base_are_handed_on_and_copied_files_are_not() {
     let fx = Fixture::new();
     write(&fx.repo.join(".gitignore"), "target/\n.env\n");
+    write(&fx.repo.join("crates/a/lib.rs"), "\n");
     fx.git(&fx.repo, &["add", "-A"]);
     fx.git(&fx.repo, &["commit", "-qm", "ignore"]);
     let one = fx.open("one", Kind::Clone).await.workspace;
