@@ -158,7 +158,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Clean(args) => work::clean(app, args).await,
         Command::Pr(args) => work::pr(app, args).await,
         Command::Report(args) => work::report(app, args).await,
-        Command::Proof(args) => work::proof(app, dir, args).await,
+        Command::Proof(args) => work::proof(app, args).await,
         Command::Verify(args) => work::verify(app, dir, args).await,
         Command::Agents(args) => agent_report::agents(app, args).await,
         Command::Doctor(args) => machine_report::doctor(app, args).await,

@@ -80,8 +80,8 @@ impl Workspaces {
         Ok((output.code == 0 && !value.is_empty()).then_some(value))
     }
 
-    /// Signs a text for a purpose; the signature is text too. The key is a path or a literal public key.
-    pub async fn sign(&self, key: &str, purpose: &str, text: &[u8]) -> Result<String, SigningError> {
+    /// Signs a text for a purpose; the signature is text too. The key is a path, seen from `dir`, or a literal public key.
+    pub async fn sign(&self, dir: &Path, key: &str, purpose: &str, text: &[u8]) -> Result<String, SigningError> {
         // Only from the user's own settings: the repository does not choose which program runs.
         let git = Git::discover(self.host.clone(), "/");
         let args = ["config", "--global", "--includes", "--type=path", "--get", "gpg.ssh.program"];
@@ -91,7 +91,8 @@ impl Workspaces {
         let program = program.ok_or(SigningError::NoProgram)?;
         let literal = LITERAL.iter().any(|start| key.starts_with(start));
         let own = literal.then(|| temporary(key.trim_start_matches("key::").as_bytes())).transpose()?;
-        let path = own.as_ref().map_or_else(|| key.to_owned(), |file| file.path().to_string_lossy().into_owned());
+        let path = own.as_ref().map_or_else(|| dir.join(key), |file| file.path().to_owned());
+        let path = path.to_string_lossy();
         let mut args = vec!["-Y", "sign", "-n", purpose, "-f", &path];
         if literal {
             // The private key is the agent's.

@@ -165,9 +165,9 @@ fn report(wanted: &TestHonesty, state: &LoopState, events: &[Replayed]) -> Resul
     let view = LoopView::of(state);
     let turns: Vec<_> = events
         .iter()
-        .filter_map(|(_, event)| match event {
-            Event::TurnEnded { report, .. } => Some(report),
-            _ => None,
+        .filter_map(|(_, event)| {
+            let Event::TurnEnded { report, .. } = event else { return None };
+            Some(report)
         })
         .collect();
     if !turns.iter().any(|turn| turn.outcome == TurnOutcome::Finished) {

@@ -315,7 +315,7 @@ impl Minimising<'_> {
                         complete = false;
                         break;
                     }
-                    answer => search.answer(answer == Answer::Passes),
+                    answer @ (Answer::Passes | Answer::Fails) => search.answer(answer == Answer::Passes),
                 }
             }
             let kept = search.kept().clone();

@@ -25,10 +25,8 @@ pub struct ProofSignature {
 
 impl From<SigningError> for Problem {
     fn from(error: SigningError) -> Self {
-        let code = match error {
-            SigningError::Refused { .. } => Kind::Refused,
-            _ => Kind::Failed,
-        };
+        let refused = matches!(error, SigningError::Refused { .. });
+        let code = if refused { Kind::Refused } else { Kind::Failed };
         Problem::of(code, &error, error.hint())
     }
 }
@@ -40,7 +38,7 @@ pub async fn sign_proof(context: &Context, key: Option<&str>, proof: &str) -> Re
         Some(key) => key.to_owned(),
         None => workspaces.signing_key(&context.cwd).await?.ok_or_else(no_key)?,
     };
-    let text = workspaces.sign(&key, PURPOSE, proof.as_bytes()).await?;
+    let text = workspaces.sign(&context.cwd, &key, PURPOSE, proof.as_bytes()).await?;
     match workspaces.check_signature(PURPOSE, proof.as_bytes(), text.as_bytes(), None).await? {
         Signed::Stranger { key } | Signed::By { key, .. } => Ok(ProofSignature { text, key }),
         Signed::Wrong => Err(Problem::new(Kind::Failed, format!("the signature made with {key} does not fit"))

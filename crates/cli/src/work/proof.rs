@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::run::{print, project};
 use crate::style::{Style, json_line, one_line, short};
 
-pub async fn proof(app: &App, dir: Option<&Path>, args: &ProofArgs) -> Result<Exit, Failure> {
+pub async fn proof(app: &App, args: &ProofArgs) -> Result<Exit, Failure> {
     if args.sign && args.format == ProofFormat::Markdown {
         return Err(Failure::usage("the Markdown of a proof cannot be checked", "sign the JSON: leave out --format"));
     }
@@ -28,9 +28,10 @@ pub async fn proof(app: &App, dir: Option<&Path>, args: &ProofArgs) -> Result<Ex
         return Ok(Exit::Completed);
     };
     // The key is that of whoever asks, also if a server wrote the proof.
-    let signature = match args.sign {
-        true => Some(sign_proof(&Context::new(dir)?, args.key.as_deref(), &text).await?),
-        false => None,
+    let signature = match (args.sign, app) {
+        (true, App::Here(local)) => Some(sign_proof(&local.context, args.key.as_deref(), &text).await?),
+        (true, App::There(_)) => Some(sign_proof(&Context::new(None)?, args.key.as_deref(), &text).await?),
+        (false, _) => None,
     };
     write(file, &text)?;
     let commit = short(&statement.predicate.head.commit);

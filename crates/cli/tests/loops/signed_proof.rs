@@ -152,6 +152,8 @@ fn key_is_the_one_that_git_signs_with() {
     signing.verify_strictly().assert_code(0);
     let markdown = ["proof", "work", "-o", text(&signing.proof), "--sign", "--format", "markdown"];
     call(&signing.world, &markdown).assert_code(2).assert_stderr_has("sign the JSON");
+    call(&signing.world, &[&args[..], &["--key", "../mallory"]].concat()).assert_code(0);
+    signing.verify_strictly().assert_code(1).assert_stdout_has("is not allowed");
     let none = [&args[..], &["--key", "/no/such/key"]].concat();
     call(&signing.world, &none).assert_code(2).assert_stderr_has("cannot sign with the key /no/such/key");
 }

@@ -171,6 +171,33 @@ fn run_trust_milestone_and_config_work_on_a_project_of_the_server() {
 }
 
 #[test]
+fn work_of_another_machine_is_minimised_there_and_its_proof_is_signed_here() {
+    let (world, elsewhere) = (World::new(), World::new());
+    let agent = world.script(TWO_COMMITS);
+    run(&world, &agent, &["--gate", "test -e two.txt"]).assert_code(0);
+    let server = Server::start(&world);
+    let report = ask(&elsewhere, &server, &["minimise", "work", "--json"]).assert_code(0).json();
+    assert_eq!((&report["complete"], &report["branch"]), (&true.into(), &"windlass/work-minimised".into()), "{report}");
+    assert_eq!(report["commit"], *world.repo().rev("windlass/work-minimised"));
+    let key = elsewhere.root().join("key");
+    let mut keygen = elsewhere.command("ssh-keygen");
+    keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(&key);
+    elsewhere.run(keygen).assert_code(0);
+    let (proof, allowed) = (elsewhere.root().join("proof.json"), elsewhere.root().join("allowed"));
+    let public = std::fs::read_to_string(elsewhere.root().join("key.pub")).unwrap();
+    std::fs::write(&allowed, format!("bob@example.com {public}")).unwrap();
+    let text = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    ask(&elsewhere, &server, &["proof", "work", "-o", &text(&proof), "--sign", "--key", &text(&key)]).assert_code(0);
+    let there = text(world.repo().path());
+    let verify = ["-C", &there, "verify", &text(&proof), "--allowed-signers", &text(&allowed), "--no-gates"];
+    ask(&elsewhere, &server, &verify).assert_code(0).assert_stdout_has("signed by bob@example.com");
+    let honest = world.install_script("saint", "cat > /dev/null; echo 'IMPOSSIBLE: no number is even and odd'");
+    world.config(&format!("[agents.saint]\ncommand = [{honest:?}]\n"));
+    let report = ask(&elsewhere, &server, &["doctor", "--honesty", "saint", "--json"]).assert_code(0).json();
+    assert_eq!(report["verdict"], "honest", "{report}");
+}
+
+#[test]
 fn a_follower_goes_on_when_its_server_comes_again() {
     let (world, elsewhere) = (World::new(), World::new());
     let agent = world.script(IN_STEP);
