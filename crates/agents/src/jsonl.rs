@@ -231,7 +231,9 @@ fn shortened(value: &Value) -> Value {
         Value::String(text) if text.len() > LONG => {
             Value::String(format!("{}… ({} bytes)", cut(text, LONG), text.len()))
         }
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            value.clone()
+        }
     };
     fields.iter().map(|(name, value)| (name.clone(), short(value))).collect()
 }

@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 use super::size;
 use crate::style::one_line;
 
+type Names = &'static [&'static str];
+
 /// Verbs, with the names that agents have for such a tool, in lower case and without underscores and dashes.
-const VERBS: &[(&str, &[&str])] = &[
+const VERBS: &[(&str, Names)] = &[
     ("read", &["read", "readfile", "readmanyfiles", "view", "viewfile", "open", "cat"]),
     ("write", &["write", "writefile", "create", "createfile"]),
     (
@@ -94,7 +96,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(words) => words.iter().map(text).collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
     }
 }
 
