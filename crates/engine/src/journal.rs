@@ -27,9 +27,9 @@ pub enum JournalError {
     NoSuchLoop { id: String },
 }
 
-/// The format that events are written in, as `v` in each of them. Events of the first, which had no number, decided too
-/// little to be replayed.
-const FORMAT: u64 = 2;
+/// The format that events are written in, as `v` in each of them. Events of earlier ones decided too little to be replayed:
+/// the first had no number, and the second left it to the fold which turns are tried again.
+const FORMAT: u64 = 3;
 
 /// An event as it is stored.
 #[derive(Serialize)]
@@ -99,13 +99,18 @@ mod tests {
     #[test]
     fn every_event_carries_the_format_it_is_written_in() {
         let written = encode(Timestamp::UNIX_EPOCH, &Event::WaitEnded);
-        assert_eq!(written.body, r#"{"v":2,"type":"wait_ended"}"#);
+        assert_eq!(written.body, r#"{"v":3,"type":"wait_ended"}"#);
         assert_eq!(decode(&LoopId("l1".into()), &stored(&written.body)).unwrap(), Event::WaitEnded);
     }
 
     #[test]
     fn event_of_another_format_is_refused_by_its_number() {
-        for (body, format) in [(r#"{"type":"wait_ended"}"#, "format 1"), (r#"{"v":3,"type":"new"}"#, "format 3")] {
+        let others = [
+            (r#"{"type":"wait_ended"}"#, "format 1"),
+            (r#"{"v":2,"type":"wait_ended"}"#, "format 2"),
+            (r#"{"v":4,"type":"new"}"#, "format 4"),
+        ];
+        for (body, format) in others {
             let refused = decode(&LoopId("l1".into()), &stored(body)).unwrap_err().to_string();
             assert!(refused.contains(format) && refused.contains("event 7 of loop l1"), "{refused}");
         }

@@ -97,6 +97,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[schemars(skip)]
         again: bool,
+        /// Which of the things in a row it is one more of. For the fold too.
+        #[serde(default, skip_serializing_if = "Counted::is_nothing")]
+        #[schemars(skip)]
+        counts_as: Counted,
     },
     /// The agent no longer knows its session, or it is full: the next turn starts a fresh one.
     SessionLost {
@@ -219,6 +223,31 @@ pub enum Opener {
     Restart,
     /// A completed loop goes on: a new stretch on the same branch, with as many iterations and as much time again.
     Continue,
+}
+
+/// What a turn that ended is one more of, in a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    #[default]
+    Nothing,
+    /// It went well, which ends every row.
+    Finished,
+    CutOff,
+    Stall,
+    /// By the agent's own fault.
+    Failure,
+    RateLimit,
+    NoAnswer,
+    SessionLost,
+    NotTried,
+}
+
+impl Counted {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    fn is_nothing(&self) -> bool {
+        *self == Counted::Nothing
+    }
 }
 
 /// Which agent session a turn uses.

@@ -25,7 +25,7 @@ pub use activity::{Activity, Doing, Next, Phase, Then};
 pub use continuing::{Base, Continued, MergeIn, MergedTarget};
 pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
-pub use event::{Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
+pub use event::{Counted, Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,

@@ -5,8 +5,8 @@ use serde_json::Value;
 use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Aim, Event, GateKey, GateMark, Interrupt, Merge, Opener, Phase, Raise, RefusedBecause, ReviewEvent, Ruling, Said,
-    SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
+    Aim, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Phase, Raise, RefusedBecause, ReviewEvent,
+    Ruling, Said, SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
@@ -16,7 +16,7 @@ use windlass_core::stop::{End, PauseReason, StopReason, WaitReason};
 use windlass_core::trouble::{Step, Trouble, TroubleKind};
 use windlass_core::usage::{Usage, UsageByModel};
 
-fn every_event() -> Vec<Event> {
+pub fn every_event() -> Vec<Event> {
     let turn = key(2, 1);
     let limit = StopReason::Budget { limit_usd: 0.1, spent_usd: 0.30000000000000004 };
     vec![
@@ -46,7 +46,7 @@ fn every_event() -> Vec<Event> {
         },
         Event::SessionFound { turn, session: "s1".into() },
         Event::TurnInterrupted { turn, why: Interrupt::Limit { limit: limit.clone() } },
-        Event::TurnEnded { turn, report: costing(0.1, 3, claimed()), again: false },
+        Event::TurnEnded { turn, report: costing(0.1, 3, claimed()), again: false, counts_as: Counted::Finished },
         Event::SessionLost { turn, message: "who?".into() },
         Event::WorkspaceSetUp,
         Event::Summarised {

@@ -3,8 +3,8 @@
 use crate::driven::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    CheckpointReport, Claims, Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Refusal, Restore, SessionUse,
-    Timer, TimerKind, Verdict, WorkspaceFailure,
+    CheckpointReport, Claims, Counted, Effect, Event, GateKey, Input, Interrupt, Opener, Phase, Refusal, Restore,
+    SessionUse, Timer, TimerKind, Verdict, WorkspaceFailure,
 };
 use windlass_core::prompt;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
@@ -189,7 +189,10 @@ fn the_third_stall_in_a_row_ends_the_loop_as_stalled() {
         assert_eq!(driven.effects(), [Effect::EndTurn { turn }]);
         assert_eq!(
             driven.end_turn(interrupted()),
-            [Event::TurnEnded { turn, report: interrupted(), again: true }, entered(Phase::Prepare, 1)]
+            [
+                Event::TurnEnded { turn, report: interrupted(), again: true, counts_as: Counted::Stall },
+                entered(Phase::Prepare, 1)
+            ]
         );
         driven.ok(workspace_opened());
     }

@@ -6,6 +6,7 @@ mod event_json;
 mod failures;
 mod fallbacks;
 mod hidden_gates;
+mod journals;
 mod limits;
 mod milestone;
 mod milestone_people;

@@ -4,8 +4,8 @@
 use crate::driven::*;
 use windlass_core::agent::TurnReport;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, GateMark, Input, Merge, Opener, Phase, Raise, Refusal, RefusedBecause,
-    Restore, SessionUse, StallStep, Timer, TimerKind, Verdict,
+    CheckpointReport, Counted, Effect, Event, GateKey, GateMark, Input, Merge, Opener, Phase, Raise, Refusal,
+    RefusedBecause, Restore, SessionUse, StallStep, Timer, TimerKind, Verdict,
 };
 use windlass_core::prompt::Facts;
 use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnLimit, SessionPolicy, WorkspaceKind};
@@ -87,7 +87,10 @@ fn a_claim_that_every_gate_confirms_completes_the_loop() {
     );
     assert_eq!(
         driven.end_turn(claimed()),
-        [Event::TurnEnded { turn: key(1, 1), report: claimed(), again: false }, entered(Phase::Checkpoint, 1)]
+        [
+            Event::TurnEnded { turn: key(1, 1), report: claimed(), again: false, counts_as: Counted::Finished },
+            entered(Phase::Checkpoint, 1)
+        ]
     );
     assert_eq!(driven.effects(), [Effect::Checkpoint { turn: key(1, 1) }]);
     assert_eq!(driven.checkpoint(), [checkpointed(1), entered(Phase::Gates, 1)]);

@@ -3,7 +3,7 @@
 use crate::driven::*;
 use windlass_core::agent::{ErrorKind, TurnReport};
 use windlass_core::machine::{
-    Effect, Event, GateKey, Input, Interrupt, Phase, Refusal, Restore, SessionUse, TimerKind, Verdict, replay,
+    Counted, Effect, Event, GateKey, Input, Interrupt, Phase, Refusal, Restore, SessionUse, TimerKind, Verdict, replay,
 };
 use windlass_core::spec::{CommitPolicy, LoopSpec, SessionPolicy, WorkspaceKind};
 use windlass_core::stop::{Status, StopReason};
@@ -36,7 +36,7 @@ fn a_cut_off_turn_whose_session_is_known_goes_on_in_its_tree_with_a_recovery_not
     assert_eq!(
         driven.end_turn(cut_off()),
         [
-            Event::TurnEnded { turn: key(2, 1), report: cut_off(), again: true },
+            Event::TurnEnded { turn: key(2, 1), report: cut_off(), again: true, counts_as: Counted::CutOff },
             Event::PhaseEntered { phase: Phase::Prepare, iteration: 2 },
         ]
     );

@@ -10,6 +10,7 @@ mod review;
 mod reviewer_failure;
 mod timer;
 mod turn;
+mod turn_end;
 mod verdict;
 mod wish;
 

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::turn_end::{counted, is_due_again};
 use super::{Batch, Refusal, network};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
@@ -104,7 +105,8 @@ impl Batch {
         let again = is_due_again(turn.role, &report.outcome, interrupt.as_ref());
         let ended = &EndedTurn { key: turn, report, interrupt, again };
         let report = &ended.report;
-        self.push(Event::TurnEnded { turn, report: report.clone(), again });
+        let counts_as = counted(&report.outcome, ended.interrupt.as_ref());
+        self.push(Event::TurnEnded { turn, report: report.clone(), again, counts_as });
         if self.state.wish == Some(Wish::Stop) && again {
             self.stop_loop(StopReason::Cancelled);
             return Ok(());
@@ -386,41 +388,4 @@ pub(super) fn back_off_ms(tries_before: u32) -> u64 {
 /// A provider that does not say when: 5, 10, 20, 40 and then 60 minutes.
 fn rate_limit_wait_ms(waits_before: u32) -> u64 {
     (300_000_u64 << waits_before.min(4)).min(3_600_000)
-}
-
-/// Whether a turn came to no end of its own, so that the same iteration tries again.
-fn is_due_again(role: Role, outcome: &TurnOutcome, interrupt: Option<&Interrupt>) -> bool {
-    match outcome {
-        TurnOutcome::Finished => false,
-        // What follows the accepted work may fail, and is over then.
-        TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if role == Role::Finisher => false,
-        TurnOutcome::CutOff
-        | TurnOutcome::RateLimited { .. }
-        | TurnOutcome::NotStarted { .. }
-        | TurnOutcome::NotTried { .. } => true,
-        TurnOutcome::Failed { kind, .. } => match kind {
-            // What the coder wrote before is committed and judged.
-            ErrorKind::ContextOverflow if role == Role::Coder => false,
-            ErrorKind::RateLimit
-            | ErrorKind::Overloaded
-            | ErrorKind::Network
-            | ErrorKind::ContextOverflow
-            | ErrorKind::Auth
-            | ErrorKind::Billing
-            | ErrorKind::UnknownSession => true,
-            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => false,
-        },
-        TurnOutcome::Interrupted => match interrupt {
-            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => false,
-            Some(
-                Interrupt::Stop
-                | Interrupt::Pause
-                | Interrupt::Shutdown
-                | Interrupt::Steer
-                | Interrupt::Stall
-                | Interrupt::Disk { .. },
-            )
-            | None => true,
-        },
-    }
 }

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
+use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Activity, Phase};
 use crate::machine::continuing::Continued;
-use crate::machine::event::{Event, Interrupt, Opener, SessionUse, StallStep};
+use crate::machine::event::{Counted, Event, Opener, SessionUse, StallStep};
 use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
 use crate::machine::shared::Shared;
@@ -139,7 +139,10 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
                 running.interrupt = Some(why.clone());
             }
         }
-        Event::TurnEnded { turn, report, again } => turn_ended(state, *turn, report, *again),
+        Event::TurnEnded { turn, report, again, counts_as } => {
+            count(&mut state.counters, *counts_as);
+            turn_ended(state, *turn, report, *again);
+        }
         Event::Review(event) => review::apply(state, event),
         Event::SessionLost { turn, .. } => {
             state.sessions.remove(&turn.role);
@@ -347,7 +350,6 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport, again: b
         state.sessions.insert(key.role, session.clone());
     }
     state.record_usage(key.role, report.session.as_deref(), &report.usage);
-    count(&mut state.counters, &report.outcome, interrupt.as_ref());
     review::turn_ended(state, key, &report);
     activity::turn_ended(state, EndedTurn { key, report, interrupt, again });
 }
@@ -368,43 +370,25 @@ fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport, counts
     }
 }
 
-fn count(counters: &mut Counters, outcome: &TurnOutcome, interrupt: Option<&Interrupt>) {
+fn count(counters: &mut Counters, counted: Counted) {
     let cut_offs_before = std::mem::take(&mut counters.cut_offs);
     let not_tried_before = counters.not_tried.remove(&Step::Turn).unwrap_or(0);
-    match outcome {
-        TurnOutcome::NotTried { .. } => {
-            counters.not_tried.insert(Step::Turn, not_tried_before + 1);
-        }
-        TurnOutcome::Finished => {
+    match counted {
+        Counted::Nothing => {}
+        Counted::Finished => {
             counters.stalls = 0;
             counters.failures = 0;
             counters.rate_limits = 0;
             counters.no_answers = 0;
             counters.sessions_lost = 0;
         }
-        TurnOutcome::CutOff => counters.cut_offs = cut_offs_before + 1,
-        TurnOutcome::Interrupted => match interrupt {
-            Some(Interrupt::Stall) => counters.stalls += 1,
-            Some(Interrupt::TurnTimeout) => counters.failures += 1,
-            Some(
-                Interrupt::Stop
-                | Interrupt::Pause
-                | Interrupt::Shutdown
-                | Interrupt::Steer
-                | Interrupt::Limit { .. }
-                | Interrupt::Disk { .. },
-            )
-            | None => {}
-        },
-        TurnOutcome::Failed { kind, .. } => match kind {
-            ErrorKind::RateLimit => counters.rate_limits += 1,
-            ErrorKind::Overloaded | ErrorKind::Network => counters.no_answers += 1,
-            ErrorKind::ContextOverflow | ErrorKind::UnknownSession => counters.sessions_lost += 1,
-            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => counters.failures += 1,
-            ErrorKind::Auth | ErrorKind::Billing => {}
-        },
-        TurnOutcome::RateLimited { .. } => counters.rate_limits += 1,
-        TurnOutcome::NotStarted { .. } => {}
+        Counted::CutOff => counters.cut_offs = cut_offs_before + 1,
+        Counted::NotTried => drop(counters.not_tried.insert(Step::Turn, not_tried_before + 1)),
+        Counted::Stall => counters.stalls += 1,
+        Counted::Failure => counters.failures += 1,
+        Counted::RateLimit => counters.rate_limits += 1,
+        Counted::NoAnswer => counters.no_answers += 1,
+        Counted::SessionLost => counters.sessions_lost += 1,
     }
 }
 
