@@ -501,3 +501,15 @@ fn queued_loop_is_paused_and_stopped_at_once() {
     driven.ok(Input::Stop);
     assert!(cancelled(&driven));
 }
+
+#[test]
+fn pause_of_a_queued_loop_does_not_take_a_stop_back() {
+    let mut driven = Driven::working(promise_loop());
+    driven.end_turn(finished());
+    driven.ok(Input::Stop);
+    driven.ok(Input::Queue { max_running: 1 });
+    assert_eq!(driven.refused(Input::Pause { now: true }), Refusal::AlreadyAsked);
+    driven.ok(Input::LeaveQueue { turn_began: false });
+    driven.checkpoint();
+    assert!(cancelled(&driven), "{:?}", driven.state.status());
+}

@@ -71,6 +71,8 @@ impl Batch {
             Status::Ended { end } => return Err(Refusal::Ended { end }),
             Status::Paused { .. } => return Err(Refusal::NotUnderWay),
             Status::Queued if !self.state.awaits_place() => return Err(Refusal::NotUnderWay),
+            // A stop that waits for a commit, and then for a place, is not taken back either.
+            Status::Queued if self.state.wish == Some(Wish::Stop) => return Err(Refusal::AlreadyAsked),
             Status::Queued | Status::Waiting { .. } => {
                 self.push(Event::PauseRequested { now: at_once });
                 self.push(Event::LoopPaused { why: PauseReason::Person });
