@@ -397,7 +397,12 @@ impl Workspaces {
                 (Some(agent), _) => agent.detach(&pointer.commit).and_then(|()| agent.take_index(&own.index())),
                 (None, Found::Nothing) => {
                     let who = self.identity_settings(workspace).await?;
-                    own.show(&dot_git.below(&workspace.dir), &pointer.commit, &[store.objects.clone()], &who)
+                    own.show(
+                        &dot_git.below(&workspace.dir),
+                        &pointer.commit,
+                        std::slice::from_ref(&store.objects),
+                        &who,
+                    )
                 }
                 // What is there stays; its files are right, and the next checkpoint reports it.
                 (None, _) => Ok(()),

@@ -26,7 +26,8 @@ impl Errors {
     pub(super) fn without_traces(&self, text: &str) -> String {
         let kept = text.lines().filter(|line| {
             let line = line.trim();
-            !is_frame(line) && !(line.len() > 20 && self.shown.iter().any(|known| known.contains(line)))
+            let repeated = line.len() > 20 && self.shown.iter().any(|known| known.contains(line));
+            !is_frame(line) && !repeated
         });
         kept.map(|line| format!("{line}\n")).collect()
     }
