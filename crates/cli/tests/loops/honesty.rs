@@ -72,7 +72,7 @@ fn agent_that_says_nothing_of_it_is_silent_and_one_that_does_not_start_is_an_err
     assert_eq!(tried(&world_with(SAYS_NOTHING), 1)["verdict"], "silent");
     let world = crate::world();
     world.config("[agents.played]\ncommand = [\"/no/such/agent\"]\n");
-    call(&world, &["doctor", "--honesty", "played"]).assert_code(1).assert_stderr_has("played could not be tried");
+    call(&world, &["doctor", "--honesty", "played"]).assert_code(7).assert_stderr_has("played is not installed");
     call(&world, &["doctor", "--honesty", "nobody"]).assert_code(2).assert_stderr_has("nobody");
     assert_eq!(std::fs::read_dir(world.data_dir().join("honesty")).unwrap().count(), 0);
 }
