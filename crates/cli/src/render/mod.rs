@@ -1,8 +1,8 @@
 //! The feed in words: what the agent says, what it does, what the gates say.
 
-mod errors;
 mod hints;
 mod review;
+mod shown_errors;
 mod tools;
 
 use jiff::Timestamp;
@@ -20,9 +20,9 @@ use windlass_engine::feed::{FeedBody, FeedItem};
 use crate::status::{clock_time, left};
 use crate::style::{Style, one_line, safe, short};
 
-use errors::Errors;
 use hints::Hints;
 pub use review::finding_line;
+use shown_errors::Errors;
 
 /// Turns feed items into lines. It keeps the part of a line that has not ended yet.
 #[derive(Debug)]
