@@ -25,10 +25,6 @@ use crate::start::{Prepared, create};
 use crate::views::MilestoneBoard;
 use crate::{agents, loops};
 
-pub(crate) fn no_project() -> Problem {
-    Problem::new(Kind::Invalid, "the project is missing").field("project").hint("add ?project=/path/of/it")
-}
-
 impl Request for MilestonesOf {
     type Report = MilestoneBoard;
     const NAME: &'static str = "milestones";

@@ -31,7 +31,7 @@ impl Request for ChangeSettings {
         let project = match (self.layer.as_str(), &self.project) {
             ("user", _) => None,
             ("project", Some(project)) => Some(here.at(project).await?.1),
-            ("project", None) => return Err(crate::milestones::no_project()),
+            ("project", None) => return Err(no_project()),
             _ => return Err(Problem::new(Kind::NotFound, "settings are those of `user` or of `project`")),
         };
         match &project {
@@ -44,6 +44,10 @@ impl Request for ChangeSettings {
         }?;
         read(here, project)
     }
+}
+
+fn no_project() -> Problem {
+    Problem::new(Kind::Invalid, "the project is missing").field("project").hint("add ?project=/path/of/it")
 }
 
 fn read(here: &Local, project: Option<PathBuf>) -> Result<SettingsView, Problem> {

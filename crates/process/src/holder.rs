@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a machine holds limits with.
+/// How a machine enforces limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Means {
     pub memory: Holder,
