@@ -166,3 +166,12 @@ impl Context {
         self.env.texts()
     }
 }
+
+/// An agent cannot agree to what it wrote itself.
+pub fn refuse_agents(context: &Context) -> Result<(), Problem> {
+    let env = context.env.texts();
+    if env.contains_key("WINDLASS_TURN") || env.contains_key("WINDLASS_LOOP") {
+        return Err(Problem::refused("an agent of a loop cannot agree for its person", "ask the person to run it"));
+    }
+    Ok(())
+}

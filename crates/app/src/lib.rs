@@ -32,7 +32,7 @@ mod views;
 pub mod words;
 mod work;
 
-pub use context::Context;
+pub use context::{Context, refuse_agents};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};
 pub use history::*;
@@ -48,6 +48,7 @@ pub use report::{ChangedLines, Document, LoopReport, ReportLoop, ReportRow, Repo
 pub use reports::*;
 pub use request::{App, Opened, Opens, Remote, RemoteFeed, Request};
 pub use requests::*;
+pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, RecipeValue, RecipeView, RecipesOf};
 pub use takeover::TakeOver;
-pub use trust::{agree_to_no_sandbox, refuse_agents};
+pub use trust::agree_to_no_sandbox;
 pub use views::*;

@@ -5,7 +5,7 @@ use std::path::Path;
 use windlass_engine::config::{Options, Settings};
 use windlass_engine::trust::{self, Consent, Demands, Seen};
 
-use crate::context::Context;
+use crate::context::{Context, refuse_agents};
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::reports::TrustReport;
@@ -102,13 +102,4 @@ pub async fn agree_to_no_sandbox(here: &Local) -> Result<(), Problem> {
     refuse_agents(&here.context)?;
     let root = here.context.project().await?;
     Ok(trust::agree_to_no_sandbox(&here.context.data(), &root)?)
-}
-
-/// An agent cannot agree to what it wrote itself.
-pub fn refuse_agents(context: &Context) -> Result<(), Problem> {
-    let env = context.env.texts();
-    if env.contains_key("WINDLASS_TURN") || env.contains_key("WINDLASS_LOOP") {
-        return Err(Problem::refused("an agent of a loop cannot agree for its person", "ask the person to run it"));
-    }
-    Ok(())
 }

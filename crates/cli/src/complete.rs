@@ -3,7 +3,7 @@
 //! Nothing here writes or fails: whatever cannot be read completes to nothing.
 
 use clap_complete::engine::CompletionCandidate;
-use windlass_app::{App, ListLoops, LoopSummary, MilestonesOf};
+use windlass_app::{App, ListLoops, LoopSummary, MilestonesOf, RecipesOf};
 use windlass_engine::config::Options;
 
 use crate::style::one_line;
@@ -35,13 +35,11 @@ pub fn agents() -> Vec<CompletionCandidate> {
     }))
 }
 
-/// Built-in recipes, and the project's own.
+/// Every recipe: the project's, the user's and the built-in ones.
 pub fn recipes() -> Vec<CompletionCandidate> {
-    let own = ask(async |app| project(app).await).map(|root| std::path::Path::new(&root).join(".windlass/recipes"));
-    let files = own.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten();
-    let own = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
-    let built_in = windlass_core::recipe::built_in_names().map(|name| (name.to_owned(), "built in".to_owned()));
-    candidates(built_in.chain(own.map(|name| (name, "of this project".to_owned()))))
+    let rows = ask(async |app| app.run(RecipesOf { project: project(app).await }).await.ok());
+    let named = rows.into_iter().flatten().filter(|row| !row.hidden && row.fault.is_none());
+    candidates(named.map(|row| (row.name, one_line(&row.about, 60))))
 }
 
 /// The milestones of this project.

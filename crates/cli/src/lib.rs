@@ -177,6 +177,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
                 Ok(Exit::Completed)
             }
         },
+        Command::Recipe(args) => project::recipe(app, dir, args).await,
         Command::Completions(args) => {
             let mut script = Vec::new();
             if let Some(shell) = Shells::builtins().completer(&args.shell.to_string()) {

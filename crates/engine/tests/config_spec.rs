@@ -12,7 +12,7 @@ use windlass_core::spec::{
 use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
     BranchTemplate, Commands, Environment, Files, Gates, Globs, Iterations, MachineFacts, Millis, Options, Origin,
-    Paths, Processes, Promise, Resolved, RunOptions, Sandbox, SandboxSupport, Setting, Settings, Size, Tokens,
+    Paths, Processes, Promise, Recipes, Resolved, RunOptions, Sandbox, SandboxSupport, Setting, Settings, Size, Tokens,
     UsageError, Usd, Value, Weight, load, resolve_spec,
 };
 use windlass_process::{Holder, Means};
@@ -94,6 +94,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             resources: ResourceSpec::default(),
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
+            prompts: std::collections::BTreeMap::new(),
         }
     );
     let off = "sandbox: off — nobody has looked what works here: the agent and the gates run with your rights; \
@@ -485,8 +486,8 @@ fn a_recipe_that_is_not_there_names_those_that_are() {
         ("unknown recipe 'promis'", "did you mean 'promise'?")
     );
     let hint = recipe("xyzzy").unwrap_err().hint();
-    for name in windlass_core::recipe::built_in_names() {
-        assert!(hint.contains(name), "{hint}");
+    for name in Recipes::built_in().names() {
+        assert!(hint.contains(&name), "{hint}");
     }
 }
 

@@ -856,6 +856,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/recipes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every recipe, as `recipe list --json` */
+        get: operations["get_recipes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/recipes/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Whether recipes can be used, as `recipe check --json` */
+        post: operations["post_recipes_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/recipes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a recipe sets, as `recipe show --json` */
+        get: operations["get_recipes_name"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/report": {
         parameters: {
             query?: never;
@@ -1229,6 +1280,19 @@ export interface components {
             path: string;
             /** Format: uint64 */
             removed: number;
+        };
+        /** @description Whether recipes can be used: those of the project and of the user, or only some. */
+        CheckRecipes: {
+            /**
+             * @description Only these; all that are not built in if empty.
+             * @default []
+             */
+            names?: string[];
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
         };
         Checked: {
             agreement: components["schemas"]["Agreement"];
@@ -2548,6 +2612,10 @@ export interface components {
             on_limit: components["schemas"]["OnLimit"];
             /** @default wait */
             on_rate_limit: components["schemas"]["OnRateLimit"];
+            /** @description Texts of prompts that the recipe replaces, by name. */
+            prompts?: {
+                [key: string]: string;
+            };
             /**
              * @description Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
              * @default []
@@ -2841,7 +2909,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description How a machine enforces limits. */
+        /** @description What a machine holds limits with. */
         Means: {
             cpu: components["schemas"]["Holder"];
             memory: components["schemas"]["Holder"];
@@ -2885,7 +2953,7 @@ export interface components {
             /** @description The checkout whose files moved along. */
             checkout: string | null;
             commit: string;
-            /** @description Always false: each merge is its own commit, which has the goal in its message. */
+            /** @description Always false: each merge is a commit of its own, which has the goal in its message. */
             fast_forward: boolean;
             into: string;
             /** @constant */
@@ -3337,6 +3405,16 @@ export interface components {
             open: number;
             path: string;
         };
+        PromptView: {
+            /** @description When an agent gets it. */
+            about: string;
+            name: string;
+            /** @description The recipe that replaces it. */
+            recipe: string | null;
+            text: string;
+            /** @description The values that the text may use. */
+            values: string[];
+        };
         /** @description What is said of the loop. */
         Proof: {
             /** @description Who had a turn. */
@@ -3447,6 +3525,54 @@ export interface components {
              * @default 0
              */
             max_tokens?: number;
+        };
+        /** @description What is wrong with a recipe. */
+        RecipeFault: {
+            hint: string | null;
+            /** @description With the file, the line and the column. */
+            message: string;
+        };
+        /** @description A recipe in a list. */
+        RecipeRow: {
+            about: string;
+            /** @description `goal`, `target`, `plan` or `milestone`, if it is used for that when nobody names a recipe. */
+            default_for: string | null;
+            extends: string | null;
+            /** @description Why it cannot be used. */
+            fault: components["schemas"]["RecipeFault"] | null;
+            /** @description Its file; none for a built-in one. */
+            file: string | null;
+            /** @description Another recipe of this name wins over it. */
+            hidden: boolean;
+            name: string;
+            /** @description `built_in`, `user` or `project`. */
+            source: string;
+        };
+        RecipeValue: {
+            key: string;
+            /** @description The recipe that says it. */
+            recipe: string;
+            value: unknown;
+        };
+        /** @description What a recipe says. */
+        RecipeView: {
+            about: string;
+            /** @description `goal`, `target`, `plan` or `milestone`, if it is used for that when nobody names a recipe. */
+            default_for: string | null;
+            extends: string | null;
+            /** @description Why it cannot be used. */
+            fault: components["schemas"]["RecipeFault"] | null;
+            /** @description Its file; none for a built-in one. */
+            file: string | null;
+            /** @description Another recipe of this name wins over it. */
+            hidden: boolean;
+            name: string;
+            /** @description Every text of a prompt. */
+            prompts: components["schemas"]["PromptView"][];
+            /** @description `built_in`, `user` or `project`. */
+            source: string;
+            /** @description Policies and settings, each with the recipe that says it. */
+            values: components["schemas"]["RecipeValue"][];
         };
         RefusedBecause: {
             failing: string[];
@@ -3986,7 +4112,7 @@ export interface components {
         /** @description A setting with where its value came from. */
         SettingView: {
             key: string;
-            /** @description `default`, `user`, `project`, `environment` or `request`. */
+            /** @description `default`, `recipe`, `user`, `project`, `environment` or `request`. */
             layer: string;
             /** @description The file with its line, the variable, or the flag. */
             origin: string;
@@ -8129,6 +8255,186 @@ export interface operations {
             };
             /** @description No token, or a wrong one */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_recipes: {
+        parameters: {
+            query?: {
+                /** @description The project's directory. */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every recipe, as `recipe list --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeRow"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_recipes_check: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CheckRecipes"];
+            };
+        };
+        responses: {
+            /** @description Whether recipes can be used, as `recipe check --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeRow"][];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_recipes_name: {
+        parameters: {
+            query?: {
+                /** @description The project's directory. */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a recipe sets, as `recipe show --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -17,11 +17,11 @@ pub use found::{Found, FoundLine};
 pub(crate) use ready::check;
 
 use crate::agents;
+use crate::context::refuse_agents;
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::{Agree, TrustOf};
-use crate::trust::refuse_agents;
 
 /// Looks at a project and writes its settings file.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -113,7 +113,10 @@ pub struct StartArgs {
     /// A command that judges a claim after every gate passed; the agents learn only that a hidden gate failed. Repeatable
     #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate)]
     hidden_gates: Vec<String>,
-    /// How often the developer runs at most [default: 20]
+    /// The recipe, one with an acceptor [default: the one for milestones; see 'windlass recipe list']
+    #[arg(long, value_name = "NAME", value_parser = not_blank)]
+    recipe: Option<String>,
+    /// How often the developer runs at most [default: by recipe]
     #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
     max_iterations: Option<Iterations>,
     /// How long the loop may take, such as 90m, also in the middle of a turn
@@ -181,7 +184,7 @@ impl StartArgs {
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
         Options {
-            recipe: Some("milestone".to_owned()),
+            recipe: self.recipe.clone(),
             agent: self.agent.clone(),
             model: self.model.clone(),
             reviewer: self.reviewer.clone(),

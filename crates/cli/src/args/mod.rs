@@ -36,7 +36,8 @@ pub use run::RunArgs;
 pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
     AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, EditArgs,
-    GetArgs, InitArgs, ManArgs, ReportArgs, SchemaArgs, SchemaOf, SetArgs, UnsetArgs,
+    GetArgs, InitArgs, ManArgs, RecipeArgs, RecipeCheckArgs, RecipeCommand, RecipeShowArgs, ReportArgs, SchemaArgs,
+    SchemaOf, SetArgs, UnsetArgs,
 };
 pub use trust::TrustArgs;
 pub use work::{
@@ -125,6 +126,7 @@ Examples:
     Serve(ServeArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
+    Recipe(RecipeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// Try to break out of a sandbox

@@ -299,16 +299,11 @@ impl RunArgs {
         !self.gates.is_empty() || !self.hidden_gates.is_empty()
     }
 
-    /// Who says how often or how long, means the recipe that has such a target.
-    fn has_target(&self) -> bool {
-        self.iter.is_some() || self.time.is_some()
-    }
-
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
         Options {
             agent: self.agent.clone(),
-            recipe: self.recipe.clone().or_else(|| self.has_target().then(|| "refine".to_owned())),
+            recipe: self.recipe.clone(),
             model: self.model.clone(),
             fallbacks: (!self.fallbacks.is_empty())
                 .then(|| self.fallbacks.clone())

@@ -182,9 +182,9 @@ impl Serving {
         match listed.entry.status.as_str() {
             "waiting" | "queued" => true,
             "running" => {
-                let settings = self.local.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
-                let said = settings.ok().and_then(|settings| settings.recover.value);
-                said.unwrap_or(listed.entry.recipe == "milestone")
+                let recipe = Options { recipe: Some(listed.entry.recipe.clone()), ..Options::default() };
+                let settings = self.local.context.settings(Some(Path::new(&listed.entry.project)), recipe);
+                settings.ok().and_then(|settings| settings.recover.value).unwrap_or(false)
             }
             _ => false,
         }

@@ -19,10 +19,6 @@ impl Iterations {
         Self::check(i64::from(count))
     }
 
-    pub(super) fn clamped(count: u32) -> Self {
-        Self(count.clamp(*ITERATIONS.start(), *ITERATIONS.end()))
-    }
-
     /// `None` stands for 0.
     pub fn get(self) -> Option<u32> {
         Some(self.0).filter(|count| *count > 0)
@@ -126,6 +122,11 @@ positive!(
     /// Tokens of a model.
     Tokens(u64),
     "tokens"
+);
+positive!(
+    /// How often something happens in a row.
+    Times(u32),
+    "times"
 );
 positive!(
     /// Loops that run at once.

@@ -28,6 +28,10 @@ pub enum ConfigError {
     Value { place: Place, key: String, error: ValueError },
     #[error("{place}: '{key}' cannot be set in a project's file, because the agent can read that file")]
     NotInProject { place: Place, key: &'static str },
+    #[error("{place}: '{key}' cannot be set in a recipe")]
+    NotInRecipe { place: Place, key: &'static str },
+    #[error("{place}: {problem}")]
+    Recipe { place: Place, problem: String, hint: String },
     #[error("cannot tell where the {what} are: neither HOME nor {variable} is set")]
     NoHome { what: &'static str, variable: &'static str },
 }
@@ -55,6 +59,10 @@ impl ConfigError {
             ConfigError::NotInProject { .. } => {
                 Some("set it in your own settings ('windlass config path' names the file), or use the flag".into())
             }
+            ConfigError::NotInRecipe { .. } => {
+                Some("it is not about one loop: set it in a settings file ('windlass config path' names them)".into())
+            }
+            ConfigError::Recipe { hint, .. } => Some(hint.clone()),
             ConfigError::NoHome { variable, .. } => Some(format!("set HOME, or {variable}")),
         }
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Document, Item, Key as TomlKey, TableLike};
 
 use super::error::ConfigError;
-use super::keys::{KEYS, Misread, NOT_IN_PROJECT};
+use super::keys::{KEYS, Key, Misread, NOT_IN_PROJECT};
 use super::origin::{Layer, Origin, Place};
 use super::profiles;
 use windlass_core::nearest::nearest;
@@ -46,10 +46,7 @@ pub(super) fn read_layer(
     origin: impl Fn(PathBuf, usize) -> Origin,
 ) -> Result<Layer, ConfigError> {
     let source = Source { path, text };
-    let document = Document::parse(text).map_err(|error| ConfigError::Syntax {
-        place: source.place(error.span().map_or(0, |span| span.start)),
-        message: error.message().trim_end().replace('\n', ", "),
-    })?;
+    let document = parse(&source)?;
     let mut layer = Layer::default();
     let known = KEYS.iter().map(|key| key.name).chain([AGENTS]);
     for (key, item) in entries(document.as_table()) {
@@ -65,21 +62,53 @@ pub(super) fn read_layer(
         if NOT_IN_PROJECT.contains(&known.name) && matches!(origin, Origin::ProjectFile { .. }) {
             return Err(ConfigError::NotInProject { place: at, key: known.name });
         }
-        // A list of tables may be written as a list or with [[headers]].
-        let (value, at) = match item {
-            Item::Value(value) => (value.clone(), source.place_of(span_of(key, item))),
-            Item::None | Item::Table(_) | Item::ArrayOfTables(_) => match item.clone().into_value() {
-                Ok(value) => (value, at),
-                Err(item) => return Err(wrong_type(at, known.name, known.expected, known.example, &item)),
-            },
-        };
-        layer.options.read_toml(known.name, &value).map_err(|misread| match misread {
-            Misread::Type => wrong_type(at, known.name, known.expected, known.example, item),
-            Misread::Value(error) => ConfigError::Value { place: at, key: known.name.to_owned(), error },
-        })?;
-        layer.origins.insert(known.name, origin);
+        read_setting(&mut layer, &source, known, key, item, origin)?;
     }
     Ok(layer)
+}
+
+/// The document that a file's text is.
+pub(super) fn parse<'a>(source: &Source<'a>) -> Result<Document<&'a str>, ConfigError> {
+    Document::parse(source.text).map_err(|error| ConfigError::Syntax {
+        place: source.place(error.span().map_or(0, |span| span.start)),
+        message: error.message().trim_end().replace('\n', ", "),
+    })
+}
+
+/// Takes one setting of a file into a layer.
+pub(super) fn read_setting(
+    layer: &mut Layer,
+    source: &Source<'_>,
+    known: &Key,
+    key: &TomlKey,
+    item: &Item,
+    origin: Origin,
+) -> Result<(), ConfigError> {
+    let (value, at) = plain_value(source, key, item, known.expected, known.example)?;
+    layer.options.read_toml(known.name, &value).map_err(|misread| match misread {
+        Misread::Type => wrong_type(at, known.name, known.expected, known.example, item),
+        Misread::Value(error) => ConfigError::Value { place: at, key: known.name.to_owned(), error },
+    })?;
+    layer.origins.insert(known.name, origin);
+    Ok(())
+}
+
+/// What a key holds, with its place. A list of tables may be written as a list or with [[headers]].
+pub(super) fn plain_value(
+    source: &Source<'_>,
+    key: &TomlKey,
+    item: &Item,
+    expected: &'static str,
+    example: &'static str,
+) -> Result<(toml_edit::Value, Place), ConfigError> {
+    let at = source.place_of(key.span());
+    match item {
+        Item::Value(value) => Ok((value.clone(), source.place_of(span_of(key, item)))),
+        Item::None | Item::Table(_) | Item::ArrayOfTables(_) => match item.clone().into_value() {
+            Ok(value) => Ok((value, at)),
+            Err(item) => Err(wrong_type(at, key.get(), expected, example, &item)),
+        },
+    }
 }
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
@@ -109,7 +138,7 @@ pub(super) fn entries(table: &dyn TableLike) -> Vec<(&TomlKey, &Item)> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
-    text: &'a str,
+    pub(super) text: &'a str,
 }
 
 impl Source<'_> {

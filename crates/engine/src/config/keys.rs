@@ -14,6 +14,7 @@ use super::gates::Gates;
 use super::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
 use super::profiles::Profile;
+use super::recipe::{Recipe, Recipes};
 use super::value::{Promise, Value, ValueError};
 use super::wake::Wake;
 use super::words::{BranchTemplate, Sandbox};
@@ -79,6 +80,10 @@ macro_rules! settings {
             pub warnings: Vec<String>,
             /// The project's file, as it was read.
             pub project_text: Option<String>,
+            /// Every recipe that can be named.
+            pub recipes: Recipes,
+            /// The recipe that is in use; none if it is not known.
+            pub in_use: Option<Recipe>,
         }
 
         impl Options {
@@ -159,7 +164,7 @@ settings! {
     }
     recipe: String {
         env: "WINDLASS_RECIPE", flag: Some("--recipe"), default: "promise",
-        doc: "The recipe: named defaults for how a loop goes",
+        doc: "The recipe: a file of defaults for how a loop goes",
     }
     model: String {
         env: "WINDLASS_MODEL", flag: Some("--model"), default: "the agent's default",

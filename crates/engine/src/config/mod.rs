@@ -1,4 +1,4 @@
-//! Settings from five layers: built-in defaults, the user's file, the project's file, the environment, flags.
+//! Settings from six layers: built-in defaults, the recipe, the user's file, the project's file, the environment, flags.
 //!
 //! Invariant: a higher layer wins key by key, every value remembers where it came from, and nothing unknown or
 //! misread is passed over in silence. Nothing here reads the process's own environment: it is handed in, so the
@@ -17,6 +17,7 @@ mod origin;
 mod paths;
 mod plan;
 mod profiles;
+mod recipe;
 mod request;
 mod resources;
 mod review;
@@ -34,7 +35,6 @@ mod words;
 use std::path::Path;
 
 pub use windlass_core::nearest::nearest;
-use windlass_core::recipe;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{ContextSpec, OnRateLimit, Verify};
 use windlass_core::summary::{Protocol, SummariserSettings};
@@ -50,6 +50,10 @@ pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use plan::{Plan, read_plan};
 pub use profiles::{Profile, built_in_agents};
+pub use recipe::{
+    DefaultFor, DoneKind, Entry as RecipeEntry, POLICY_KEYS, PROJECT_RECIPES, Policies, PolicyKey, Recipe, RecipeFile,
+    RecipeSource, Recipes,
+};
 pub use request::{RequestError, edit, write};
 pub use resources::{MachineFacts, resources};
 pub use sandbox::{SandboxSupport, asked_container};
@@ -99,9 +103,18 @@ pub fn load(
     layers.push(Layer::of_flags(flags));
 
     let mut settings = Settings { agents: profiles::built_in(), warnings, project_text, ..Settings::default() };
-    let recipe = layers.iter().rev().find_map(|layer| layer.options.recipe.clone());
-    settings.overlay(Layer::of_defaults(defaults(recipe.as_deref().unwrap_or(DEFAULT_RECIPE))));
+    let recipes = Recipes::find(paths, project_root)?;
+    let named = layers.iter().rev().find_map(|layer| layer.options.recipe.clone());
+    let recipe = named.unwrap_or_else(|| recipes.default_for(DefaultFor::Goal));
+    settings.overlay(Layer::of_defaults(Options { recipe: Some(recipe.clone()), ..defaults() }));
     settings.overlay(language(env));
+    // One that is not known adds nothing; it is refused when a loop is made, so that a mistake in it does not keep `list`
+    // or `config show` from working.
+    settings.in_use = recipes.get(&recipe)?;
+    settings.recipes = recipes;
+    for layer in settings.in_use.iter().flat_map(Recipe::layers).collect::<Vec<_>>() {
+        settings.overlay(layer);
+    }
     for layer in layers {
         profiles::overlay(&mut settings.agents, &layer);
         settings.overlay(layer);
@@ -109,19 +122,16 @@ pub fn load(
     Ok(settings)
 }
 
-const DEFAULT_RECIPE: &str = "promise";
 const DEFAULT_GATE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
 /// What everything else on the machine has.
 const DEFAULT_CPU_WEIGHT: u32 = 100;
 const DEFAULT_RETENTION_DAYS: u32 = 14;
 const PLAN_DIRS: [&str; 2] = [".windlass/plans", ".claude/plans"];
 
-/// What holds when nobody says anything. An unknown recipe adds nothing here; it is refused when a loop is made, so
-/// that a mistake in it does not keep `list` or `config show` from working.
-fn defaults(recipe: &str) -> Options {
+/// What holds when nobody says anything.
+fn defaults() -> Options {
     let summary = SummariserSettings::default();
-    let mut options = Options {
-        recipe: Some(DEFAULT_RECIPE.to_owned()),
+    Options {
         gates: Some(Gates::default()),
         gate_timeout: Some(Millis::of_known(DEFAULT_GATE_TIMEOUT_MS)),
         branch: Some(BranchTemplate::default()),
@@ -154,14 +164,5 @@ fn defaults(recipe: &str) -> Options {
         notify_on: Some(Occasions::of_known(&[Occasion::NeedsPerson, Occasion::Completed, Occasion::Stopped])),
         retention_days: Some(Days::of_known(DEFAULT_RETENTION_DAYS)),
         ..Options::default()
-    };
-    if let Some(recipe) = recipe::built_in(recipe) {
-        options.max_iterations = Some(Iterations::clamped(recipe.max_iterations));
-        options.on_limit = Some(recipe.on_limit);
-        options.session = Some(recipe.session);
-        options.commit = Some(recipe.commit);
-        options.turn_timeout = Some(Millis::of_known(recipe.time.turn_timeout_ms));
-        options.stall_timeout = Some(Millis::of_known(recipe.time.stall_timeout_ms));
     }
-    options
 }

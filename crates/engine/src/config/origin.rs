@@ -8,13 +8,19 @@ use serde_json::Value as Json;
 
 use super::keys::{Key, Options};
 use super::profiles::FileProfile;
+use super::usage::UsageError;
 
 /// Where a value came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// Built in, or the recipe's.
+    /// Built in, or a built-in recipe's.
     #[default]
     Default,
+    /// A recipe of the user or of the project.
+    Recipe {
+        path: PathBuf,
+        line: usize,
+    },
     UserFile {
         path: PathBuf,
         line: usize,
@@ -35,7 +41,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::Default => f.write_str("default"),
-            Origin::UserFile { path, line } | Origin::ProjectFile { path, line } => {
+            Origin::Recipe { path, line } | Origin::UserFile { path, line } | Origin::ProjectFile { path, line } => {
                 write!(f, "{}:{line}", path.display())
             }
             Origin::Env { name } | Origin::Flag { name } => f.write_str(name),
@@ -60,6 +66,11 @@ impl<T: Clone> Setting<T> {
     /// Whether somebody said this, rather than nobody.
     pub fn is_said(&self) -> bool {
         self.value.is_some() && self.origin != Origin::Default
+    }
+
+    /// The value of a setting that every recipe has.
+    pub(super) fn by_recipe(&self, key: &'static str) -> Result<T, UsageError> {
+        self.value.clone().ok_or(UsageError::Unset { key })
     }
 
     /// The value, if somebody said it.
@@ -102,7 +113,7 @@ impl fmt::Display for Place {
 }
 
 /// What one layer says.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Layer {
     pub(super) options: Options,
     pub(super) origins: BTreeMap<&'static str, Origin>,

@@ -5,10 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use windlass_core::recipe::{self, DoneKind};
-
 use super::keys::Settings;
 use super::origin::Origin;
+use super::recipe::DoneKind;
 use super::usage::UsageError;
 
 /// More than this is no plan, and would never fit a prompt.
@@ -26,14 +25,15 @@ pub struct Plan {
 /// Reads the plan of a loop that is to be made. A plan that was named must be readable; one that was merely found is
 /// passed over with a word.
 pub fn read_plan(settings: &Settings, cwd: &Path, project: &Path) -> Result<Plan, UsageError> {
-    let recipe = settings.recipe.value.as_deref().unwrap_or(super::DEFAULT_RECIPE);
-    let takes_plan = recipe::built_in(recipe).is_some_and(|recipe| match recipe.done {
+    let takes_plan = settings.in_use.as_ref().is_some_and(|recipe| match recipe.done {
         DoneKind::Target | DoneKind::FindingsClear => true,
         DoneKind::Promise | DoneKind::Gates | DoneKind::Verdict => false,
     });
     let by_flag = matches!(settings.plan.origin, Origin::Flag { .. });
     match &settings.plan.value {
-        Some(_) if !takes_plan && by_flag => Err(UsageError::PlanUnused { recipe: recipe.to_owned() }),
+        Some(_) if !takes_plan && by_flag => {
+            Err(UsageError::PlanUnused { recipe: settings.recipe.value.clone().unwrap_or_default() })
+        }
         _ if !takes_plan => Ok(Plan::default()),
         Some(named) => {
             let path = if by_flag { cwd } else { project }.join(named);

@@ -21,7 +21,7 @@ pub struct Profile {
 }
 
 /// An agent as one file has it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct FileProfile {
     profile: AgentProfile,
     origins: BTreeMap<&'static str, Origin>,

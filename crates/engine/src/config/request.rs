@@ -51,6 +51,8 @@ impl RequestError {
                 | ConfigError::NotText { .. }
                 | ConfigError::Syntax { .. }
                 | ConfigError::NotInProject { .. }
+                | ConfigError::NotInRecipe { .. }
+                | ConfigError::Recipe { .. }
                 | ConfigError::NoHome { .. },
             )
             | RequestError::Write { .. } => None,

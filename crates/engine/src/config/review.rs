@@ -2,12 +2,12 @@
 
 use windlass_core::plan::Plan;
 use windlass_core::profile::ITERATIONS;
-use windlass_core::recipe::Recipe;
 use windlass_core::spec::{AgentChoice, PostAction, ReviewSpec};
 
 use super::keys::Settings;
 use super::money;
 use super::origin::Origin;
+use super::recipe::Recipe;
 use super::spec::{RunOptions, named_agent, no_price, one_off};
 use super::usage::UsageError;
 
@@ -69,7 +69,7 @@ pub(super) fn review(
         budget_usd,
         warnings_block: settings.warnings_block.value.unwrap_or(false),
         planning: run.plan.is_none() && settings.plan_first.value.unwrap_or(false),
-        max_rejections: recipe.max_rejections.unwrap_or(ReviewSpec::DEFAULT_REJECTIONS),
+        max_rejections: recipe.max_rejections,
         human_review: settings.human_review.value.unwrap_or(false),
         post_action: Some(post_action).filter(|action| action.prompt.is_some() || action.skill.is_some()),
         milestone: run.milestone.clone(),
@@ -78,7 +78,7 @@ pub(super) fn review(
 }
 
 /// What a plan allows in turns when nobody says a number: three for each of its sections, if that is more.
-pub(super) fn iterations_for(recipe: &Recipe, plan: Option<&Plan>) -> u32 {
+pub(super) fn iterations_for(by_recipe: u32, plan: Option<&Plan>) -> u32 {
     let by_sections = plan.map_or(0, |plan| plan.count().saturating_mul(3));
-    recipe.max_iterations.max(by_sections).min(*ITERATIONS.end())
+    by_recipe.max(by_sections).min(*ITERATIONS.end())
 }

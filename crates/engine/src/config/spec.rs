@@ -8,9 +8,8 @@ use windlass_agents::{KNOWN_AGENTS, KnownAgent};
 use windlass_core::ids::is_valid_name;
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::Plan;
-use windlass_core::profile::{AdapterKind, AgentProfile};
+use windlass_core::profile::{AdapterKind, AgentProfile, ITERATIONS};
 use windlass_core::prompt::follow_up_word;
-use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::{
     AgentChoice, CommitPolicy, ContextSpec, Document, Done, GateSpec, GateWhen, Limits, LoopSpec, OnRateLimit,
     ReviewKind, SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
@@ -22,6 +21,7 @@ use super::keys::Settings;
 use super::lists::{Commands, Files};
 use super::money;
 use super::origin::Origin;
+use super::recipe::{DoneKind, Recipe};
 use super::resources::{MachineFacts, resources};
 use super::review;
 use super::sandbox::{SandboxSupport, sandbox};
@@ -91,7 +91,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     }
     let mut notes = Vec::new();
     let recipe = find_recipe(settings)?;
-    let target = target(run, &recipe)?;
+    let target = target(run, &recipe, &settings.recipes)?;
     let agent = choose_agent(settings, run, &mut notes)?;
     let single = run.no_loop || agent.profile.loop_enabled == Some(false);
     if single && !run.no_loop {
@@ -120,20 +120,20 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
     let spec = LoopSpec {
         goal: run.goal.clone(),
         fallbacks: review::fallbacks(settings.fallbacks.value.as_ref().map(|list| list.get()), settings, run)?,
-        session: session_policy(settings, &recipe, &agent)?,
+        session: session_policy(settings, &agent)?,
         agent,
         review,
-        commit: settings.commit.value.unwrap_or(recipe.commit),
+        commit: settings.commit.by_recipe("commit")?,
         done,
         gates: gates.get().iter().map(gate).chain(hidden).collect(),
         limits,
-        on_limit: settings.on_limit.value.unwrap_or(recipe.on_limit),
+        on_limit: settings.on_limit.by_recipe("on_limit")?,
         on_rate_limit: settings.on_rate_limit.value.unwrap_or_default(),
-        on_failure: recipe.on_failure,
+        on_failure: recipe.on_failure.clone(),
         time: TimeLimits {
-            turn_timeout_ms: settings.turn_timeout.value.map_or(recipe.time.turn_timeout_ms, |ms| ms.get()),
-            stall_timeout_ms: settings.stall_timeout.value.map_or(recipe.time.stall_timeout_ms, |ms| ms.get()),
-            max_stalls: recipe.time.max_stalls,
+            turn_timeout_ms: settings.turn_timeout.by_recipe("turn_timeout")?.get(),
+            stall_timeout_ms: settings.stall_timeout.by_recipe("stall_timeout")?.get(),
+            max_stalls: recipe.max_stalls,
         },
         workspace: workspace(settings, run),
         resources: resources(settings, &run.machine),
@@ -145,6 +145,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         summariser: summariser(settings)?,
         context: context(settings, run),
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
+        prompts: recipe.prompts(),
         recipe: recipe.name,
     };
     let nobody_takes_over =
@@ -189,11 +190,14 @@ fn parsed_plan(recipe: &Recipe, run: &RunOptions, notes: &mut Vec<String>) -> Re
 }
 
 fn find_recipe(settings: &Settings) -> Result<Recipe, UsageError> {
-    let name = settings.recipe.value.as_deref().unwrap_or(super::DEFAULT_RECIPE);
-    recipe::built_in(name).ok_or_else(|| UsageError::UnknownRecipe {
-        name: name.escape_debug().to_string(),
-        nearest: nearest(name, recipe::built_in_names()),
-        known: recipe::built_in_names().collect(),
+    settings.in_use.clone().ok_or_else(|| {
+        let name = settings.recipe.value.clone().unwrap_or_default();
+        let known = settings.recipes.names();
+        UsageError::UnknownRecipe {
+            nearest: nearest(&name, known.iter().map(String::as_str)).map(str::to_owned),
+            name: name.escape_debug().to_string(),
+            known,
+        }
     })
 }
 
@@ -278,8 +282,8 @@ fn from_dir(mut words: Vec<String>, dir: &Path) -> Vec<String> {
     words
 }
 
-fn session_policy(settings: &Settings, recipe: &Recipe, agent: &AgentChoice) -> Result<SessionPolicy, UsageError> {
-    let policy = settings.session.value.unwrap_or(recipe.session);
+fn session_policy(settings: &Settings, agent: &AgentChoice) -> Result<SessionPolicy, UsageError> {
+    let policy = settings.session.by_recipe("session")?;
     if policy == SessionPolicy::KeepAlive && !windlass_agents::keeps_alive(&agent.profile) {
         // A recipe asks for it where the agent can.
         if settings.session.said().is_none() {
@@ -349,16 +353,18 @@ fn bounds(
     single: bool,
     notes: &mut Vec<String>,
 ) -> Result<(Done, Limits), UsageError> {
+    // Only a recipe's own number is left if nobody says one.
+    let by_recipe = settings.max_iterations.by_recipe("max_iterations")?.get().unwrap_or(*ITERATIONS.end());
     let done = match (single, recipe.done) {
         (true, _) | (false, DoneKind::Gates) => Done::Gates,
         (false, DoneKind::Promise) => Done::Promise { promise: promise(settings, agent)? },
         (false, DoneKind::FindingsClear | DoneKind::Verdict) => Done::Review,
-        (false, DoneKind::Target) => target.unwrap_or(Done::Count { iterations: recipe.max_iterations }),
+        (false, DoneKind::Target) => target.unwrap_or(Done::Count { iterations: by_recipe }),
     };
     let said = settings.max_iterations.said().map(|said| said.get());
     let by_default = || match agent.profile.max_iterations {
         Some(_) => agent.profile.iterations(),
-        None => review::iterations_for(recipe, plan),
+        None => review::iterations_for(by_recipe, plan),
     };
     let duration_ms = settings.duration.value.map(|ms| ms.get());
     // The target of a refine loop is its limit, unless a lower one was asked for.

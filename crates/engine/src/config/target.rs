@@ -2,14 +2,14 @@
 
 use windlass_core::duration::{self, DurationError};
 use windlass_core::profile::ITERATIONS;
-use windlass_core::recipe::{self, DoneKind, Recipe};
 use windlass_core::spec::Done;
 
+use super::recipe::{DoneKind, Recipe, Recipes};
 use super::spec::RunOptions;
 use super::usage::UsageError;
 
 /// The target that was asked for, if any.
-pub(super) fn target(run: &RunOptions, recipe: &Recipe) -> Result<Option<Done>, UsageError> {
+pub(super) fn target(run: &RunOptions, recipe: &Recipe, known: &Recipes) -> Result<Option<Done>, UsageError> {
     let target = match (&run.iter, &run.time) {
         (Some(_), Some(_)) => return Err(UsageError::BothTargets),
         (None, None) => return Ok(None),
@@ -19,8 +19,7 @@ pub(super) fn target(run: &RunOptions, recipe: &Recipe) -> Result<Option<Done>, 
     match recipe.done {
         DoneKind::Target => Ok(Some(target)),
         DoneKind::Promise | DoneKind::Gates | DoneKind::FindingsClear | DoneKind::Verdict => {
-            let known = recipe::built_in_names().collect();
-            Err(UsageError::NoTarget { recipe: recipe.name.clone(), known })
+            Err(UsageError::NoTarget { recipe: recipe.name.clone(), known: known.names() })
         }
     }
 }

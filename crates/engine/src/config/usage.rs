@@ -15,7 +15,9 @@ pub enum UsageError {
     #[error("'{name}' cannot be the name of a loop")]
     Name { name: String },
     #[error("unknown recipe '{name}'")]
-    UnknownRecipe { name: String, nearest: Option<&'static str>, known: Vec<&'static str> },
+    UnknownRecipe { name: String, nearest: Option<String>, known: Vec<String> },
+    #[error("the setting '{key}' has no value")]
+    Unset { key: &'static str },
     #[error("no agent is chosen, and none was found on this machine")]
     NoAgent,
     #[error("unknown agent '{name}'")]
@@ -56,7 +58,7 @@ pub enum UsageError {
     #[error("Cannot specify both --iter and --time")]
     BothTargets,
     #[error("--iter and --time have no meaning in the recipe '{recipe}'")]
-    NoTarget { recipe: String, known: Vec<&'static str> },
+    NoTarget { recipe: String, known: Vec<String> },
     #[error("--iter {iterations} is out of range: {}–{}", ITERATIONS.start(), ITERATIONS.end())]
     TargetRange { iterations: String },
     #[error("Invalid loop condition: '{text}'. Expected iterations (e.g., '5') or duration (e.g., '1h', '30m', '5s')")]
@@ -106,6 +108,7 @@ impl UsageError {
             }
             UsageError::UnknownRecipe { nearest: Some(near), .. } => format!("did you mean '{near}'?"),
             UsageError::UnknownRecipe { nearest: None, known, .. } => format!("known recipes: {}", known.join(", ")),
+            UsageError::Unset { key } => format!("set {key}, or choose a recipe that has it"),
             UsageError::NoAgent => {
                 "name one with --agent, or any program with --agent-command \"./my-agent.sh\"; 'windlass demo' needs none"
                     .into()

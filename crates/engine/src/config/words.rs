@@ -22,33 +22,35 @@ pub enum Sandbox {
 
 macro_rules! words {
     ($type:ty, $expected:literal, $example:literal, $what:literal, [$($word:literal => $variant:path),+ $(,)?]) => {
-        impl Value for $type {
+        impl $crate::config::value::Value for $type {
             const EXPECTED: &'static str = $expected;
             const EXAMPLE: &'static str = $example;
 
-            fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+            fn from_toml(value: &toml_edit::Value) -> Option<Result<Self, $crate::config::value::ValueError>> {
                 value.as_str().map(Self::from_text)
             }
 
-            fn from_text(text: &str) -> Result<Self, ValueError> {
+            fn from_text(text: &str) -> Result<Self, $crate::config::value::ValueError> {
                 match text {
                     $($word => Ok($variant),)+
-                    _ => Err(unknown_word($what, text, &[$($word),+], $expected)),
+                    _ => Err($crate::config::words::unknown_word($what, text, &[$($word),+], $expected)),
                 }
             }
 
-            fn json(&self) -> Json {
+            fn json(&self) -> serde_json::Value {
                 match self {
-                    $($variant => json!($word),)+
+                    $($variant => serde_json::json!($word),)+
                 }
             }
 
-            fn schema() -> Json {
-                json!({ "enum": [$($word),+] })
+            fn schema() -> serde_json::Value {
+                serde_json::json!({ "enum": [$($word),+] })
             }
         }
     };
 }
+
+pub(super) use words;
 
 words!(SessionPolicy, "resume, fresh or keep_alive", "\"fresh\"", "session policy", [
     "resume" => SessionPolicy::Resume,
@@ -98,7 +100,7 @@ words!(Protocol, "openai or anthropic", "\"openai\"", "protocol", [
     "anthropic" => Protocol::Anthropic,
 ]);
 
-fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
+pub(super) fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
     let text = text.escape_debug().to_string();
     let hint = match nearest(&text, known.iter().copied()) {
         Some(word) => format!("did you mean '{word}'? it is one of: {}", known.join(", ")),

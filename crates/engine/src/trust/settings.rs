@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::config::{Origin, PROJECT_FILE, Settings};
+use crate::config::{Origin, RecipeFile, Settings};
 
 /// What neither runs a command nor hands anything on. A key that is not here needs consent, so that a new one is not
 /// forgotten.
@@ -101,17 +101,42 @@ pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &
             Some((agent, field)) => {
                 HARMLESS_FIELDS.contains(&field) || agents.is_some_and(|agents| !agents.contains(&agent))
             }
-            None => match consent(&shown.key) {
-                NeedsConsent::Never => true,
-                NeedsConsent::OutsideTheRepository => stays(&shown.value, project),
-                NeedsConsent::Always => false,
-            },
+            None => is_harmless(&shown.key, &shown.value, project),
         };
         if !harmless && !says_nothing(&shown.value) {
             runs.push(format!("line {line}: {} = {}", shown.key, shown.value));
         }
     }
     runs
+}
+
+fn is_harmless(key: &str, value: &Value, project: &Path) -> bool {
+    match consent(key) {
+        NeedsConsent::Never => true,
+        NeedsConsent::OutsideTheRepository => stays(value, project),
+        NeedsConsent::Always => false,
+    }
+}
+
+/// What a project's recipe runs or reveals, and the texts it replaces: those tell agents what to do, and a reviewer what to
+/// accept.
+pub(super) fn of_recipe(file: &RecipeFile, project: &Path) -> Vec<String> {
+    let settings = file.settings().into_iter();
+    let settings = settings.filter(|(key, _, value)| !is_harmless(key, value, project) && !says_nothing(value));
+    let runs = settings.map(|(key, line, value)| format!("line {line}: {key} = {value}"));
+    let texts =
+        file.prompts.iter().map(|(name, (text, line))| format!("line {line}: prompts.{name} = {}", short(text)));
+    runs.chain(texts).collect()
+}
+
+/// The beginning of a text, on one line.
+fn short(text: &str) -> String {
+    const SHOWN: usize = 200;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("\"{} …\"", words[..end].escape_debug()),
+        None => format!("\"{}\"", words.escape_debug()),
+    }
 }
 
 /// Whether a field of this agent that matters for what runs comes from the project's file.
@@ -145,11 +170,11 @@ fn stays(value: &Value, project: &Path) -> bool {
     }
 }
 
-/// Where the project's settings lie, in words, if a link leads there.
-pub(super) fn leads_to(project: &Path) -> Option<String> {
-    let (root, real) = real(project, PROJECT_FILE)?;
+/// Where a file of the project lies, in words, if a link leads there.
+pub(super) fn leads_to(project: &Path, file: &str) -> Option<String> {
+    let (root, real) = real(project, file)?;
     match real.strip_prefix(root) {
-        Ok(inside) if inside == Path::new(PROJECT_FILE) => None,
+        Ok(inside) if inside == Path::new(file) => None,
         Ok(inside) => Some(format!("it leads to {}", inside.display())),
         Err(_) => Some(format!("it leads out of the repository, to {}", real.display())),
     }

@@ -1,4 +1,6 @@
-//! Settings: what they are, where they come from, and changes to their files.
+//! Settings: what they are, where they come from, and changes to their files; and recipes, which are files of them.
+
+mod recipes;
 
 use std::path::PathBuf;
 
@@ -9,6 +11,12 @@ use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::{ChangeSettings, SettingsOf};
 use crate::views::{SettingView, SettingsView};
+
+pub use recipes::*;
+
+fn no_project() -> Problem {
+    Problem::new(Kind::Invalid, "the project is missing").field("project").hint("add ?project=/path/of/it")
+}
 
 impl Request for SettingsOf {
     type Report = SettingsView;
@@ -65,6 +73,7 @@ pub(crate) fn shown(settings: &Settings) -> Vec<SettingView> {
     rows.map(|row| {
         let (layer, origin) = match &row.origin {
             Origin::Default => ("default", row.origin.to_string()),
+            Origin::Recipe { .. } => ("recipe", row.origin.to_string()),
             Origin::UserFile { .. } => ("user", row.origin.to_string()),
             Origin::ProjectFile { .. } => ("project", row.origin.to_string()),
             Origin::Env { .. } => ("environment", row.origin.to_string()),
