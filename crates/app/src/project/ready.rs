@@ -4,7 +4,7 @@ use std::path::Path;
 
 use windlass_agents::{KnownAgent, PlaceKind, own_places};
 use windlass_core::spec::{AgentChoice, LoopSpec};
-use windlass_engine::limits;
+use windlass_engine::{copilot_loop, limits};
 
 use crate::agents;
 use crate::context::Context;
@@ -20,10 +20,8 @@ pub(crate) async fn check(context: &Context, project: &Path, spec: &LoopSpec) ->
     if spec.sandbox.docker.is_none() {
         let reviewer = spec.review.as_ref().map(|review| &review.reviewer);
         for agent in [Some(&spec.agent), reviewer].into_iter().flatten() {
-            installed(context, agent).inspect_err(|problem| {
-                // In the words of the log of a loop whose agent could not be started later.
-                tracing::error!("Failed to start {} loop follow-up: {}", agent.display_name(), problem.message);
-            })?;
+            installed(context, agent)
+                .inspect_err(|problem| copilot_loop::not_started(agent.display_name(), &problem.message))?;
             notes.extend(logged_out(context, agent));
         }
         let fallbacks = spec.fallbacks.iter().chain(spec.review.iter().flat_map(|review| &review.fallbacks));
@@ -44,6 +42,12 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
     let brings_path = agent.profile.env.contains_key("PATH");
     if program == "{self}" || relative || brings_path || agents::find_program(context, None, program).is_some() {
         return Ok(());
+    }
+    if program.starts_with('/') && Path::new(program).is_file() {
+        let message =
+            format!("the agent {} cannot be started: permission to execute '{program}' is missing", agent.name);
+        let hint = format!("run `chmod +x {program}`");
+        return Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint));
     }
     let place = if program.starts_with('/') { "" } else { " on PATH" };
     let mut hint = match KnownAgent::of(agent.profile.adapter()) {

@@ -54,10 +54,6 @@ impl Request for ChangeSettings {
     }
 }
 
-fn no_project() -> Problem {
-    Problem::new(Kind::Invalid, "the project is missing").field("project").hint("add ?project=/path/of/it")
-}
-
 fn read(here: &Local, project: Option<PathBuf>) -> Result<SettingsView, Problem> {
     let settings = here.context.settings(project.as_deref(), Options::default()).map_err(Problem::invalid)?;
     Ok(SettingsView {

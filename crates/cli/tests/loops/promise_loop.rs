@@ -380,12 +380,11 @@ fn an_agent_that_is_not_executable_is_an_error_that_says_so() {
     out.assert_code(7);
     let said = format!("{}{}", out.stdout, out.stderr);
     assert!(said.contains("agent.sh") && said.to_lowercase().contains("permi"), "{}", out.shown());
-    // Mended, the same loop goes on.
     world.repo().write("agent.sh", format!("#!/bin/sh\necho '{PROMISE}'\n"));
     let mut chmod = world.command("chmod");
     chmod.args(["755", "agent.sh"]);
     world.run(chmod).assert_code(0);
-    call(&world, &["resume", "work"]).assert_code(0);
+    call(&world, &["run", "x", "--name", "work", "--agent-command", "./agent.sh"]).assert_code(0);
 }
 
 #[test]

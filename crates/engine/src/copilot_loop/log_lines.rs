@@ -40,7 +40,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
                 tracing::info!("Completion promise '{promise}' detected in output");
             }
             if let Some(message) = report.outcome.failed_to_start() {
-                tracing::error!("Failed to start {agent} loop follow-up: {message}");
+                not_started(agent, &message);
             } else if report.outcome.is_finished() {
                 let max = shown_max(state);
                 let can_continue = state.spec.limits.max_iterations.is_none_or(|max| turn.iteration < max);
@@ -161,4 +161,9 @@ fn shown_max(state: &LoopState) -> String {
 /// One turn without a loop around it has no loop state to speak of.
 fn is_single(state: &LoopState) -> bool {
     state.spec.done == windlass_core::spec::Done::Gates && state.spec.limits.max_iterations == Some(1)
+}
+
+/// The line of an agent that cannot be started, found out before a loop exists or in its first turn.
+pub fn not_started(agent: &str, message: &str) {
+    tracing::error!("Failed to start {agent} loop follow-up: {message}");
 }

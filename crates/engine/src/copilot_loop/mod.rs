@@ -6,4 +6,5 @@ mod log_lines;
 mod tracker;
 
 pub(crate) use log_lines::log;
+pub use log_lines::not_started;
 pub use tracker::{LoopTracker, Registration, TrackError, Tracked, check_completion_promise};
