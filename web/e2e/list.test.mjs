@@ -105,9 +105,9 @@ test("cost_tokens_and_time_move_while_a_turn_runs", async () => {
   await page.waitForFunction((text) => document.querySelector("[data-spent]").textContent !== text, before);
   const tab = await page.context().newPage();
   await tab.goto(`${world.origin}/loops/${loop.id}?tab=usage`);
-  await tab.getByText("$0.25 / $4.00").waitFor();
+  await tab.getByText("$0.25 / $4.00").first().waitFor();
   world.go("spend");
-  await tab.getByText("$1.00 / $4.00").waitFor();
+  await tab.getByText("$1.00 / $4.00").first().waitFor();
   await tab.getByRole("meter", { name: "Budget" }).waitFor();
   await spent.getByText("$1.00 / $4.00").waitFor();
   await world.api("POST", `/api/loops/${loop.id}/stop`);

@@ -142,7 +142,7 @@ test("a reviewed loop asks, and a person approves with a reason", async () => {
   await page.locator("[data-side=coder]").getByText("I worked.").waitFor();
   await page.locator("[data-phase]").getByText("Your approval is required").waitFor();
   await page.locator("[data-phase-bar]").getByRole("button", { name: "Approve" }).click();
-  await page.getByRole("dialog").getByLabel("Reason").fill("Fine by me");
+  await page.getByRole("dialog").getByLabel("Reason", { exact: true }).fill("Fine by me");
   await page.getByRole("dialog").getByRole("button", { name: "Approve" }).click();
   await page.getByRole("heading", { name: "write-the-work" }).locator("..").getByText("completed").waitFor();
   assert.deepEqual(page.complaints, []);
@@ -220,7 +220,7 @@ test("the board: milestones are added and put in order; one is started with chos
   await card("Needs you").getByRole("button", { name: "Reject" }).click();
   const dialog = page.getByRole("dialog");
   assert.ok(await dialog.getByRole("button", { name: "Reject" }).isDisabled(), "no rejection without a reason");
-  await dialog.getByLabel("Reason").fill("Also by author");
+  await dialog.getByLabel("Reason", { exact: true }).fill("Also by author");
   await dialog.getByRole("button", { name: "Reject" }).click();
   await dialog.waitFor({ state: "detached" });
   const [milestone] = (await world.api("GET", `/api/milestones?project=${encodeURIComponent(world.repo)}`)).milestones.filter((each) => each.id === "search");
@@ -228,7 +228,7 @@ test("the board: milestones are added and put in order; one is started with chos
   await world.until(milestone.loop.id, (item) => item.type === "text" && item.text.includes("I build the box for author."));
   // It asks again once that is built; the page hears of it by itself.
   await card("Needs you").getByRole("button", { name: "Approve" }).click();
-  await dialog.getByLabel("Reason").fill("Both are there");
+  await dialog.getByLabel("Reason", { exact: true }).fill("Both are there");
   await dialog.getByRole("button", { name: "Approve" }).click();
   await card("Done").getByText("completed").waitFor();
   assert.ok(await card("Done").getByRole("img", { name: "done" }).first().isVisible(), "its feature is ticked");

@@ -16,11 +16,15 @@ impl Request for FindLoop {
 
     async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
         let project = self.project.as_deref();
-        let (Some(engine), name) = (here.reader().await?, self.name) else {
+        let Some(engine) = here.reader().await? else {
             let hint = "start one with `windlass run`, or watch `windlass demo`";
-            return Err(Problem::refused("there are no loops yet", hint));
+            let message = match self.name {
+                Some(name) => format!("there is no loop '{name}': there are no loops yet"),
+                None => "there are no loops yet".to_owned(),
+            };
+            return Err(Problem::refused(message, hint));
         };
-        let found = match &name {
+        let found = match &self.name {
             Some(name) => named(&engine, project, name).await?,
             None => latest(&engine, project).await?,
         };
