@@ -40,7 +40,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
                 tracing::info!("Completion promise '{promise}' detected in output");
             }
             if let Some(message) = report.outcome.failed_to_start() {
-                not_started(agent, &message);
+                not_started(agent, message);
             } else if report.outcome.is_finished() {
                 let max = shown_max(state);
                 let can_continue = state.spec.limits.max_iterations.is_none_or(|max| turn.iteration < max);
