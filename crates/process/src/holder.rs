@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a machine enforces limits.
+/// What a machine holds limits with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Means {
     pub memory: Holder,

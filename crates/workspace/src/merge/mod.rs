@@ -34,7 +34,7 @@ pub enum MergeOutcome {
     Merged {
         commit: String,
         into: String,
-        /// Always false: each merge is its own commit, which has the goal in its message.
+        /// Always false: each merge is a commit of its own, which has the goal in its message.
         fast_forward: bool,
         /// The checkout whose files moved along.
         checkout: Option<PathBuf>,
