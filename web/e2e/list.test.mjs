@@ -108,7 +108,7 @@ test("cost_tokens_and_time_move_while_a_turn_runs", async () => {
   await tab.getByText("$0.25 / $4.00").first().waitFor();
   world.go("spend");
   await tab.getByText("$1.00 / $4.00").first().waitFor();
-  await tab.getByRole("meter", { name: "Budget" }).waitFor();
+  await tab.getByRole("meter", { name: "Budget" }).first().waitFor();
   await spent.getByText("$1.00 / $4.00").waitFor();
   await world.api("POST", `/api/loops/${loop.id}/stop`);
   await world.stopped(loop.id);
