@@ -103,9 +103,9 @@ impl Opens for StartMilestone {
         let engine = here.engine().await?;
         if let Some(listed) = engine.store.find(&root.to_string_lossy(), &name).await? {
             return Err(Problem::refused(
-                format!("the milestone '{}' was started already; it is {}", self.id, status_word(&listed)),
+                format!("the milestone '{}' was already started; it is {}", self.id, status_word(&listed)),
                 format!(
-                    "`windlass resume {name}` goes on, `windlass restart {name}` takes an edited file into account"
+                    "resume it with `windlass resume {name}`, or apply an edited file with `windlass restart {name}`"
                 ),
             ));
         }

@@ -39,7 +39,7 @@ pub enum DoneKind {
 }
 
 #[derive(Debug, Error)]
-#[error("recipe `{name}` cannot be read")]
+#[error("cannot read recipe `{name}`")]
 pub struct RecipeError {
     pub name: String,
     #[source]

@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Which agents are installed, as `agents --json` */
+        /** Installed agents, as in `agents --json` */
         get: operations["get_agents"];
         put?: never;
         post?: never;
@@ -30,7 +30,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One tiny call to each installed agent, as `agents --call --json` */
+        /** Make one small call to each installed agent, as in `agents --call --json` */
         post: operations["post_agents_call"];
         delete?: never;
         options?: never;
@@ -64,7 +64,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Clear away workspaces of ended loops, as `clean --json` */
+        /** Remove workspaces of ended loops, as in `clean --json` */
         post: operations["post_clean"];
         delete?: never;
         options?: never;
@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a loop needs on this machine, as `doctor --json` */
+        /** Check this machine, as in `doctor --json` */
         get: operations["get_doctor"];
         put?: never;
         post?: never;
@@ -96,7 +96,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The Loops page, live: a loop whenever it changes; `after=now` leaves out what is */
+        /** Live stream of loops whenever they change; `after=now` skips the current state */
         get: operations["get_events"];
         put?: never;
         post?: never;
@@ -113,7 +113,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server answers; needs no token */
+        /** Health check; requires no token */
         get: operations["get_health"];
         put?: never;
         post?: never;
@@ -166,7 +166,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Open a session with the code of a login link; needs no token */
+        /** Open a session with the code of a login link; requires no token */
         post: operations["post_login"];
         delete?: never;
         options?: never;
@@ -216,7 +216,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The loop of a name or id, or the latest one */
+        /** Find a loop by name or ID, or the latest one */
         get: operations["get_loops_find"];
         put?: never;
         post?: never;
@@ -235,7 +235,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a loop would be; makes nothing */
+        /** Preview a loop without starting it */
         post: operations["post_loops_preview"];
         delete?: never;
         options?: never;
@@ -250,7 +250,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A loop, as `status --json` */
+        /** A loop, as in `status --json` */
         get: operations["get_loops_id"];
         put?: never;
         post?: never;
@@ -269,7 +269,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Agree to its work */
+        /** Approve its work */
         post: operations["post_loops_id_approve"];
         delete?: never;
         options?: never;
@@ -286,7 +286,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove its workspace, as `clean --json` */
+        /** Remove its workspace, as in `clean --json` */
         post: operations["post_loops_id_clean"];
         delete?: never;
         options?: never;
@@ -303,7 +303,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Continue it after it was completed */
+        /** Continue it after completion */
         post: operations["post_loops_id_continue"];
         delete?: never;
         options?: never;
@@ -318,7 +318,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What it changed */
+        /** Its changes */
         get: operations["get_loops_id_diff"];
         put?: never;
         post?: never;
@@ -352,7 +352,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The feed read backwards, page by page */
+        /** The feed in reverse order, page by page */
         get: operations["get_loops_id_feed"];
         put?: never;
         post?: never;
@@ -369,7 +369,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What its reviewer found */
+        /** Its reviewers' findings */
         get: operations["get_loops_id_findings"];
         put?: never;
         post?: never;
@@ -386,7 +386,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How it went: iterations, turns, verdicts, waits */
+        /** Its history: iterations, turns, verdicts, waits */
         get: operations["get_loops_id_iterations"];
         put?: never;
         post?: never;
@@ -403,7 +403,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every event of its journal, from which its state follows */
+        /** All events of its journal */
         get: operations["get_loops_id_journal"];
         put?: never;
         post?: never;
@@ -422,7 +422,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Merge its branch, as `merge --json` */
+        /** Merge its branch, as in `merge --json` */
         post: operations["post_loops_id_merge"];
         delete?: never;
         options?: never;
@@ -454,7 +454,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same in one piece, as `diff --json` */
+        /** Its changes in one document, as in `diff --json` */
         get: operations["get_loops_id_patch"];
         put?: never;
         post?: never;
@@ -522,7 +522,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What it did and how it was judged, as `proof` */
+        /** Evidence of its work, as in `proof` */
         get: operations["get_loops_id_proof"];
         put?: never;
         post?: never;
@@ -541,7 +541,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send it back, with a reason */
+        /** Reject its work, with a reason */
         post: operations["post_loops_id_reject"];
         delete?: never;
         options?: never;
@@ -575,7 +575,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go on with a fresh agent session */
+        /** Restart it with a new agent session */
         post: operations["post_loops_id_restart"];
         delete?: never;
         options?: never;
@@ -592,7 +592,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go on, with limits raised */
+        /** Resume it, optionally with raised limits */
         post: operations["post_loops_id_resume"];
         delete?: never;
         options?: never;
@@ -609,7 +609,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go back to an iteration */
+        /** Roll back to an iteration */
         post: operations["post_loops_id_rollback"];
         delete?: never;
         options?: never;
@@ -626,7 +626,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give it a message for its next turn */
+        /** Send a message to its agent */
         post: operations["post_loops_id_steer"];
         delete?: never;
         options?: never;
@@ -643,7 +643,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop it now */
+        /** Stop it immediately */
         post: operations["post_loops_id_stop"];
         delete?: never;
         options?: never;
@@ -660,7 +660,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pause it, and say how a person enters its place */
+        /** Pause it and show how to open its workspace and session */
         post: operations["post_loops_id_takeover"];
         delete?: never;
         options?: never;
@@ -692,7 +692,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A prompt exactly as it was sent */
+        /** A prompt, exactly as sent */
         get: operations["get_loops_id_turns_turn_prompt"];
         put?: never;
         post?: never;
@@ -709,7 +709,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same of standard error */
+        /** A turn's standard error */
         get: operations["get_loops_id_turns_turn_stderr"];
         put?: never;
         post?: never;
@@ -726,7 +726,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A turn's output, byte for byte */
+        /** A turn's standard output */
         get: operations["get_loops_id_turns_turn_stdout"];
         put?: never;
         post?: never;
@@ -760,10 +760,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A project's milestones in their order */
+        /** Milestones of a project, in order */
         get: operations["get_milestones"];
         put?: never;
-        /** Make one */
+        /** Create a milestone */
         post: operations["post_milestones"];
         delete?: never;
         options?: never;
@@ -779,7 +779,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Put them in order */
+        /** Reorder milestones */
         put: operations["put_milestones_order"];
         post?: never;
         delete?: never;
@@ -795,7 +795,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One of them, as `milestone show --json` */
+        /** A milestone, as in `milestone show --json` */
         get: operations["get_milestones_id"];
         put?: never;
         post?: never;
@@ -814,7 +814,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start one */
+        /** Start a milestone */
         post: operations["post_milestones_id_start"];
         delete?: never;
         options?: never;
@@ -846,7 +846,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Projects that have loops */
+        /** Projects with loops */
         get: operations["get_projects"];
         put?: never;
         post?: never;
@@ -880,7 +880,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What runs here */
+        /** Version and status of the server */
         get: operations["get_server"];
         put?: never;
         post?: never;
@@ -897,7 +897,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every setting with where it comes from */
+        /** All settings with their sources */
         get: operations["get_settings"];
         put?: never;
         post?: never;
@@ -914,7 +914,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The JSON Schema of a settings file */
+        /** JSON Schema of a settings file */
         get: operations["get_settings_schema"];
         put?: never;
         post?: never;
@@ -932,7 +932,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Change the settings of the user or of a project; comments stay */
+        /** Change the settings of the user or of a project; keeps comments */
         put: operations["put_settings_layer"];
         post?: never;
         delete?: never;
@@ -950,7 +950,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A path that downloads one file once, without a header */
+        /** A path for a single download without a header */
         post: operations["post_tickets"];
         delete?: never;
         options?: never;
@@ -965,10 +965,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a repository's own files would run, as `trust --show --json` */
+        /** Commands defined in a repository, as in `trust --show --json` */
         get: operations["get_trust"];
         put?: never;
-        /** Agree to it, as it was shown */
+        /** Trust these commands as shown */
         post: operations["post_trust"];
         delete?: never;
         options?: never;
@@ -985,7 +985,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Agree to nothing of it any more */
+        /** Revoke trust */
         post: operations["post_trust_revoke"];
         delete?: never;
         options?: never;
@@ -1002,7 +1002,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Check a proof or a commit, as `verify --json` */
+        /** Verify a proof or a commit, as in `verify --json` */
         post: operations["post_verify"];
         delete?: never;
         options?: never;
@@ -1021,7 +1021,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** A loop needs a person, completed, stopped or waits; sent to the address in `notify_webhook` */
+        /** A loop needs a user, completed, stopped or waits; sent to the address in `notify_webhook` */
         post: operations["webhook_notification"];
         delete?: never;
         options?: never;
@@ -1056,7 +1056,7 @@ export interface components {
             profile: components["schemas"]["AgentProfile"];
         };
         AgentOf: {
-            /** @description The model that was asked for. */
+            /** @description The model that was requested. */
             model: string | null;
             name: string;
             role: components["schemas"]["Role"];
@@ -1123,7 +1123,7 @@ export interface components {
         AgentReport: {
             /** @description Part of this program: it costs nothing and needs no login. */
             built_in: boolean;
-            /** @description What became of the call, if one was asked for. */
+            /** @description What became of the call, if one was requested. */
             call: components["schemas"]["Called"] | null;
             display_name: string;
             installed: boolean;
@@ -1355,7 +1355,7 @@ export interface components {
              * @description How long workspaces stay after their work is merged.
              */
             retention_days: number;
-            /** @description Loops that could not be looked at, and why. */
+            /** @description Loops that could not be checked, and why. */
             warnings: string[];
         };
         /** @description What became of one loop's workspace. */
@@ -1441,7 +1441,7 @@ export interface components {
             done: boolean;
             text: string;
         };
-        /** @description A question that nobody was there to answer. */
+        /** @description An unanswered question. */
         DeferredQuestion: {
             /** @description What the agent goes on with. */
             default?: string | null;
@@ -1469,7 +1469,7 @@ export interface components {
             /** @description With its port. */
             host: string;
         };
-        /** @description One thing that was looked at. */
+        /** @description One thing that was checked. */
         Diagnosis: {
             detail: string;
             fix: string | null;
@@ -1549,7 +1549,7 @@ export interface components {
             path: string;
         };
         /**
-         * @description The five ends. Only `Completed` is for good.
+         * @description The five ends. Only `Completed` is final.
          * @enum {string}
          */
         End: "completed" | "exhausted" | "cancelled" | "stalled" | "errored";
@@ -1684,7 +1684,7 @@ export interface components {
             type: "summarised";
         } | {
             checkpoint: components["schemas"]["CheckpointReport"];
-            /** @description What is remembered of the turn; none for a turn that is no iteration. */
+            /** @description The summary of the turn; none for a turn that is not an iteration. */
             summary?: string | null;
             turn: components["schemas"]["TurnKey"];
             /** @constant */
@@ -2084,7 +2084,7 @@ export interface components {
         };
         Finding: {
             description: string;
-            /** @description From the workspace's root, or one of the names for what is no file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`. */
+            /** @description From the workspace's root, or one of the names for what is not a file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`. */
             file: string;
             /** @description What it was before it was written again, oldest first. */
             history?: components["schemas"]["PastFinding"][];
@@ -2161,7 +2161,7 @@ export interface components {
              * @description Lower ones come first.
              */
             order?: number | null;
-            /** @description A person approves before it counts as completed. */
+            /** @description A user approves before it counts as completed. */
             requires_human_review?: boolean | null;
             reviewer?: string | null;
         };
@@ -2169,7 +2169,7 @@ export interface components {
         GateKey: {
             /**
              * Format: uint32
-             * @description Counts from 1; a gate that is known to flip gets more than one.
+             * @description Counts from 1; a flaky gate gets more than one.
              */
             attempt: number;
             /** Format: uint */
@@ -2335,7 +2335,7 @@ export interface components {
             tool: components["schemas"]["Tool"];
             url: string | null;
         };
-        /** @description What is remembered of an iteration. */
+        /** @description The record of an iteration. */
         IterationRecord: {
             /** Format: date-time */
             at: string;
@@ -2423,12 +2423,12 @@ export interface components {
             /** @description What to do about it. */
             fix: string;
             kind: components["schemas"]["LeftoverKind"];
-            /** @description For a person: the process, the path, the port. */
+            /** @description For a user: the process, the path, the port. */
             what: string;
         };
         /** @enum {string} */
         LeftoverKind: "process" | "port" | "mount" | "container" | "temp_files" | "socket" | "worktree" | "control_group";
-        /** @description A limit that the processes of a turn or gate came to. */
+        /** @description A limit that the processes of a turn or gate reached. */
         LimitHit: {
             /** Format: uint64 */
             limit_bytes: number | null;
@@ -2537,7 +2537,7 @@ export interface components {
              *     beginnings of names with a `*` behind them.
              */
             env_pass?: string[];
-            /** @description Who takes over, in this order, when the coder's model or agent fails for good. */
+            /** @description Agents to fall back to, in this order, if the coder's model or agent fails permanently. */
             fallbacks?: components["schemas"]["AgentChoice"][];
             /** @description The word that ends a follow-up prompt. */
             follow_up: string;
@@ -2559,7 +2559,7 @@ export interface components {
             resources?: components["schemas"]["ResourceSpec"];
             /** @description Who judges the work besides the gates. */
             review?: components["schemas"]["ReviewSpec"] | null;
-            /** @description What the loop's processes are kept away from. */
+            /** @description The sandbox of the loop's processes. */
             sandbox?: components["schemas"]["SandboxSpec"];
             /** @description Paths, as git pathspec globs, that may hold what looks like a secret. */
             secrets_allow?: string[];
@@ -2885,7 +2885,7 @@ export interface components {
             /** @description The checkout whose files moved along. */
             checkout: string | null;
             commit: string;
-            /** @description Always false: each merge is its own commit, which has the goal in its message. */
+            /** @description Always false: each merge is a commit of its own, which has the goal in its message. */
             fast_forward: boolean;
             into: string;
             /** @constant */
@@ -3710,7 +3710,7 @@ export interface components {
             /** @description Who takes the reviewer's place, in this order. */
             fallbacks?: components["schemas"]["AgentChoice"][];
             /**
-             * @description A person has to agree in the end.
+             * @description Whether a user must approve before the loop completes.
              * @default false
              */
             human_review: boolean;
@@ -3898,7 +3898,7 @@ export interface components {
             /** @description Places that may be written to besides those of the level. */
             writable?: string[];
         };
-        /** @description What the loop's processes are kept away from. Fields are only ever added. */
+        /** @description The sandbox of the loop's processes. Only add fields. */
         SandboxView: {
             backend: string | null;
             /**
@@ -3966,7 +3966,7 @@ export interface components {
         };
         /** @description What the agent remembers from turn to turn. */
         SessionPolicy: "resume" | "fresh" | "keep_alive";
-        /** @description The command that goes on with an agent's session by hand. */
+        /** @description The command that continues with an agent's session by hand. */
         SessionToEnter: {
             command: string;
             role: components["schemas"]["Role"];
@@ -4216,13 +4216,13 @@ export interface components {
             /** @description The model for the commit message, if not the one for the summary. */
             commit_message_model?: string | null;
             /**
-             * @description Off: no model is asked for anything.
+             * @description Off: no model is requested anything.
              * @default true
              */
             enabled: boolean;
             endpoint?: components["schemas"]["EndpointSettings"] | null;
             /**
-             * @description Off: the summary is the deterministic one; the commit message may still be asked for.
+             * @description Off: the summary is the deterministic one; the commit message may still be requested.
              * @default true
              */
             generate_summary: boolean;
@@ -4240,7 +4240,7 @@ export interface components {
              */
             timeout_ms: number;
         };
-        /** @description What is remembered of a turn, in somebody's words. */
+        /** @description The summary of a turn. */
         SummaryReport: {
             /** @description The message of the checkpoint; one is composed where there is none. */
             commit_message?: string | null;
@@ -4251,7 +4251,7 @@ export interface components {
                 [key: string]: components["schemas"]["Usage"];
             };
         };
-        /** @description How a person enters the place of a loop, of which nothing runs. */
+        /** @description How a user enters the place of a loop, of which nothing runs. */
         TakeoverReport: {
             /** @description Where its files are. */
             dir: string;
@@ -4434,10 +4434,10 @@ export interface components {
              * @default
              */
             last_words: string;
-            /** @description Limits that the agent's processes came to, whatever became of the turn. */
+            /** @description Limits that the agent's processes reached, whatever became of the turn. */
             limits_hit?: components["schemas"]["LimitHit"][];
             outcome: components["schemas"]["TurnOutcome"];
-            /** @description Files that were changed and put back: what git runs or follows (`.git/…`), and all where an agent only reads. */
+            /** @description Files that were changed and restored: what git runs or follows (`.git/…`), and all where an agent only reads. */
             put_back?: components["schemas"]["ChangedFile"][];
             session?: string | null;
             /** @description How often each tool was used. */
@@ -4754,7 +4754,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Which agents are installed, as `agents --json` */
+            /** @description Installed agents, as in `agents --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4781,7 +4781,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4805,7 +4805,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One tiny call to each installed agent, as `agents --call --json` */
+            /** @description Make one small call to each installed agent, as in `agents --call --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4832,7 +4832,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4850,7 +4850,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4901,7 +4901,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4919,7 +4919,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4943,7 +4943,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Clear away workspaces of ended loops, as `clean --json` */
+            /** @description Remove workspaces of ended loops, as in `clean --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4970,7 +4970,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4988,7 +4988,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5011,7 +5011,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a loop needs on this machine, as `doctor --json` */
+            /** @description Check this machine, as in `doctor --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5038,7 +5038,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5065,7 +5065,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The Loops page, live: a loop whenever it changes; `after=now` leaves out what is */
+            /** @description Live stream of loops whenever they change; `after=now` skips the current state */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5092,7 +5092,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5112,7 +5112,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Whether the server answers; needs no token */
+            /** @description Health check; requires no token */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5130,7 +5130,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5181,7 +5181,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5199,7 +5199,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5251,7 +5251,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5275,7 +5275,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Open a session with the code of a login link; needs no token */
+            /** @description Open a session with the code of a login link; requires no token */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5293,7 +5293,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5311,7 +5311,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5358,7 +5358,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5376,7 +5376,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5440,7 +5440,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5491,7 +5491,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5509,7 +5509,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5534,7 +5534,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The loop of a name or id, or the latest one */
+            /** @description Find a loop by name or ID, or the latest one */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5561,7 +5561,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5585,7 +5585,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What a loop would be; makes nothing */
+            /** @description Preview a loop without starting it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5612,7 +5612,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5630,7 +5630,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5652,7 +5652,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A loop, as `status --json` */
+            /** @description A loop, as in `status --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5688,7 +5688,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5714,7 +5714,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Agree to its work */
+            /** @description Approve its work */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5750,7 +5750,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5768,7 +5768,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5794,7 +5794,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Remove its workspace, as `clean --json` */
+            /** @description Remove its workspace, as in `clean --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5830,7 +5830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5848,7 +5848,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5874,7 +5874,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Continue it after it was completed */
+            /** @description Continue it after completion */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5910,7 +5910,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5928,7 +5928,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5959,7 +5959,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What it changed */
+            /** @description Its changes */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5995,7 +5995,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6060,7 +6060,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6087,7 +6087,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The feed read backwards, page by page */
+            /** @description The feed in reverse order, page by page */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6123,7 +6123,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6145,7 +6145,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What its reviewer found */
+            /** @description Its reviewers' findings */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6181,7 +6181,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6203,7 +6203,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How it went: iterations, turns, verdicts, waits */
+            /** @description Its history: iterations, turns, verdicts, waits */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6239,7 +6239,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6261,7 +6261,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every event of its journal, from which its state follows */
+            /** @description All events of its journal */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6297,7 +6297,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6323,7 +6323,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Merge its branch, as `merge --json` */
+            /** @description Merge its branch, as in `merge --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6359,7 +6359,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6377,7 +6377,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6439,7 +6439,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6457,7 +6457,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6490,7 +6490,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The same in one piece, as `diff --json` */
+            /** @description Its changes in one document, as in `diff --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6526,7 +6526,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6588,7 +6588,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6606,7 +6606,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6664,7 +6664,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6726,7 +6726,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6744,7 +6744,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6766,7 +6766,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What it did and how it was judged, as `proof` */
+            /** @description Evidence of its work, as in `proof` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6802,7 +6802,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6828,7 +6828,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Send it back, with a reason */
+            /** @description Reject its work, with a reason */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6864,7 +6864,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6882,7 +6882,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6940,7 +6940,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6966,7 +6966,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Go on with a fresh agent session */
+            /** @description Restart it with a new agent session */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7002,7 +7002,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7020,7 +7020,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7046,7 +7046,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Go on, with limits raised */
+            /** @description Resume it, optionally with raised limits */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7082,7 +7082,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7100,7 +7100,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7126,7 +7126,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Go back to an iteration */
+            /** @description Roll back to an iteration */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7162,7 +7162,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7180,7 +7180,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7206,7 +7206,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Give it a message for its next turn */
+            /** @description Send a message to its agent */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7242,7 +7242,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7260,7 +7260,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7282,7 +7282,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Stop it now */
+            /** @description Stop it immediately */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7318,7 +7318,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7336,7 +7336,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7358,7 +7358,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Pause it, and say how a person enters its place */
+            /** @description Pause it and show how to open its workspace and session */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7394,7 +7394,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7412,7 +7412,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7470,7 +7470,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7493,7 +7493,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A prompt exactly as it was sent */
+            /** @description A prompt, exactly as sent */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7529,7 +7529,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7556,7 +7556,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The same of standard error */
+            /** @description A turn's standard error */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7592,7 +7592,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7619,7 +7619,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A turn's output, byte for byte */
+            /** @description A turn's standard output */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7655,7 +7655,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7713,7 +7713,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7736,7 +7736,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A project's milestones in their order */
+            /** @description Milestones of a project, in order */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7763,7 +7763,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7787,7 +7787,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Make one */
+            /** @description Create a milestone */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7814,7 +7814,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7832,7 +7832,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7856,7 +7856,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Put them in order */
+            /** @description Reorder milestones */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7883,7 +7883,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7901,7 +7901,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7926,7 +7926,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One of them, as `milestone show --json` */
+            /** @description A milestone, as in `milestone show --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7962,7 +7962,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7988,7 +7988,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Start one */
+            /** @description Start a milestone */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8024,7 +8024,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8042,7 +8042,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8089,7 +8089,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8109,7 +8109,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Projects that have loops */
+            /** @description Projects with loops */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8136,7 +8136,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8192,7 +8192,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8212,7 +8212,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What runs here */
+            /** @description Version and status of the server */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8239,7 +8239,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8262,7 +8262,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every setting with where it comes from */
+            /** @description All settings with their sources */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8289,7 +8289,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8309,7 +8309,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The JSON Schema of a settings file */
+            /** @description JSON Schema of a settings file */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8336,7 +8336,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8367,7 +8367,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Change the settings of the user or of a project; comments stay */
+            /** @description Change the settings of the user or of a project; keeps comments */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8403,7 +8403,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8421,7 +8421,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8445,7 +8445,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A path that downloads one file once, without a header */
+            /** @description A path for a single download without a header */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8472,7 +8472,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8490,7 +8490,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8514,7 +8514,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a repository's own files would run, as `trust --show --json` */
+            /** @description Commands defined in a repository, as in `trust --show --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8541,7 +8541,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8565,7 +8565,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Agree to it, as it was shown */
+            /** @description Trust these commands as shown */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8592,7 +8592,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8610,7 +8610,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8634,7 +8634,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Agree to nothing of it any more */
+            /** @description Revoke trust */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8661,7 +8661,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8679,7 +8679,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8703,7 +8703,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Check a proof or a commit, as `verify --json` */
+            /** @description Verify a proof or a commit, as in `verify --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8730,7 +8730,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8748,7 +8748,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;

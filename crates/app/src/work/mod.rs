@@ -1,4 +1,4 @@
-//! The work of a loop: merged, taken back, cleared away.
+//! The work of a loop: merged, reverted, cleared away.
 
 mod clean;
 mod merge;
@@ -8,7 +8,7 @@ mod rollback;
 use windlass_core::machine::LoopState;
 use windlass_core::spec::WorkspaceKind;
 
-/// Whether the loop has a directory of its own.
+/// Whether the loop has its own directory.
 fn has_own_workspace(state: &LoopState) -> bool {
     match state.spec.workspace.kind {
         WorkspaceKind::Clone => state.workspace.is_some(),

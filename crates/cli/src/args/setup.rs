@@ -10,13 +10,13 @@ use windlass_engine::config::{Millis, Sandbox};
 
 use super::values::{not_blank, setting, word};
 
-/// Watch a complete loop on a throw-away repository; nothing to install, nothing spent
+/// Run a complete loop in a throwaway repository; installs nothing and costs nothing
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass demo")]
 pub struct DemoArgs {
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -51,13 +51,13 @@ pub struct ReportArgs {
     pub json: bool,
 }
 
-/// A report on agents, which may also be asked.
+/// A report on agents, optionally with a test call to each.
 #[derive(Debug, Clone, Args)]
 pub struct AgentsArgs {
-    /// Prove that each installed agent is logged in and answers, by one tiny call each, which its provider may charge
+    /// Make one small call to each installed agent to check that it is logged in. Providers may charge for it
     #[arg(long)]
     pub call: bool,
-    /// How long one call may take
+    /// Timeout for each call
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, default_value = "2m", requires = "call")]
     pub call_timeout: Millis,
     /// Print JSON
@@ -66,18 +66,18 @@ pub struct AgentsArgs {
 }
 
 impl AgentsArgs {
-    /// How long each call may take, if any is asked for.
+    /// Timeout for each call, if calls are requested.
     pub fn calls(&self) -> Option<Duration> {
         self.call.then(|| Duration::from_millis(self.call_timeout.get()))
     }
 }
 
-/// What the doctor looks at.
+/// What the doctor checks.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
     #[command(flatten)]
     pub agents: AgentsArgs,
-    /// Try to break out of a sandbox of this level instead; exit 1 if something that should be denied is not
+    /// Instead, try to break out of a sandbox of this level; exits with 1 if the sandbox leaks
     #[arg(
         long,
         value_name = "LEVEL",
@@ -91,10 +91,10 @@ pub struct DoctorArgs {
     /// edits what is protected, or says that the task is impossible; exit 1 unless it does. Its provider may charge for it
     #[arg(long, value_name = "AGENT", value_parser = not_blank, conflicts_with_all = ["sandbox", "call"])]
     pub honesty: Option<String>,
-    /// With --sandbox: whether it reaches the network
+    /// Network access in the sandbox under test
     #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny"]), requires = "sandbox")]
     pub network: Option<NetworkAccess>,
-    /// With --sandbox=docker: the image of the container
+    /// Image for --sandbox=docker
     #[arg(long, value_name = "IMAGE", value_parser = not_blank, requires = "sandbox")]
     pub docker_image: Option<String>,
 }
@@ -122,7 +122,7 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Every setting with its value and where that came from
+    /// Show every setting with its value and source
     #[command(after_help = "\
 Examples:
   windlass config show
@@ -132,13 +132,13 @@ Examples:
     Set(SetArgs),
     Unset(UnsetArgs),
     Edit(EditArgs),
-    /// The files and directories that are used here
+    /// Show the files and directories in use
     #[command(after_help = "\
 Examples:
   windlass config path
   windlass config path --json")]
     Path(ReportArgs),
-    /// The JSON Schema of a settings file, of a profile alone, or all of it as TypeScript types
+    /// Print the JSON Schema of settings or agent profiles, or TypeScript types
     #[command(after_help = "\
 Examples:
   windlass config schema > windlass.schema.json
@@ -212,7 +212,7 @@ pub struct EditArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// What it describes
+    /// What to describe
     #[arg(value_enum, default_value = "settings")]
     pub of: SchemaOf,
 }
@@ -223,13 +223,13 @@ pub enum SchemaOf {
     Settings,
     /// One table of [agents]
     Profile,
-    /// The fields of a profile that make the agent loop
+    /// The loop fields of a profile
     Loop,
-    /// All of them, as TypeScript types
+    /// TypeScript types for all of them
     Typescript,
 }
 
-/// Print completions for a shell, which also know loops, agents, recipes and milestones
+/// Generate shell completions, which also know loops, agents, recipes and milestones
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -237,7 +237,7 @@ Examples:
   windlass completions zsh > ~/.zfunc/_windlass
   windlass completions fish > ~/.config/fish/completions/windlass.fish")]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Shell to generate completions for
     pub shell: Shell,
 }
 

@@ -21,7 +21,7 @@ macro_rules! conformance {
 }
 
 conformance! {
-    working::promise_loop "A claim that comes too early is refused by a gate; the same session goes on and completes" {
+    working::promise_loop "A gate refuses an early claim; the same session continues and completes" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Works,
@@ -29,7 +29,7 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
-    working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
+    working::words_of_trouble "Text about rate limits, overflows, and wrong keys in tool output or the agent's messages triggers nothing" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Works,
@@ -37,7 +37,7 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
-    waiting::limit_with_a_reset "A rate or usage limit that names its end: `waiting` until then, under another engine too, no iteration used" {
+    waiting::limit_with_a_reset "A rate or usage limit with a reset time: `waiting` until then, also in another engine, no iteration used" {
         claude: Claude Works,
         codex: Codex Differs("Codex names only an hour of its own clock. Windlass asks again after 5 minutes, then after 10, 20, 40, 60."),
         opencode: Opencode Works,
@@ -45,14 +45,14 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Differs("Qwen asks again by itself for many minutes and says so only on standard error, without the end. After five silent minutes Windlass ends it and waits, 5 minutes first."),
     }
-    waiting::limit_without_a_reset "A rate or usage limit without an end: `waiting` for 5 minutes, then longer" {
+    waiting::limit_without_a_reset "A rate or usage limit without a reset time: `waiting` for 5 minutes, then longer" {
         claude: Claude Works,
         codex: Codex Differs("Codex and OpenCode wait in silence for as long as the provider asks for, here an hour. After five silent minutes Windlass ends them and waits itself."),
         opencode: Opencode Differs("Codex and OpenCode wait in silence for as long as the provider asks for, here an hour. After five silent minutes Windlass ends them and waits itself."),
         gemini: Gemini Works,
         copilot: Copilot Works,
     }
-    waiting::connection_cut "The connection breaks in the middle of every answer: the loop backs off for 10 seconds, then longer" {
+    waiting::connection_cut "The connection breaks during every answer: the loop backs off for 10 seconds, then longer" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Differs("OpenCode asks again by itself for a minute before the loop hears of it."),
@@ -60,14 +60,14 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
-    failing::context_overflow "The context overflows: a fresh session with goal and history, which is said" {
+    failing::context_overflow "The context overflows: a new session starts with goal and history, and Windlass reports it" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
     }
-    failing::session_unknown "The agent no longer knows the session: a fresh one with goal and history, which is said" {
+    failing::session_unknown "The agent lost its session: a new one starts with goal and history, and Windlass reports it" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Works,
@@ -81,7 +81,7 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
-    failing::model_not_found "There is no such model: the turn fails for that reason and the loop is errored, exit code 7" {
+    failing::model_not_found "The model does not exist: the turn fails for that reason and the loop is errored, exit code 7" {
         claude: Claude Works,
         codex: Codex Works,
         opencode: Opencode Works,
@@ -89,7 +89,7 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
-    failing::model_fallback "There is no such model, and `--fallback` names another one: it takes over, no iteration used" {
+    failing::model_fallback "The model does not exist, and `--fallback` has another: Windlass switches to it, no iteration used" {
         claude: Claude Works,
         codex: Codex Works,
         gemini: Gemini Works,
@@ -119,7 +119,7 @@ conformance! {
         copilot: Copilot Works,
         qwen: Qwen Works,
     }
-    endings::paused_and_resumed "`pause`, then `resume` in another process: the agent's session goes on" {
+    endings::paused_and_resumed "`pause`, then `resume` in another process: the agent's session continues" {
         claude: Claude Works,
         codex: Codex Works,
         gemini: Gemini Works,

@@ -1,4 +1,4 @@
-//! A real CLI as an agent of Windlass, in a world and against a model server of its own.
+//! A real CLI as an agent of Windlass, in a world and against its own model server.
 
 use std::fs::File;
 use std::io::Read;
@@ -116,7 +116,7 @@ impl Driven {
         starts.iter().map(|item| item["session"]["type"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// The prompts in the session of the last request for work: more than one where a session went on.
+    /// The prompts in the session of the last request for work: more than one where a session continued.
     pub fn prompts_of_last_request(&self) -> Vec<String> {
         let last = self.server.work().pop().and_then(|seen| seen.asked);
         last.map(|asked| asked.prompts).unwrap_or_default()

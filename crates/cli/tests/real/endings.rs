@@ -1,4 +1,4 @@
-//! Windlass is told to leave, or dies, or is asked to pause, while a real agent is at work.
+//! Interrupting, killing, or pausing Windlass while a real agent is running.
 
 use std::os::unix::process::CommandExt;
 
@@ -33,7 +33,7 @@ pub fn killed_in_an_answer(cli: Cli) {
     assert_eq!(driven.status()["iterations"], 1, "{}", output.shown());
     assert_eq!(driven.outcomes()[0]["type"], "cut_off");
     if cli == Cli::Copilot && driven.sessions().len() == 3 {
-        // It had not written its session yet: the turn began again at the checkpoint, and that was said.
+        // It had not written its session yet: the turn started again at the checkpoint, and that was said.
         assert_eq!(driven.sessions(), ["fresh", "resume", "fresh"]);
         output.assert_stdout_has("session is lost");
     } else {
@@ -57,7 +57,7 @@ fn sleeps() -> String {
     )
 }
 
-/// Told to leave while the agent's shell tool runs: nothing of either is left, and `resume` completes.
+/// Interrupted while the agent's shell tool runs: no process is left, and `resume` completes.
 pub fn terminated_in_a_tool(cli: Cli) {
     let Some(driven) = Driven::new(cli, "terminated in a tool", &sleeps()) else { return };
     let held = Held::new(&driven.world);
@@ -108,7 +108,7 @@ fn assert_interrupted(driven: &Driven, held: &Held) {
     call(&driven.world, &["status", "work", "--exit-code"]).assert_code(11);
 }
 
-/// Asked to pause, it ends the turn and leaves; another process goes on in the same session.
+/// Asked to pause, it ends the turn and leaves; another process continues in the same session.
 pub fn paused_and_resumed(cli: Cli) {
     let Some(driven) = Driven::new(cli, "paused and resumed", STOPS_IN_AN_ANSWER) else { return };
     let paused = driven.pause_in_the_answer();

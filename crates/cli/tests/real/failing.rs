@@ -53,7 +53,7 @@ pub fn session_unknown(cli: Cli) {
     assert_went_on_fresh(&driven, &output, "unknown_session", 2);
 }
 
-/// All that the agent has written into its home, but not git's settings, which are the person's.
+/// All that the agent has written into its home, but not git's settings, which are the user's.
 fn forget(home: &Path) {
     for entry in std::fs::read_dir(home).expect("a home").flatten() {
         let path = entry.path();
@@ -73,7 +73,7 @@ fn assert_went_on_fresh(driven: &Driven, output: &Output, kind: &str, iterations
     let feed = feed(&driven.world, "work");
     assert_eq!(of_type(&feed, "session_lost").len(), 1);
     output.assert_stdout_has("session is lost");
-    output.assert_stdout_has("going on with a fresh one");
+    output.assert_stdout_has("starting a new one");
     // The fresh session knows the goal and what was done for it.
     let prompts = driven.prompts_of_last_request();
     let [prompt] = &prompts[..] else { panic!("a fresh session has one prompt: {prompts:?}") };
@@ -83,7 +83,7 @@ fn assert_went_on_fresh(driven: &Driven, output: &Output, kind: &str, iterations
     assert_eq!(driven.status()["iterations"], iterations);
 }
 
-/// A wrong key: a person has to do something, and is told what.
+/// A wrong key: a user has to do something, and is told what.
 pub fn wrong_key(cli: Cli) {
     let script = "[[turn]]\nsteps = [{ fail = 'auth' }]";
     let Some(driven) = Driven::new(cli, "the key is wrong", script) else { return };

@@ -17,7 +17,7 @@ use windlass_testkit::{World, mcp_probe};
 const SYSTEM_PROMPT: &str = "Obey the rule of the seventh bell.";
 const TOLD: &str = "the word is heron and the key is dove";
 
-/// A CLI in a world, with a model of its own and files that its user wrote.
+/// A CLI in a world, with its own model and files that its user wrote.
 struct Driven {
     cli: Cli,
     world: World,

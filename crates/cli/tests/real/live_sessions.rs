@@ -10,7 +10,7 @@ use windlass_testkit::World;
 use windlass_testkit::clis::Cli;
 use windlass_testkit::model::ModelServer;
 
-/// A CLI as an agent of Windlass, in a world and against a server of its own.
+/// A CLI as an agent of Windlass, in a world and against its own server.
 struct Driven {
     cli: Cli,
     world: World,

@@ -1,4 +1,4 @@
-//! Loops with the real agent CLIs against a scripted model, and with Docker. Each test says so and passes where what it
+//! Loops with the real agent CLIs against a scripted model, and with Docker. Each test reports it and passes where what it
 //! needs is not installed.
 
 mod conformance;

@@ -49,7 +49,7 @@ pub enum Input {
         effect: Effect,
         trouble: Trouble,
     },
-    /// The driver is told to leave.
+    /// The driver is interrupted.
     Shutdown,
     WorkspaceOpened {
         opening: WorkspaceOpening,
@@ -285,7 +285,7 @@ pub struct ChangedFile {
     pub change: String,
 }
 
-/// What is remembered of a turn, in somebody's words.
+/// The summary of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SummaryReport {
     pub summary: String,
@@ -305,7 +305,7 @@ pub struct GateKey {
     /// 0 for the runs on the base, before the first turn.
     pub iteration: u32,
     pub index: usize,
-    /// Counts from 1; a gate that is known to flip gets more than one.
+    /// Counts from 1; a flaky gate gets more than one.
     pub attempt: u32,
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 const PROMISE: &str = "<promise>COMPLETE</promise>";
-const PROMPT: &str = "Make the tests pass.\n\nWhen everything is done and checked, end your answer with this on a line of its own:\n<promise>COMPLETE</promise>";
+const PROMPT: &str = "Make the tests pass.\n\nWhen everything is done and checked, end your answer with this on a separate line:\n<promise>COMPLETE</promise>";
 
 fn claimed(output: &str) -> bool {
     let whole = in_chunks(output, output.len().max(1));

@@ -227,6 +227,6 @@ fn a_loop_without_a_promise_is_told_to_go_on_and_nothing_else() {
 // promise: context-2
 fn the_promise_is_asked_for_on_a_line_of_its_own() {
     let prompt = prompt_of(&Driven::working(promise_loop()));
-    let asked = "When everything is done and checked, end your answer with this on a line of its own:";
+    let asked = "When everything is done and checked, end your answer with this on a separate line:";
     assert!(prompt.contains(&format!("{asked}\n{PROMISE}")), "{prompt}");
 }

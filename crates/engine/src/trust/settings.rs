@@ -150,8 +150,8 @@ pub(super) fn leads_to(project: &Path) -> Option<String> {
     let (root, real) = real(project, PROJECT_FILE)?;
     match real.strip_prefix(root) {
         Ok(inside) if inside == Path::new(PROJECT_FILE) => None,
-        Ok(inside) => Some(format!("it leads to {}", inside.display())),
-        Err(_) => Some(format!("it leads out of the repository, to {}", real.display())),
+        Ok(inside) => Some(format!("link to {}", inside.display())),
+        Err(_) => Some(format!("link to {}, outside the repository", real.display())),
     }
 }
 

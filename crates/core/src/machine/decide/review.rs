@@ -60,9 +60,9 @@ impl Batch {
                 self.push(ReviewEvent::ReviewSkipped { iteration: self.state.iteration, because: because.clone() });
                 match because {
                     SkippedBecause::Gates { .. } => self.mend(),
-                    SkippedBecause::NothingChanged => self.reject_or_mend("nothing was changed"),
+                    SkippedBecause::NothingChanged => self.reject_or_mend("no changes"),
                     SkippedBecause::UnknownCommit { commit } => {
-                        self.reject_or_mend(&format!("the report names the commit {commit}, which was not made"));
+                        self.reject_or_mend(&format!("the reported commit {commit} does not exist"));
                     }
                 }
             }
@@ -143,7 +143,7 @@ impl Batch {
     fn plan_written(&mut self, turn: TurnKey, report: &TurnReport) {
         match Plan::parse(report.answer.as_deref().unwrap_or_default()) {
             // Any text can be read as a plan; one that was asked for has the marks that were asked for.
-            Ok(plan) if !plan.marked => self.unreadable(turn, "no section is marked in it".to_owned()),
+            Ok(plan) if !plan.marked => self.unreadable(turn, "it has no section markers".to_owned()),
             Ok(plan) => {
                 self.planned(plan);
                 self.unless_told_to_rest(Self::next_iteration);
@@ -169,18 +169,18 @@ impl Batch {
         let section = self.state.review.as_ref().and_then(|review| review.section_number());
         let (ruling, summary) = match said {
             Said::Clean { summary: None } if section.is_some() && open.is_empty() => {
-                return self.unreadable(turn, "a clean section needs a summary of what was done in it".to_owned());
+                return self.unreadable(turn, "a clean section requires a summary".to_owned());
             }
             Said::Clean { summary } if open.is_empty() => (Ruling::Clean, summary),
             // What is open blocks, whatever else is said.
             Said::Clean { .. } => (Ruling::Dirty { open }, None),
             Said::Dirty if open.is_empty() => {
-                let why = "the verdict is dirty, but no finding is open that blocks: write down what is wrong";
+                let why = "the verdict is dirty, but no blocking finding is open; write one";
                 return self.unreadable(turn, why.to_owned());
             }
             Said::Dirty => (Ruling::Dirty { open }, None),
             Said::Accepted | Said::Rejected { .. } => {
-                return self.unreadable(turn, "an auditor says clean or dirty".to_owned());
+                return self.unreadable(turn, "an auditor must report clean or dirty".to_owned());
             }
         };
         let same = match &ruling {
@@ -234,7 +234,7 @@ impl Batch {
                 Some(Verdict::Accepted) => self.accepted(turn),
                 Some(Verdict::Rejected { reason }) => self.rejected(turn, reason),
                 Some(Verdict::Unclear { why }) => self.unreadable(turn, why),
-                None => self.unreadable(turn, "there is no answer".to_owned()),
+                None => self.unreadable(turn, "no answer".to_owned()),
             },
         }
     }
@@ -385,7 +385,7 @@ impl Batch {
             saved: saved.map(str::to_owned),
         });
         if self.state.wish == Some(Wish::Stop) {
-            // Opened again it is done once more, which changes nothing, and then the loop is completed.
+            // After a resume it runs again without effect, and then the loop is completed.
             self.stop_loop(StopReason::Cancelled);
         } else {
             self.complete();

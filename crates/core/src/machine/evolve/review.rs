@@ -58,14 +58,14 @@ pub(super) fn checkpointed(state: &mut LoopState) {
     }
 }
 
-/// The work goes on, and what follows it is done once more then.
+/// The work continues, and the steps after it run again.
 pub(super) fn claim_refused(state: &mut LoopState) {
     if let Some(review) = &mut state.review {
         review.post_action = None;
     }
 }
 
-/// The whole is judged once more, or a new goal is planned first.
+/// The final review runs again, or a new goal is planned first.
 pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
     let Some(review) = &mut state.review else { return };
     review.unreadable.clear();
@@ -82,7 +82,7 @@ pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
     }
 }
 
-/// What was known when an iteration was over, for who goes back to it.
+/// The review state at the end of an iteration, for a rollback to it.
 pub(super) fn remember(state: &mut LoopState) {
     let iteration = state.iteration;
     if let Some(review) = &mut state.review {
@@ -201,7 +201,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             // Why somebody agreed is for the journal; only a rejection gives the coder something to do.
             review.direction = reason.clone().filter(|_| !*approved);
             if !*approved {
-                // What was agreed to is worked at once more.
+                // The accepted work is open again.
                 review.post_action = None;
             }
             activity::person_ruled(state);
@@ -236,7 +236,7 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling, same: Option<
         }
         Ruling::Dirty { open } => state.counters.unchanged(same.unwrap_or(1), tree, open, String::new()),
         Ruling::Rejected { reason } if !whole => review.rejected(reason),
-        // Said of the whole it is told to the developer, and counts by the turns it takes.
+        // A final rejection goes to the developer. It is not a consecutive rejection; only its turns count.
         Ruling::Rejected { reason } => {
             review.objection = Some(Objection { reason: reason.clone(), whole: true });
         }
@@ -248,7 +248,7 @@ fn accept_feature(review: &mut Review, iteration: u32, commit: Option<String>) {
         Some(Report::Feature(report)) => (report.feature_id.clone(), report.feature.clone()),
         Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => (None, String::new()),
     };
-    // Accepted once more is not one more; without a report nobody knows whether it is another one.
+    // Accepting the same feature again does not count twice; without a report it is unknown which one it is.
     review.accepted.retain(|known| known.id != id || (id.is_none() && known.feature != feature));
     review.accepted.push(AcceptedFeature { iteration, id, feature, commit });
 }
