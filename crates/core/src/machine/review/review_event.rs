@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Event;
-use super::input::CheckpointReport;
-use super::review::{Aim, Ruling, Said, SkippedBecause};
+use super::documented::{Ruling, Said};
+use super::{Aim, Opinion, SkippedBecause};
+use crate::machine::event::Event;
+use crate::machine::input::CheckpointReport;
+
 use crate::findings::{Finding, FindingId};
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
@@ -41,7 +43,8 @@ pub enum ReviewEvent {
     /// What a reviewer says through a tool; its turn goes on.
     VerdictGiven {
         turn: TurnKey,
-        verdict: Said,
+        #[schemars(with = "Said")]
+        verdict: Opinion,
     },
     /// What the coder says of its turn.
     Reported {
@@ -71,7 +74,8 @@ pub enum ReviewEvent {
     },
     Reviewed {
         turn: TurnKey,
-        ruling: Ruling,
+        #[schemars(with = "Ruling")]
+        ruling: Opinion,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<SectionSummary>,
         /// Audits in a row with the same findings on the same tree.
