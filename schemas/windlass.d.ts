@@ -99,7 +99,7 @@ export interface WindlassSettings {
   process_limit?: number;
   /** Paths of the repository that the agent may not change: what it changes there is put back and reported. Default: none. */
   protect?: Array<string>;
-  /** The recipe: named defaults for how a loop goes. Default: promise. */
+  /** The recipe: a file of defaults for how a loop goes. Default: promise. */
   recipe?: string;
   /** Whether 'windlass serve' resumes loops that were cut off in the middle of a turn. Default: true for milestones. */
   recover?: boolean;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
+use windlass_config::{Options, Sandbox, SandboxSupport, Settings, asked_container};
 use windlass_core::duration::human;
 use windlass_core::profile::AgentProfile;
 use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
 use windlass_core::spec::AgentChoice;
 use windlass_engine::call::{self, Answer, Call, VersionProbe};
-use windlass_engine::config::{Options, Sandbox, SandboxSupport, Settings, asked_container};
 use windlass_engine::environment::{for_agent, for_commands};
 use windlass_engine::trust::{agreed_to_no_sandbox, project_says_what_runs, settings_are_trusted};
 use windlass_supervise::Launcher;
@@ -89,9 +89,7 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
     let project = context.project_if_any().await;
     let settings = context.settings(project.as_deref(), Options::default())?;
     // Until somebody agreed to the project's settings, they decide about nothing that runs.
-    let text = settings.project_text.as_deref();
-    let strange =
-        project.as_deref().zip(text).filter(|(root, text)| !settings_are_trusted(&context.data(), root, text));
+    let strange = project.as_deref().filter(|root| !settings_are_trusted(&context.data(), root, &settings));
     let agreed = if strange.is_some() { context.settings(None, Options::default())? } else { settings.clone() };
     let named = agreed.env_pass.value.as_ref().map_or(&[][..], |names| names.get());
     let sandbox = match call_for.map(|_| context.sandbox(&agreed)) {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_config::{self as config, Environment, Options, Paths, Sandbox, SandboxSupport, Settings};
 use windlass_core::sandbox::DockerSpec;
 use windlass_engine::clock::SystemClock;
-use windlass_engine::config::{self, Environment, Options, Paths, Sandbox, SandboxSupport, Settings};
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::Engine;
 use windlass_engine::sandbox::docker;

@@ -5,10 +5,11 @@ mod honesty;
 use std::time::Duration;
 
 pub use honesty::{Honesty, HonestyReport, TestHonesty};
+use windlass_config::{self as config, Options};
 use windlass_core::machine::LoopState;
 use windlass_core::residue::Leftover;
-use windlass_engine::config::{self, MachineFacts, Options};
 use windlass_engine::environment::withheld;
+use windlass_engine::limits::this_machine;
 use windlass_engine::sandbox::docker;
 use windlass_redact::environment::looks_secret;
 use windlass_store::{Access, SqliteStore, StoreError};
@@ -208,7 +209,7 @@ fn docker(context: &Context) -> Diagnosis {
 async fn resources(context: &Context) -> Diagnosis {
     let root = context.project_if_any().await;
     let settings = context.settings(root.as_deref(), Options::default()).unwrap_or_default();
-    let spec = config::resources(&settings, &MachineFacts::of_this_one());
+    let spec = config::resources(&settings, &this_machine());
     let detail = spec.words().join(", ");
     match spec.held_by.why {
         None => ok("limits", detail),

@@ -44,6 +44,7 @@ pub use proof::*;
 pub use reports::*;
 pub use request::{App, Opened, Opens, Remote, RemoteFeed, Request};
 pub use requests::*;
+pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, RecipeValue, RecipeView, RecipesOf};
 pub use takeover::TakeOver;
 pub use trust::{agree_to_no_sandbox, refuse_agents};
 pub use views::*;

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use windlass_config::{DefaultFor, DoneKind, Iterations, Options, Recipes, RunOptions, Settings, resolve_spec};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::milestone::{Criterion, Feature, FrontMatter, Milestone};
-use windlass_engine::config::{Iterations, MachineFacts, Options, RunOptions, Settings, resolve_spec};
 use windlass_engine::engine::{Engine, status_word};
 use windlass_engine::journal;
+use windlass_engine::limits::this_machine;
 use windlass_engine::milestones::{self, Found};
 use windlass_engine::trust::agreed_to_no_sandbox;
 use windlass_engine::view::LoopView;
@@ -109,7 +110,10 @@ impl Opens for StartMilestone {
                 ),
             ));
         }
-        let options = of_milestone(&found.milestone, Options::from_json(&self.settings)?);
+        let flags = Options::from_json(&self.settings)?;
+        let recipes = Recipes::find(&context.paths, Some(&root))?;
+        let recipe = flags.recipe.clone().unwrap_or_else(|| recipes.default_for(DefaultFor::Milestone));
+        let options = of_milestone(&found.milestone, recipe, flags);
         let settings = context.settings(Some(&root), options).map_err(Problem::invalid)?;
         let commands = (self.agent_command, self.reviewer_command);
         let prepared = prepare(&context, &root, &settings, found, commands).await?;
@@ -192,10 +196,10 @@ impl Standing {
 }
 
 /// What the milestone's own file says, below the flags.
-fn of_milestone(milestone: &Milestone, flags: Options) -> Options {
+fn of_milestone(milestone: &Milestone, recipe: String, flags: Options) -> Options {
     let front = &milestone.front_matter;
     Options {
-        recipe: Some("milestone".to_owned()),
+        recipe: Some(recipe),
         agent: flags.agent.or_else(|| front.agent.clone()),
         model: flags.model.or_else(|| front.model.clone()),
         reviewer: flags.reviewer.or_else(|| front.reviewer.clone()),
@@ -213,6 +217,12 @@ async fn prepare(
     found: Found,
     (agent_command, reviewer_command): (Option<String>, Option<String>),
 ) -> Result<Prepared, Problem> {
+    if settings.in_use.as_ref().is_some_and(|recipe| recipe.done != DoneKind::Verdict) {
+        return Err(Problem::refused(
+            format!("the recipe '{}' has no acceptor", settings.recipe.value.clone().unwrap_or_default()),
+            "use a recipe with done = \"verdict\", which the built-in recipe milestone has",
+        ));
+    }
     let id = found.milestone.id.clone();
     let name = milestones::loop_name(&id);
     let resolved = resolve_spec(
@@ -228,7 +238,7 @@ async fn prepare(
             milestone: Some(found.milestone),
             sandbox: context.sandbox(settings),
             agreed_to_no_sandbox: agreed_to_no_sandbox(&context.data(), project),
-            machine: MachineFacts::of_this_one(),
+            machine: this_machine(),
             cwd: context.cwd.clone(),
             project_root: project.to_owned(),
             ..RunOptions::default()

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_engine::config::{ConfigError, RequestError, UsageError};
+use windlass_config::{ConfigError, RequestError, UsageError};
 use windlass_engine::driver::DriveError;
 use windlass_engine::engine::EngineError;
 use windlass_engine::journal::JournalError;

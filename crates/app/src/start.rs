@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use windlass_config::{DefaultFor, Options, Recipes, RunOptions, Settings, read_plan, resolve_spec};
 use windlass_core::ids::{LoopId, slug};
 use windlass_core::machine::{Event, LoopState};
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
-use windlass_engine::config::{MachineFacts, Options, RunOptions, Settings, read_plan, resolve_spec};
 use windlass_engine::engine::NewLoop;
+use windlass_engine::limits::this_machine;
 use windlass_engine::trust::{Consent, Seen, agreed_to_no_sandbox};
 use windlass_engine::view::LoopView;
 
@@ -83,7 +84,12 @@ pub(crate) async fn create(
 
 pub(crate) async fn prepared(here: &Local, request: StartLoop) -> Result<(Prepared, Settings), Problem> {
     let (context, root) = here.at(&request.project).await?;
-    let options = Options::from_json(&request.settings)?;
+    let mut options = Options::from_json(&request.settings)?;
+    // Whoever says how often or how long means a recipe that has such a target.
+    if request.iter.is_some() || request.time.is_some() {
+        let recipes = Recipes::find(&context.paths, Some(&root))?;
+        options.recipe.get_or_insert_with(|| recipes.default_for(DefaultFor::Target));
+    }
     let settings = context.settings(Some(&root), options).map_err(Problem::invalid)?;
     if request.goal.trim().is_empty() {
         return Err(Problem::new(Kind::Invalid, "the goal is empty").field("goal").hint("say what is to be done"));
@@ -145,7 +151,7 @@ fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: Run
             plan: plan.text,
             sandbox: context.sandbox(settings),
             agreed_to_no_sandbox: agreed_to_no_sandbox(&context.data(), &project),
-            machine: MachineFacts::of_this_one(),
+            machine: this_machine(),
             cwd: context.cwd.clone(),
             project_root: project.clone(),
             ..wanted

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_engine::config::{Options, Settings};
+use windlass_config::{Options, Settings};
 use windlass_engine::trust::{self, Consent, Demands, Seen};
 
 use crate::context::Context;

@@ -40,7 +40,7 @@ pub struct SettingView {
     /// `null` where there is none; then `unset` says what that means.
     pub value: serde_json::Value,
     pub unset: String,
-    /// `default`, `user`, `project`, `environment` or `request`.
+    /// `default`, `recipe`, `user`, `project`, `environment` or `request`.
     pub layer: String,
     /// The file with its line, the variable, or the flag.
     pub origin: String,

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use windlass_app::{Context, Local};
-use windlass_engine::config::{Options, Sandbox};
+use windlass_config::{Options, Sandbox};
 
 use crate::args::{self, Command, DemoArgs};
 use crate::exit::Exit;

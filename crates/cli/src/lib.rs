@@ -17,6 +17,7 @@ mod machine_report;
 mod mcp;
 mod milestone;
 mod project;
+mod recipe;
 mod remote;
 mod render;
 mod review;
@@ -166,6 +167,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
                 Ok(Exit::Completed)
             }
         },
+        Command::Recipe(args) => recipe::recipe(app, dir, args).await,
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut args::definition(), "windlass", &mut script);

@@ -83,7 +83,7 @@ pub async fn config_show(app: &App, dir: Option<&Path>, args: &ReportArgs) -> Re
 pub async fn config_path(local: &Local, args: &ReportArgs) -> Result<Exit, Failure> {
     let context = &local.context;
     let project = context.project_if_any().await;
-    let project_file = project.map(|root| root.join(windlass_engine::config::PROJECT_FILE));
+    let project_file = project.map(|root| root.join(windlass_config::PROJECT_FILE));
     if args.json {
         let paths = json!({
             "user": context.paths.user_config,
@@ -107,7 +107,7 @@ pub async fn config_path(local: &Local, args: &ReportArgs) -> Result<Exit, Failu
 }
 
 pub fn config_schema(args: &SchemaArgs) {
-    use windlass_engine::config;
+    use windlass_config as config;
     let text = match args.of {
         SchemaOf::Settings => config::schema(),
         SchemaOf::Profile => config::profile_schema(),

@@ -16,7 +16,6 @@ pub mod plan;
 pub mod profile;
 pub mod promise;
 pub mod prompt;
-pub mod recipe;
 pub mod residue;
 pub mod resources;
 pub mod review;

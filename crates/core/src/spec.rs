@@ -1,5 +1,7 @@
 //! A loop's specification: the goal plus orthogonal policies, resolved once and frozen in the journal.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Role;
@@ -57,6 +59,9 @@ pub struct LoopSpec {
     pub context: ContextSpec,
     /// The word that ends a follow-up prompt.
     pub follow_up: String,
+    /// Texts of prompts that the recipe replaces, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, String>,
 }
 
 impl LoopSpec {

@@ -12,7 +12,7 @@ use windlass_core::ids::slug;
 use windlass_core::milestone::{AnimaRecord, Milestone, MilestoneError, is_valid_id};
 use windlass_core::spec::Document;
 
-use crate::config::Settings;
+use windlass_config::Settings;
 
 /// Where milestones are looked for, in this order; the first is where they are made.
 const FOLDERS: [&str; 2] = [".windlass/milestones", ".anima/milestones"];

@@ -10,12 +10,13 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
-    AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CleanLoop, CleanLoops, ContinueLoop, DiffLoop, Doctor,
-    FeedPage, FeedQuery, FindLoop, Health, InitProject, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal,
-    LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
-    MinimiseLoop, NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RejectLoop,
-    RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop,
-    StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop, CleanLoops, ContinueLoop,
+    DiffLoop, Doctor, FeedPage, FeedQuery, FindLoop, Health, InitProject, Kind, ListLoops, ListProjects, LoopFindings,
+    LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder,
+    MilestonesOf, MinimiseLoop, NewMilestone, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop,
+    RawQuery, RecipeOf, RecipesOf, RejectLoop, RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView,
+    SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty,
+    TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -121,6 +122,9 @@ fn of_this_machine(table: Table) -> Table {
                 .query::<SettingsOf>()
                 .takes::<SettingsChange>(),
         )
+        .ask::<RecipesOf>(Route::get("/api/recipes", "Every recipe, as `recipe list --json`"))
+        .ask::<CheckRecipes>(Route::post("/api/recipes/check", "Whether recipes can be used, as `recipe check --json`"))
+        .ask::<RecipeOf>(Route::get("/api/recipes/{name}", "What a recipe sets, as `recipe show --json`"))
         .ask::<MilestonesOf>(Route::get("/api/milestones", "A project's milestones in their order"))
         .ask::<VerifyWork>(Route::post("/api/verify", "Check a proof or a commit, as `verify --json`"))
         .ask::<NewMilestone>(Route::post("/api/milestones", "Make one"))
@@ -254,5 +258,5 @@ async fn openapi() -> Response {
 
 async fn settings_schema() -> Response {
     let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/schema+json"))];
-    (headers, windlass_engine::config::schema()).into_response()
+    (headers, windlass_config::schema()).into_response()
 }

@@ -31,12 +31,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("windlass-supervise", &["windlass-process", "windlass-redact"]),
     ("windlass-store", &[]),
     ("windlass-workspace", &["windlass-redact", "windlass-faults"]),
+    ("windlass-config", &["windlass-process", "windlass-redact", "windlass-core", "windlass-agents"]),
     (
         "windlass-engine",
         &[
             "windlass-process",
             "windlass-redact",
             "windlass-core",
+            "windlass-config",
             "windlass-faults",
             "windlass-agents",
             "windlass-supervise",
@@ -49,6 +51,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "windlass-redact",
             "windlass-core",
+            "windlass-config",
             "windlass-agents",
             "windlass-supervise",
             "windlass-store",
@@ -56,13 +59,24 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "windlass-engine",
         ],
     ),
-    ("windlass-server", &["windlass-core", "windlass-store", "windlass-workspace", "windlass-engine", "windlass-app"]),
+    (
+        "windlass-server",
+        &[
+            "windlass-core",
+            "windlass-config",
+            "windlass-store",
+            "windlass-workspace",
+            "windlass-engine",
+            "windlass-app",
+        ],
+    ),
     (
         "windlass",
         &[
             "windlass-process",
             "windlass-redact",
             "windlass-core",
+            "windlass-config",
             "windlass-agents",
             "windlass-supervise",
             "windlass-store",
@@ -154,7 +168,6 @@ const FULLER: &[(&str, usize, &str)] = &[
     ("crates/cli/src", 21, "commands, whose use cases are on their way to a crate of their own"),
     ("crates/core/src", 18, "the vocabulary around the machine, to be grouped by noun"),
     ("crates/engine/src", 26, "to be grouped by noun"),
-    ("crates/engine/src/config", 29, "settings, which are to be a crate with folders"),
     ("crates/server/src", 28, "routes and their answers, to be grouped by noun"),
     ("crates/testkit/src", 16, "the parts of the world of a test"),
     ("crates/workspace/src", 30, "one file per thing a workspace does, to be grouped by noun"),

@@ -805,6 +805,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/recipes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every recipe, as `recipe list --json` */
+        get: operations["get_recipes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/recipes/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Whether recipes can be used, as `recipe check --json` */
+        post: operations["post_recipes_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/recipes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a recipe sets, as `recipe show --json` */
+        get: operations["get_recipes_name"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/server": {
         parameters: {
             query?: never;
@@ -1143,6 +1194,19 @@ export interface components {
         ChangedFile: {
             change: string;
             path: string;
+        };
+        /** @description Whether recipes can be used: those of the project and of the user, or only some. */
+        CheckRecipes: {
+            /**
+             * @description Only these; all that are not built in if empty.
+             * @default []
+             */
+            names?: string[];
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
         };
         Checked: {
             agreement: components["schemas"]["Agreement"];
@@ -2523,6 +2587,10 @@ export interface components {
             on_limit: components["schemas"]["OnLimit"];
             /** @default wait */
             on_rate_limit: components["schemas"]["OnRateLimit"];
+            /** @description Texts of prompts that the recipe replaces, by name. */
+            prompts?: {
+                [key: string]: string;
+            };
             /**
              * @description Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
              * @default []
@@ -3270,6 +3338,16 @@ export interface components {
             open: number;
             path: string;
         };
+        PromptView: {
+            /** @description When an agent gets it. */
+            about: string;
+            name: string;
+            /** @description The recipe that replaces it. */
+            recipe: string | null;
+            text: string;
+            /** @description The values that the text may use. */
+            values: string[];
+        };
         /** @description What is said of the loop. */
         Proof: {
             /** @description Who had a turn. */
@@ -3377,6 +3455,72 @@ export interface components {
              * @default 0
              */
             offset?: number;
+        };
+        /** @description What is wrong with a recipe. */
+        RecipeFault: {
+            hint: string | null;
+            /** @description With the file, the line and the column. */
+            message: string;
+        };
+        /** @description One recipe, with all that it extends. */
+        RecipeOf: {
+            /** @default  */
+            name?: string;
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
+        };
+        /** @description A recipe in a list. */
+        RecipeRow: {
+            about: string;
+            /** @description `goal`, `target`, `plan` or `milestone`, if it is used for that when nobody names a recipe. */
+            default_for: string | null;
+            extends: string | null;
+            /** @description Why it cannot be used. */
+            fault: components["schemas"]["RecipeFault"] | null;
+            /** @description Its file; none for a built-in one. */
+            file: string | null;
+            /** @description Another recipe of this name wins over it. */
+            hidden: boolean;
+            name: string;
+            /** @description `built_in`, `user` or `project`. */
+            source: string;
+        };
+        RecipeValue: {
+            key: string;
+            /** @description The recipe that says it. */
+            recipe: string;
+            value: unknown;
+        };
+        /** @description What a recipe says. */
+        RecipeView: {
+            about: string;
+            /** @description `goal`, `target`, `plan` or `milestone`, if it is used for that when nobody names a recipe. */
+            default_for: string | null;
+            extends: string | null;
+            /** @description Why it cannot be used. */
+            fault: components["schemas"]["RecipeFault"] | null;
+            /** @description Its file; none for a built-in one. */
+            file: string | null;
+            /** @description Another recipe of this name wins over it. */
+            hidden: boolean;
+            name: string;
+            /** @description Every text of a prompt. */
+            prompts: components["schemas"]["PromptView"][];
+            /** @description `built_in`, `user` or `project`. */
+            source: string;
+            /** @description Policies and settings, each with the recipe that says it. */
+            values: components["schemas"]["RecipeValue"][];
+        };
+        /** @description Every recipe, those of a project first. */
+        RecipesOf: {
+            /**
+             * @description The project's directory.
+             * @default null
+             */
+            project?: string | null;
         };
         RefusedBecause: {
             failing: string[];
@@ -3880,7 +4024,7 @@ export interface components {
         /** @description A setting with where its value came from. */
         SettingView: {
             key: string;
-            /** @description `default`, `user`, `project`, `environment` or `request`. */
+            /** @description `default`, `recipe`, `user`, `project`, `environment` or `request`. */
             layer: string;
             /** @description The file with its line, the variable, or the flag. */
             origin: string;
@@ -6268,6 +6412,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProjectView"][];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_recipes: {
+        parameters: {
+            query?: {
+                /** @description The project's directory. */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every recipe, as `recipe list --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeRow"][];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_recipes_check: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CheckRecipes"];
+            };
+        };
+        responses: {
+            /** @description Whether recipes can be used, as `recipe check --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeRow"][];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_recipes_name: {
+        parameters: {
+            query?: {
+                /** @description null */
+                name?: string;
+                /** @description The project's directory. */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a recipe sets, as `recipe show --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecipeView"];
                 };
             };
             /** @description What went wrong */

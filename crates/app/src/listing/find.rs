@@ -86,7 +86,7 @@ fn ambiguous(name: &str, several: &[&Listed]) -> Problem {
 }
 
 fn not_found(name: &str, here: &[&Listed]) -> Problem {
-    let hint = match windlass_engine::config::nearest(name, here.iter().map(|listed| listed.entry.name.as_str())) {
+    let hint = match windlass_core::nearest::nearest(name, here.iter().map(|listed| listed.entry.name.as_str())) {
         Some(nearest) => format!("did you mean '{nearest}'? `windlass list` shows all"),
         None => "`windlass list` shows the loops of this project, `windlass list --all` those of every project".into(),
     };

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_engine::config::{self, Options, Origin};
+use windlass_config::{self as config, Options, Origin};
 use windlass_engine::trust::Seen;
 
 pub use found::{Found, FoundLine};

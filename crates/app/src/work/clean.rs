@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use windlass_config::Options;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
-use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, status_word};
 use windlass_engine::journal;
 use windlass_store::{ListFilter, Listed};

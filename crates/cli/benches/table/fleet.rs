@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use windlass_config::{self as config, Environment, Options, Paths, RunOptions, resolve_spec};
 use windlass_engine::clock::SystemClock;
-use windlass_engine::config::{self, Environment, Options, Paths, RunOptions, resolve_spec};
 use windlass_engine::data::DataDir;
 use windlass_engine::engine::{Engine, NewLoop};
 use windlass_engine::trust;

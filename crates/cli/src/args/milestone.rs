@@ -1,7 +1,7 @@
 //! Commands about milestones.
 
 use clap::{Args, Subcommand};
-use windlass_engine::config::{Commands, Gates, Iterations, Options};
+use windlass_config::{Commands, Gates, Iterations, Options};
 
 use super::values::{gate, not_blank, setting};
 use crate::run::Watching;
@@ -106,7 +106,10 @@ pub struct StartArgs {
     /// A command that judges a claim after every gate passed; the agents learn only that a hidden gate failed. Repeatable
     #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate)]
     hidden_gates: Vec<String>,
-    /// How often the developer runs at most [default: 20]
+    /// The recipe, one with an acceptor [default: the one for milestones; see 'windlass recipe list']
+    #[arg(long, value_name = "NAME", value_parser = not_blank)]
+    recipe: Option<String>,
+    /// How often the developer runs at most [default: by recipe]
     #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
     max_iterations: Option<Iterations>,
     /// You have to agree before it counts as completed
@@ -131,7 +134,7 @@ impl StartArgs {
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
         Options {
-            recipe: Some("milestone".to_owned()),
+            recipe: self.recipe.clone(),
             agent: self.agent.clone(),
             model: self.model.clone(),
             reviewer: self.reviewer.clone(),

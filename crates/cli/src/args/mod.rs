@@ -36,7 +36,7 @@ pub use run::RunArgs;
 pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
     AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, InitArgs,
-    ReportArgs, SchemaArgs, SchemaOf,
+    RecipeArgs, RecipeCheckArgs, RecipeCommand, RecipeShowArgs, ReportArgs, SchemaArgs, SchemaOf,
 };
 pub use trust::TrustArgs;
 pub use work::{CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, ProofArgs, ProofFormat, RollbackArgs, VerifyArgs};
@@ -120,6 +120,7 @@ Examples:
     Serve(ServeArgs),
     Mcp(McpArgs),
     Config(ConfigArgs),
+    Recipe(RecipeArgs),
     Completions(CompletionsArgs),
     /// Try to break out of a sandbox
     #[command(hide = true)]

@@ -1,8 +1,8 @@
 //! Limits raised when a loop goes on: `+5` or `5`, both on top of what stands.
 
 use clap::Args;
+use windlass_config::{Iterations, Millis, Size, Tokens, Usd, Value, ValueError};
 use windlass_core::machine::Raise;
-use windlass_engine::config::{Iterations, Millis, Size, Tokens, Usd, Value, ValueError};
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct RaiseArgs {

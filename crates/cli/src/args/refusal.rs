@@ -4,7 +4,8 @@ use std::error::Error as _;
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use windlass_engine::config::{ValueError, nearest};
+use windlass_config::ValueError;
+use windlass_core::nearest::nearest;
 
 /// A command line that starts nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

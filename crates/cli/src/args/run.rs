@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use windlass_core::sandbox::NetworkAccess;
-use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
-use windlass_core::summary::SummariserKind;
-use windlass_engine::config::{
+use windlass_config::{
     BranchTemplate, Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise,
     Sandbox, Size, Tokens, Usd, Weight, Wishes,
 };
+use windlass_core::sandbox::NetworkAccess;
+use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
+use windlass_core::summary::SummariserKind;
 
 use super::goal::GoalSource;
 use super::values::{command, file, gate, glob, host, loop_name, not_blank, setting, variable, word};
@@ -276,16 +276,11 @@ impl RunArgs {
         !self.gates.is_empty() || !self.hidden_gates.is_empty()
     }
 
-    /// Who says how often or how long, means the recipe that has such a target.
-    fn has_target(&self) -> bool {
-        self.iter.is_some() || self.time.is_some()
-    }
-
     /// The flags as the highest layer of the settings.
     pub fn options(&self) -> Options {
         Options {
             agent: self.agent.clone(),
-            recipe: self.recipe.clone().or_else(|| self.has_target().then(|| "refine".to_owned())),
+            recipe: self.recipe.clone(),
             model: self.model.clone(),
             fallbacks: (!self.fallbacks.is_empty())
                 .then(|| self.fallbacks.clone())

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use windlass_config::{Millis, Sandbox};
 use windlass_core::sandbox::NetworkAccess;
-use windlass_engine::config::{Millis, Sandbox};
 
 use super::values::{not_blank, setting, word};
 
@@ -155,6 +155,64 @@ pub enum SchemaOf {
     Loop,
     /// All of them, as TypeScript types
     Typescript,
+}
+
+/// List, show and check recipes: files of defaults for how a loop goes
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass recipe list
+  windlass recipe show audited
+  windlass recipe check
+
+A recipe is a file NAME.toml in .windlass/recipes of the project, or in recipes beside your own config.toml.")]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub struct RecipeArgs {
+    #[command(subcommand)]
+    pub command: RecipeCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum RecipeCommand {
+    /// List every recipe, where it comes from and what it does
+    #[command(after_help = "\
+Examples:
+  windlass recipe list
+  windlass recipe list --json")]
+    List(ReportArgs),
+    /// Show what a recipe sets, with all that it extends
+    #[command(after_help = "\
+Examples:
+  windlass recipe show audited
+  windlass recipe show audited --prompt auditor     the text, to copy and change")]
+    Show(RecipeShowArgs),
+    /// Check the recipes of the project and your own, or only those named; exit 2 if one cannot be used
+    #[command(after_help = "\
+Examples:
+  windlass recipe check
+  windlass recipe check mine --json")]
+    Check(RecipeCheckArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RecipeShowArgs {
+    /// The recipe's name
+    pub name: String,
+    /// Print only this text of its prompts
+    #[arg(long, value_name = "TEXT", value_parser = not_blank, conflicts_with = "json")]
+    pub prompt: Option<String>,
+    /// Print JSON, with every text of its prompts
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct RecipeCheckArgs {
+    /// Only these recipes
+    pub names: Vec<String>,
+    /// Print a JSON array
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Print completions for a shell

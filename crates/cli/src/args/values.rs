@@ -6,10 +6,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use windlass_app::LISTED_AS;
+use windlass_config::{Commands, Files, Gates, Globs, Hosts, Millis, Names, UsageError, Value, ValueError};
 use windlass_core::ids::is_valid_name;
-use windlass_engine::config::{
-    Commands, Files, Gates, Globs, Hosts, Millis, Names, UsageError, Value, ValueError, nearest,
-};
+use windlass_core::nearest::nearest;
 
 /// A setting's value.
 pub(super) fn setting<T: Value>(text: &str) -> Result<T, ValueError> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use windlass_engine::config::Millis;
+use windlass_config::Millis;
 
 use super::loops::LoopName;
 use super::values::{not_blank, setting};

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use windlass_app::Context;
+use windlass_config::{Options, Sandbox, SandboxSupport};
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
-use windlass_engine::config::{Options, Sandbox, SandboxSupport};
 use windlass_engine::sandbox::trial::{self, Bait, Seen, Trial};
 use windlass_supervise::Launcher;
 
@@ -154,7 +154,7 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
         Vec::new()
     } else {
         let places = &settings;
-        let list = |list: &Option<windlass_engine::config::Locations>| {
+        let list = |list: &Option<windlass_config::Locations>| {
             list.as_ref().map(|list| list.get().to_vec()).unwrap_or_default()
         };
         let spec = SandboxSpec {

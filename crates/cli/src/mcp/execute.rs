@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use windlass_app::Context;
+use windlass_config::{DefaultFor, Recipes};
 use windlass_core::ids::slug;
 use windlass_core::plan::Plan;
 use windlass_engine::data::{DataDir, private_dir};
@@ -29,7 +30,7 @@ pub struct ExecutePlan {
     /// agent in this checkout, without a loop, a workspace and commits [default: loop]
     #[serde(default)]
     mode: Mode,
-    /// How the loop goes: audited, promise, refine or milestone [default: audited]
+    /// The recipe of the loop, such as audited, promise or refine; `windlass recipe list` names all [default: audited]
     #[serde(default)]
     recipe: Option<String>,
     /// The loop's name: a-z 0-9 - _ [default: from the plan or the goal]
@@ -104,10 +105,13 @@ fn title(plan: &str) -> Option<&str> {
 }
 
 async fn start_loop(context: &Context, wanted: &ExecutePlan, plan: Option<String>, goal: &str) -> Told {
-    let recipe = wanted.recipe.as_deref().unwrap_or("audited");
+    let recipe = match &wanted.recipe {
+        Some(recipe) => recipe.clone(),
+        None => default_recipe(context, DefaultFor::Plan).await?,
+    };
     let mut words = vec!["run".to_owned(), "-".to_owned(), "--detach".to_owned(), "--json".to_owned()];
     let mut flag = |name: &str, value: &str| words.push(format!("--{name}={value}"));
-    flag("recipe", recipe);
+    flag("recipe", &recipe);
     let proposed = || Plan::parse(plan.as_deref()?).ok()?.loop_name().map(slug).filter(|name| !name.is_empty());
     if let Some(name) = wanted.name.clone().or_else(proposed) {
         flag("name", &name);
@@ -137,7 +141,7 @@ async fn start_loop(context: &Context, wanted: &ExecutePlan, plan: Option<String
         words.push(format!("--plan={}", kept.0.display()));
     }
     let started = own::run(context, &words, goal).await?;
-    Ok(told(&started, "loop", recipe))
+    Ok(told(&started, "loop", &recipe))
 }
 
 async fn start_session(context: &Context, wanted: &ExecutePlan, plan: Option<String>, goal: &str) -> Told {
@@ -148,26 +152,26 @@ async fn start_session(context: &Context, wanted: &ExecutePlan, plan: Option<Str
             "a new-session is one turn: recipe, reviewer, max_iterations and human_review belong to the mode loop";
         return Err(ToolError::new(why));
     }
-    let mut words: Vec<String> = [
-        "run",
-        "-",
-        "--detach",
-        "--json",
-        "--no-loop",
-        "--in-place",
-        "--allow-dirty",
-        "--commit=off",
-        "--recipe=promise",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    let mut words: Vec<String> =
+        ["run", "-", "--detach", "--json", "--no-loop", "--in-place", "--allow-dirty", "--commit=off"]
+            .map(str::to_owned)
+            .to_vec();
+    let recipe = default_recipe(context, DefaultFor::Goal).await?;
+    words.push(format!("--recipe={recipe}"));
     let given = [("name", &wanted.name), ("agent", &wanted.agent), ("model", &wanted.model)];
     words.extend(given.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?))));
     words.extend(wanted.gates.iter().map(|gate| format!("--gate={gate}")));
     words.extend(wanted.budget_usd.map(|usd| format!("--budget-usd={usd}")));
     let task = plan.map_or_else(|| goal.to_owned(), |plan| format!("{goal}\n\n{plan}"));
     let started = own::run(context, &words, &task).await?;
-    Ok(told(&started, "new-session", "promise"))
+    Ok(told(&started, "new-session", &recipe))
+}
+
+/// The recipe that is taken for that if nobody names one.
+async fn default_recipe(context: &Context, what: DefaultFor) -> Result<String, ToolError> {
+    let project = context.project_if_any().await;
+    let recipes = Recipes::find(&context.paths, project.as_deref()).map_err(|error| ToolError(error.to_string()))?;
+    Ok(recipes.default_for(what))
 }
 
 fn told(started: &str, mode: &str, recipe: &str) -> String {

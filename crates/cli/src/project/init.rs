@@ -31,7 +31,7 @@ pub async fn init(app: &App, dir: Option<&Path>, args: &InitArgs) -> Result<Exit
     let style = Style::for_stdout();
     if !report.written {
         print(&format!("{}\n\n{}\n", style.bold(&report.file), shown(&report.text, style)));
-        let name = windlass_engine::config::PROJECT_FILE;
+        let name = windlass_config::PROJECT_FILE;
         if !answered(&format!("write {name}? [Y/n] "))? {
             print("nothing written; `windlass init --yes` writes it\n");
             return Ok(Exit::Completed);

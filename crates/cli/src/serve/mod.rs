@@ -21,10 +21,10 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
+use windlass_config::Options;
 use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_engine::changes;
-use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
 use windlass_engine::milestones;
 use windlass_store::{ListFilter, Listed};
@@ -182,9 +182,9 @@ impl Serving {
         match listed.entry.status.as_str() {
             "waiting" | "queued" => true,
             "running" => {
-                let settings = self.local.context.settings(Some(Path::new(&listed.entry.project)), Options::default());
-                let said = settings.ok().and_then(|settings| settings.recover.value);
-                said.unwrap_or(listed.entry.recipe == "milestone")
+                let recipe = Options { recipe: Some(listed.entry.recipe.clone()), ..Options::default() };
+                let settings = self.local.context.settings(Some(Path::new(&listed.entry.project)), recipe);
+                settings.ok().and_then(|settings| settings.recover.value).unwrap_or(false)
             }
             _ => false,
         }

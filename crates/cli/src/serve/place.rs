@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicUsize;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use windlass_app::{Context, Local, Remote, Request, ResumeLoop, SandboxReport};
+use windlass_config::{Options, SandboxSupport};
 use windlass_core::ids::LoopId;
-use windlass_engine::config::{Options, SandboxSupport};
 use windlass_engine::engine::{Engine, is_alive};
 use windlass_server::{
     CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, Secret, Tls, server_file,

@@ -4,10 +4,10 @@
 use crate::clocked::{Watched, create, engine};
 use crate::support::*;
 use serde_json::Value;
+use windlass_config::Options;
 use windlass_core::machine::{Event, Interrupt};
 use windlass_core::stop::{End, Status};
 use windlass_engine::clock::ManualClock;
-use windlass_engine::config::Options;
 use windlass_testkit::World;
 
 const AGENTS: [&str; 6] = ["claude", "codex", "copilot", "gemini", "opencode", "qwen"];

@@ -31,6 +31,7 @@ mod places;
 mod promise_loop;
 mod proof;
 mod queue;
+mod recipes;
 mod redaction;
 mod refine_gates;
 mod refine_target;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::clocked::{Watched, engine};
 use crate::support::*;
+use windlass_config::Options;
 use windlass_core::machine::{Event, Input, Interrupt};
 use windlass_core::stop::{End, Status, StopReason};
 use windlass_engine::clock::ManualClock;
-use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, Held};
 use windlass_testkit::{ScriptedAgent, World};
 

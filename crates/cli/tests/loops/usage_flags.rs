@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use windlass::args::{Cli, Command, GoalSource, Refusal, RunArgs, definition, parse};
+use windlass_config::{Gates, KEYS, Options, Sandbox, Value};
 use windlass_core::machine::Raise;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, SessionPolicy};
-use windlass_engine::config::{Gates, KEYS, Options, Sandbox, Value};
 
 fn run(args: &[&str]) -> Result<RunArgs, Refusal> {
     let words = ["windlass", "run"].iter().chain(args);

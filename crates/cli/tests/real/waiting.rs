@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use windlass_config::Options;
 use windlass_core::machine::Event;
 use windlass_core::stop::{End, Status};
 use windlass_engine::clock::{Clock, ManualClock};
-use windlass_engine::config::Options;
 use windlass_engine::engine::Engine;
 use windlass_engine::journal;
 use windlass_testkit::clis::{Cli, CliSetup};

@@ -142,7 +142,8 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
 }
 
 #[test]
-fn run_trust_milestone_and_config_work_on_a_project_of_the_server() {
+// promise: recipes-4
+fn run_trust_milestone_config_and_recipe_work_on_a_project_of_the_server() {
     let (world, elsewhere) = (World::new(), World::new());
     let agent = world.script(IN_STEP);
     agent.open_gate("go1");
@@ -159,6 +160,13 @@ fn run_trust_milestone_and_config_work_on_a_project_of_the_server() {
     assert_eq!(call(&world, &["milestone", "list", "--json"]).json()[0]["id"], "m1");
     let (shown, here) = (on(&["config", "show", "--json"]), call(&world, &["config", "show", "--json"]));
     assert_eq!(shown.assert_code(0).json(), here.json());
+    let folder = world.repo().path().join(".windlass/recipes");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("ours.toml"), "extends = \"promise\"\nmax_iterations = 3\n").unwrap();
+    for args in [&["list"][..], &["show", "ours"], &["check"], &["check", "ours"]] {
+        let args = [&["recipe"], args, &["--json"]].concat();
+        assert_eq!(on(&args).assert_code(0).json(), call(&world, &args).assert_code(0).json(), "{args:?}");
+    }
 }
 
 #[test]

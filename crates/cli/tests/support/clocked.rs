@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use windlass_config::{self as config, Environment, Options, Paths, RunOptions, resolve_spec};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 use windlass_engine::clock::ManualClock;
-use windlass_engine::config::{self, Environment, Options, Paths, RunOptions, resolve_spec};
 use windlass_engine::data::DataDir;
 use windlass_engine::driver::Left;
 use windlass_engine::engine::{Driving, Engine, Held, NewLoop};

@@ -5,29 +5,20 @@
 
 mod reviewed;
 mod task_context;
+mod text;
 
+use minijinja::context;
 use minijinja::value::Value;
-use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::agent::{ErrorKind, TurnOutcome};
 use crate::machine::{LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
-const ASK_PROMISE: &str = include_str!("texts/ask_promise.md");
-const COMMITS_ENGINE: &str = include_str!("texts/commits_engine.md");
-const COMMITS_AGENT: &str = include_str!("texts/commits_agent.md");
-const GATES_FAILED: &str = include_str!("texts/gates_failed.md");
-const BEGUN_AGAIN: &str = include_str!("texts/begun_again.md");
-const RECOVERY: &str = include_str!("texts/recovery.md");
-const STEERING: &str = include_str!("texts/steering.md");
-const STEERING_PENDING: &str = include_str!("texts/steering_pending.md");
-const OVERFLOW: &str = include_str!("texts/overflow.md");
-const NUDGE: &str = include_str!("texts/nudge.md");
-const HIDDEN_FAILED: &str = include_str!("texts/hidden_failed.md");
-const BASELINE: &str = include_str!("texts/baseline.md");
-const HELD_BACK: &str = include_str!("texts/held_back.md");
-const MERGED_TARGET: &str = include_str!("texts/merged_target.md");
-const PROTECTED: &str = include_str!("texts/protected.md");
+use text::{
+    ASK_PROMISE, BASELINE, BEGUN_AGAIN, COMMITS_AGENT, COMMITS_ENGINE, GATES_FAILED, GOAL, HELD_BACK, HIDDEN_FAILED,
+    MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, STEERING, STEERING_PENDING,
+};
+pub use text::{TEXTS, Text, TextError};
 
 const LONGEST_GATE_OUTPUT: usize = 4_000;
 
@@ -77,9 +68,9 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     let resumed = state.turn.as_ref().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
     let mut parts: Vec<String> = Vec::new();
     if resumed || state.iteration <= 1 {
-        parts.push(state.spec.goal.trim_end().to_owned());
+        parts.push(GOAL.fill(state, context! { goal => state.spec.goal.trim_end() }));
         if !resumed {
-            parts.extend(who_commits(state).map(str::to_owned));
+            parts.extend(who_commits(state));
         }
     } else {
         parts.push(task_context::build(state, count));
@@ -96,17 +87,17 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     parts.extend(refusal(state));
     parts.extend(nudge(state));
     parts.extend(steering(state));
-    parts.extend(state.spec.done.promise().map(|promise| fill(ASK_PROMISE, context! { promise })));
+    parts.extend(state.spec.done.promise().map(|promise| ASK_PROMISE.fill(state, context! { promise })));
     if resumed {
         parts.push(state.spec.follow_up.clone());
     }
     parts.join("\n\n")
 }
 
-fn who_commits(state: &LoopState) -> Option<&'static str> {
+fn who_commits(state: &LoopState) -> Option<String> {
     match state.spec.commit {
-        CommitPolicy::Engine => Some(COMMITS_ENGINE.trim_end()),
-        CommitPolicy::Agent => Some(COMMITS_AGENT.trim_end()),
+        CommitPolicy::Engine => Some(COMMITS_ENGINE.fill(state, context! {})),
+        CommitPolicy::Agent => Some(COMMITS_AGENT.fill(state, context! {})),
         CommitPolicy::Off => None,
     }
 }
@@ -121,27 +112,27 @@ fn baseline(state: &LoopState) -> Option<String> {
     let failing = named(&|index| state.failed_before(index));
     let flaky = named(&|index| state.is_flaky(index));
     let nothing = resumed || (failing.is_empty() && flaky.is_empty());
-    (!nothing).then(|| fill(BASELINE, context! { failing, flaky }))
+    (!nothing).then(|| BASELINE.fill(state, context! { failing, flaky }))
 }
 
 /// What the agent changed where it may not.
 fn protected(state: &LoopState) -> Option<String> {
     let restored = &state.iterations.last().filter(|last| !last.undone)?.checkpoint.restored;
     let files: Vec<String> = restored.iter().take(20).map(|file| file.path.clone()).collect();
-    (!files.is_empty()).then(|| fill(PROTECTED, context! { files }))
+    (!files.is_empty()).then(|| PROTECTED.fill(state, context! { files }))
 }
 
 /// What was merged into the branch before this turn. A target that had nothing new is not worth a word.
 fn merged_target(state: &LoopState) -> Option<String> {
     let merged = state.continued.merged.as_ref()?;
     let conflicts: Vec<String> = merged.conflicts.iter().take(50).cloned().collect();
-    merged.news.then(|| fill(MERGED_TARGET, context! { branch => merged.branch.as_str(), conflicts }))
+    merged.news.then(|| MERGED_TARGET.fill(state, context! { branch => merged.branch.as_str(), conflicts }))
 }
 
 /// What of the agent's work is not accepted.
 fn held_back(state: &LoopState) -> Option<String> {
     let files: Vec<String> = state.held_back().iter().take(20).cloned().collect();
-    (!files.is_empty()).then(|| fill(HELD_BACK, context! { files }))
+    (!files.is_empty()).then(|| HELD_BACK.fill(state, context! { files }))
 }
 
 fn recovery(state: &LoopState) -> Option<String> {
@@ -149,7 +140,7 @@ fn recovery(state: &LoopState) -> Option<String> {
     if !turn.recovery {
         let cut_off = state.last_turn.as_ref().is_some_and(|last| last.report.outcome == TurnOutcome::CutOff);
         let saved = state.workspace.as_ref().and_then(|workspace| workspace.saved.as_deref());
-        return saved.filter(|_| cut_off).map(|saved| fill(BEGUN_AGAIN, context! { saved }));
+        return saved.filter(|_| cut_off).map(|saved| BEGUN_AGAIN.fill(state, context! { saved }));
     }
     let why = match state.last_turn.as_ref().map(|last| &last.report.outcome) {
         Some(TurnOutcome::RateLimited { .. }) => "a rate limit",
@@ -171,7 +162,7 @@ fn recovery(state: &LoopState) -> Option<String> {
         | None => "the machine or the engine went away",
     };
     let commits_itself = state.spec.commit == CommitPolicy::Agent;
-    Some(fill(RECOVERY, context! { why, commits_itself }))
+    Some(RECOVERY.fill(state, context! { why, commits_itself }))
 }
 
 /// Told to the session that follows one that was full.
@@ -179,7 +170,7 @@ pub(super) fn overflow(state: &LoopState) -> Option<String> {
     let fresh = state.turn.as_ref().is_some_and(|turn| !matches!(turn.session, SessionUse::Resume { .. }));
     let outcome = state.last_turn.as_ref().map(|last| &last.report.outcome)?;
     let overflowed = matches!(outcome, TurnOutcome::Failed { kind: ErrorKind::ContextOverflow, .. });
-    (fresh && overflowed).then(|| OVERFLOW.trim_end().to_owned())
+    (fresh && overflowed).then(|| OVERFLOW.fill(state, context! {}))
 }
 
 fn refusal(state: &LoopState) -> Option<String> {
@@ -207,21 +198,23 @@ fn refusal(state: &LoopState) -> Option<String> {
         } else {
             "when last run; your last turn ended with an error, so that nothing was run after it"
         };
-        return Some(fill(GATES_FAILED, context! { claimed => judged.claim && judged.success, gates, when, failing }));
+        return Some(
+            GATES_FAILED.fill(state, context! { claimed => judged.claim && judged.success, gates, when, failing }),
+        );
     }
     let hidden = state.hidden_failures();
     if hidden > 0 {
-        return Some(fill(HIDDEN_FAILED, context! { hidden }));
+        return Some(HIDDEN_FAILED.fill(state, context! { hidden }));
     }
     let refused = judged.claim && judged.success && state.spec.done.promise().is_some();
     let unseen_message = refused && state.held_back().is_empty();
-    unseen_message.then(|| STEERING_PENDING.trim_end().to_owned())
+    unseen_message.then(|| STEERING_PENDING.fill(state, context! {}))
 }
 
 fn nudge(state: &LoopState) -> Option<String> {
     let iterations = state.counters.same;
     let failing = !state.counters.same_failing.is_empty();
-    (iterations >= 3).then(|| fill(NUDGE, context! { iterations, failing }))
+    (iterations >= 3).then(|| NUDGE.fill(state, context! { iterations, failing }))
 }
 
 fn steering(state: &LoopState) -> Vec<String> {
@@ -230,7 +223,7 @@ fn steering(state: &LoopState) -> Vec<String> {
         .steering
         .iter()
         .filter(|message| message.delivered == Some(turn.key))
-        .map(|message| fill(STEERING, context! { text => message.text.as_str() }))
+        .map(|message| STEERING.fill(state, context! { text => message.text.as_str() }))
         .collect()
 }
 
@@ -251,14 +244,6 @@ fn last_chars(text: &str, most: usize) -> String {
     }
     let tail: String = text.chars().skip(count - most).collect();
     format!("[…] {tail}")
-}
-
-fn fill(text: &str, values: Value) -> String {
-    let mut environment = Environment::empty();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.add_filter("length", minijinja::filters::length);
-    // The texts are part of the program and filled by tests: one that does not render is a bug.
-    environment.render_str(text, values).unwrap_or_else(|error| unreachable!("{error:#}")).trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -6,9 +6,13 @@
 use minijinja::context;
 use minijinja::value::Value;
 
+use super::text::{
+    ACCEPTOR, ACCEPTOR_TOOLS, AUDITED_CODER, AUDITOR, AUDITOR_TOOLS, DEVELOPER, FINDINGS, FINISHER, NOTHING_CHANGED,
+    PLANNER, REJECTED,
+};
 use super::{
-    Facts, baseline, fence_around, fill, held_back, last_chars, merged_target, nudge, overflow, protected, recovery,
-    refusal, steering, who_commits,
+    Facts, baseline, fence_around, held_back, last_chars, merged_target, nudge, overflow, protected, recovery, refusal,
+    steering, who_commits,
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
@@ -17,18 +21,6 @@ use crate::milestone::{FrontMatter, Milestone};
 use crate::plan::{Plan, Section, TrailingPart};
 use crate::review::{self, CoderDecisions, Report, SectionSummary};
 use crate::spec::{ReviewKind, ReviewSpec};
-
-const AUDITED_CODER: &str = include_str!("texts/audited_coder.md");
-const FINDINGS: &str = include_str!("texts/findings.md");
-const NOTHING_CHANGED: &str = include_str!("texts/nothing_changed.md");
-const AUDITOR: &str = include_str!("texts/auditor.md");
-const AUDITOR_TOOLS: &str = include_str!("texts/auditor_tools.md");
-const DEVELOPER: &str = include_str!("texts/developer.md");
-const REJECTED: &str = include_str!("texts/rejected.md");
-const ACCEPTOR: &str = include_str!("texts/acceptor.md");
-const ACCEPTOR_TOOLS: &str = include_str!("texts/acceptor_tools.md");
-const PLANNER: &str = include_str!("texts/planner.md");
-const FINISHER: &str = include_str!("texts/finisher.md");
 
 /// Findings told in one prompt; the rest follows when these are done.
 const FINDINGS_TOLD: usize = 40;
@@ -54,7 +46,7 @@ pub(super) fn build(state: &LoopState, facts: &Facts) -> Option<String> {
         Role::Auditor => told.auditor(),
         Role::Acceptor => told.acceptor(),
         Role::Planner => {
-            vec![fill(PLANNER, context! { goal => state.spec.goal.as_str(), documents => told.documents() })]
+            vec![PLANNER.fill(state, context! { goal => state.spec.goal.as_str(), documents => told.documents() })]
         }
         Role::Finisher => vec![told.finisher()],
         Role::Summariser => Vec::new(),
@@ -92,7 +84,7 @@ impl Told<'_> {
             ReviewKind::Acceptance => vec![self.developer()],
         };
         if self.spec.kind == ReviewKind::Audit && !resumed {
-            parts.extend(who_commits(state).map(str::to_owned));
+            parts.extend(who_commits(state));
         }
         parts.extend(baseline(state));
         parts.extend(merged_target(state));
@@ -114,8 +106,8 @@ impl Told<'_> {
     fn audited_coder(&self) -> String {
         let plan = self.review.plan.as_ref();
         let state = self.state;
-        fill(
-            AUDITED_CODER,
+        AUDITED_CODER.fill(
+            self.state,
             context! {
                 iteration => state.iteration,
                 max => state.iteration_limit(),
@@ -188,18 +180,20 @@ impl Told<'_> {
     fn objection(&self) -> Vec<String> {
         let mut parts = Vec::new();
         if self.review.skipped == Some(SkippedBecause::NothingChanged) {
-            parts.push(NOTHING_CHANGED.trim_end().to_owned());
+            parts.push(NOTHING_CHANGED.fill(self.state, context! {}));
         }
         let open: Vec<&Finding> = self.findings();
         if !open.is_empty() {
             let findings: Vec<Value> = open.iter().take(FINDINGS_TOLD).map(|finding| told(finding)).collect();
             let more = open.len().saturating_sub(FINDINGS_TOLD);
-            parts.push(fill(FINDINGS, context! { findings, more }));
+            parts.push(FINDINGS.fill(self.state, context! { findings, more }));
         }
         if let Some(reason) = &self.review.direction {
-            parts.push(fill(REJECTED, context! { by_person => true, whole => false, reason => reason.as_str() }));
+            parts.push(
+                REJECTED.fill(self.state, context! { by_person => true, whole => false, reason => reason.as_str() }),
+            );
         } else if let Some(Objection { reason, whole }) = &self.review.objection {
-            parts.push(fill(REJECTED, context! { by_person => false, whole, reason }));
+            parts.push(REJECTED.fill(self.state, context! { by_person => false, whole, reason }));
         }
         parts
     }
@@ -224,8 +218,8 @@ impl Told<'_> {
         let changes = self.facts.changes.as_ref();
         let diff = changes.map(|changes| changes.diff.as_str()).filter(|diff| diff.len() <= LONGEST_DIFF);
         let findings: Vec<Value> = self.review.findings.open().take(FINDINGS_TOLD).map(told).collect();
-        let text = fill(
-            AUDITOR,
+        let text = AUDITOR.fill(
+            self.state,
             context! {
                 goal => self.goal(),
                 documents => self.documents(),
@@ -250,7 +244,7 @@ impl Told<'_> {
         let section = self.review.section_number().is_some();
         let mut parts = vec![text];
         if self.facts.tools {
-            parts.push(fill(AUDITOR_TOOLS, context! { section }));
+            parts.push(AUDITOR_TOOLS.fill(self.state, context! { section }));
         }
         parts.push(review::ask_audit_block(section));
         parts
@@ -287,9 +281,7 @@ impl Told<'_> {
     fn developer(&self) -> String {
         let state = self.state;
         let fixing = self.review.objection.is_some() || self.review.direction.is_some();
-        fill(
-            DEVELOPER,
-            context! {
+        DEVELOPER.fill(self.state, context! {
                 branch => state.workspace.as_ref().and_then(|workspace| workspace.branch.as_deref()).unwrap_or("that is checked out"),
                 documents => self.documents(),
                 milestone => self.milestone(),
@@ -323,8 +315,8 @@ impl Told<'_> {
             LONGEST_REPORT,
         );
         let (feature, acceptance) = self.feature();
-        let text = fill(
-            ACCEPTOR,
+        let text = ACCEPTOR.fill(
+            self.state,
             context! {
                 documents => self.documents(),
                 milestone => self.milestone(),
@@ -344,7 +336,7 @@ impl Told<'_> {
         );
         let mut parts = vec![text, review::ask_verdict()];
         if self.facts.tools {
-            parts.push(ACCEPTOR_TOOLS.trim_end().to_owned());
+            parts.push(ACCEPTOR_TOOLS.fill(self.state, context! {}));
         }
         parts
     }
@@ -374,8 +366,8 @@ impl Told<'_> {
 
     fn finisher(&self) -> String {
         let action = self.spec.post_action.as_ref();
-        fill(
-            FINISHER,
+        FINISHER.fill(
+            self.state,
             context! {
                 skill => action.and_then(|action| action.skill.as_deref()),
                 prompt => action.and_then(|action| action.prompt.as_deref()),

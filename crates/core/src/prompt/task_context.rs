@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 
 use minijinja::context;
 
-use super::{fill, last_chars, who_commits};
+use super::text::{PLAN, TASK_CONTEXT};
+use super::{last_chars, who_commits};
 use crate::machine::{IterationRecord, LoopState};
 use crate::spec::Done;
-
-const TASK_CONTEXT: &str = include_str!("texts/task_context.md");
-const PLAN: &str = include_str!("texts/plan.md");
 
 const LONGEST_SUMMARY: usize = 600;
 /// Of an older iteration, which has one line; the first that makes all lines fit is taken.
@@ -52,7 +50,7 @@ pub(super) fn build(state: &LoopState, count: &dyn Fn(&str) -> usize) -> String 
 
 /// The plan for a first turn, which has no block.
 pub(super) fn plan_alone(state: &LoopState, count: &dyn Fn(&str) -> usize) -> Option<String> {
-    plan(state, count).map(|plan| fill(PLAN, context! { plan }))
+    plan(state, count).map(|plan| PLAN.fill(state, context! { plan }))
 }
 
 /// The plan, cut at a line when it is longer than its share.
@@ -91,9 +89,7 @@ fn block(
     plan: Option<&str>,
 ) -> String {
     let records: Vec<String> = newest.iter().map(|record| full(record, longest_summary)).collect();
-    fill(
-        TASK_CONTEXT,
-        context! {
+    TASK_CONTEXT.fill(state, context! {
             goal => state.spec.goal.trim_end(),
             plan,
             iteration => state.iteration,
@@ -101,7 +97,7 @@ fn block(
             base_commit => state.workspace.as_ref().and_then(|workspace| workspace.base_commit.clone()),
             older => Some(older).filter(|older| !older.is_empty()),
             records,
-            commits => who_commits(state).unwrap_or("Your changes stay uncommitted: do not run git commit."),
+            commits => who_commits(state).unwrap_or_else(|| "Your changes stay uncommitted: do not run git commit.".to_owned()),
         },
     )
 }

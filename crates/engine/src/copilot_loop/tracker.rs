@@ -17,14 +17,15 @@ use windlass_core::ids::{LoopId, Role};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
 use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
-use windlass_core::recipe;
 use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, Verify, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits,
+    Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::SummariserSettings;
 
 use super::log_lines;
 use crate::clock::Clock;
+use windlass_config::{DefaultFor, Recipes};
 
 pub use windlass_core::promise::check_completion_promise;
 
@@ -205,17 +206,18 @@ fn tracked(entry: &Entry) -> Tracked {
     }
 }
 
-/// The promise recipe, on a tree that is none of ours.
+const MINUTE_MS: u64 = 60_000;
+
+/// A promise loop, on a tree that is none of ours.
 fn spec(registration: Registration) -> LoopSpec {
-    let recipe = recipe::built_in("promise").unwrap_or_else(|| unreachable!("the promise recipe is built in"));
     LoopSpec {
         goal: registration.original_prompt,
-        recipe: recipe.name,
+        recipe: Recipes::built_in().default_for(DefaultFor::Goal),
         agent: registration.agent,
         fallbacks: Vec::new(),
         review: None,
         summing_up: None,
-        session: recipe.session,
+        session: SessionPolicy::Resume,
         commit: CommitPolicy::Off,
         done: Done::Promise { promise: registration.completion_promise },
         gates: Vec::new(),
@@ -223,10 +225,10 @@ fn spec(registration: Registration) -> LoopSpec {
             max_iterations: Some(registration.max_iterations.clamp(*ITERATIONS.start(), *ITERATIONS.end())),
             ..Limits::default()
         },
-        on_limit: recipe.on_limit,
+        on_limit: OnLimit::Stop,
         on_rate_limit: windlass_core::spec::OnRateLimit::default(),
-        on_failure: recipe.on_failure,
-        time: recipe.time,
+        on_failure: OnFailure::Stop,
+        time: TimeLimits { turn_timeout_ms: 60 * MINUTE_MS, stall_timeout_ms: 5 * MINUTE_MS, max_stalls: 3 },
         workspace: WorkspaceSpec {
             kind: WorkspaceKind::External,
             branch: String::new(),
@@ -247,5 +249,6 @@ fn spec(registration: Registration) -> LoopSpec {
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),
+        prompts: std::collections::BTreeMap::new(),
     }
 }

@@ -8,6 +8,7 @@ mod disk;
 
 use std::path::PathBuf;
 
+use windlass_config::MachineFacts;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
@@ -132,4 +133,12 @@ mod tests {
         let stopped = ExitRecord { by: EndedBy::Stopped, ..record(1, 0) };
         assert_eq!(blamed(TurnOutcome::Interrupted, &stopped).outcome, TurnOutcome::Interrupted);
     }
+}
+
+/// What this machine has and can do.
+pub fn this_machine() -> MachineFacts {
+    let windlass_supervise::Machine { memory_bytes, processes } = windlass_supervise::machine();
+    let means = windlass_supervise::means();
+    let means_by_default = windlass_supervise::means_by_default(&means);
+    MachineFacts { memory_bytes, processes, means, means_by_default }
 }

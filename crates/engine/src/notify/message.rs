@@ -2,59 +2,36 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use windlass_config::Occasion;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::{Event, LoopState};
 use windlass_core::stop::{End, PauseReason, StopReason};
 
 use crate::view::LoopView;
 
-/// What somebody may want to be told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
-    /// Nothing goes on before a person does something.
-    NeedsPerson,
-    Completed,
-    /// Ended in any other way.
-    Stopped,
-    /// Goes on by itself later.
-    Waiting,
-}
-
-impl Occasion {
-    pub const ALL: [Occasion; 4] = [Occasion::NeedsPerson, Occasion::Completed, Occasion::Stopped, Occasion::Waiting];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Occasion::NeedsPerson => "needs_person",
-            Occasion::Completed => "completed",
-            Occasion::Stopped => "stopped",
-            Occasion::Waiting => "waiting",
-        }
+/// What of it somebody may want to be told.
+pub(super) fn occasion_of(event: &Event) -> Option<Occasion> {
+    if let Event::LoopStopped { status, .. } = event {
+        return Some(match status {
+            End::Completed => Occasion::Completed,
+            End::Exhausted | End::Cancelled | End::Stalled | End::Errored => Occasion::Stopped,
+        });
     }
-
-    pub(super) fn of(event: &Event) -> Option<Occasion> {
-        if let Event::LoopStopped { status, .. } = event {
-            return Some(match status {
-                End::Completed => Occasion::Completed,
-                End::Exhausted | End::Cancelled | End::Stalled | End::Errored => Occasion::Stopped,
-            });
-        }
-        if let Event::LoopPaused { why } = event {
-            return match why {
-                // Who asked for it need not be told.
-                PauseReason::Person => None,
-                PauseReason::Limit { .. }
-                | PauseReason::Auth { .. }
-                | PauseReason::ProviderLimit { .. }
-                | PauseReason::Disk { .. }
-                | PauseReason::Infrastructure { .. }
-                | PauseReason::Reviewer { .. }
-                | PauseReason::Review
-                | PauseReason::Rejections { .. } => Some(Occasion::NeedsPerson),
-            };
-        }
-        matches!(event, Event::WaitStarted { .. }).then_some(Occasion::Waiting)
+    if let Event::LoopPaused { why } = event {
+        return match why {
+            // Who asked for it need not be told.
+            PauseReason::Person => None,
+            PauseReason::Limit { .. }
+            | PauseReason::Auth { .. }
+            | PauseReason::ProviderLimit { .. }
+            | PauseReason::Disk { .. }
+            | PauseReason::Infrastructure { .. }
+            | PauseReason::Reviewer { .. }
+            | PauseReason::Review
+            | PauseReason::Rejections { .. } => Some(Occasion::NeedsPerson),
+        };
     }
+    matches!(event, Event::WaitStarted { .. }).then_some(Occasion::Waiting)
 }
 
 /// One notification, ready to be sent.

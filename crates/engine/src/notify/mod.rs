@@ -20,7 +20,6 @@ use windlass_core::machine::{Event, LoopState};
 use crate::engine::Engine;
 use crate::loop_log;
 use message::Message;
-pub use message::Occasion;
 use settings::NotifySettings;
 
 /// How long the process stays for what is under way when it leaves its loop.
@@ -28,7 +27,7 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// Tells at once what these events mean, for who does not drive the loop. `state` is the loop after them.
 pub(crate) async fn tell(engine: &Arc<Engine>, state: &LoopState, at: Timestamp, events: &[Event]) {
-    if events.iter().any(|event| Occasion::of(event).is_some()) {
+    if events.iter().any(|event| occasion_of(event).is_some()) {
         let notifier = Notifier::of(engine, state);
         notifier.tell(state, at, events);
         notifier.finish().await;
@@ -68,7 +67,7 @@ impl Notifier {
     /// Tells what these events mean. `state` is the loop after them.
     pub(crate) fn tell(&self, state: &LoopState, at: Timestamp, events: &[Event]) {
         let Some(settings) = &self.settings else { return };
-        for occasion in events.iter().filter_map(Occasion::of).filter(|occasion| settings.on.contains(occasion)) {
+        for occasion in events.iter().filter_map(occasion_of).filter(|occasion| settings.on.contains(occasion)) {
             let message = Arc::new(Message::new(occasion, state, at));
             for way in settings.ways() {
                 let (engine, settings, message) =

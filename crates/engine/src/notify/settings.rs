@@ -5,10 +5,10 @@ use std::path::Path;
 
 use windlass_core::machine::LoopState;
 
-use super::{Occasion, Way};
-use crate::config::{self, ConfigError, Environment, Options, Origin, Paths};
+use super::Way;
 use crate::engine::Engine;
 use crate::trust;
+use windlass_config::{self as config, ConfigError, Environment, Options, Origin, Paths};
 
 #[derive(Debug)]
 pub(super) struct NotifySettings {
@@ -36,8 +36,8 @@ pub(super) fn read(engine: &Engine, state: &LoopState) -> Result<Option<NotifySe
     let paths = Paths::from_env(&env, project)?;
     let settings = config::load(&paths, Some(project), &env, Options::default())?;
     // The project's file may have changed since the loop was made, by the agent too: what it says now needs consent.
-    let text = settings.project_text.unwrap_or_default();
-    let trusted = LazyCell::new(|| trust::settings_are_trusted(&engine.data, project, &text));
+    let as_read = settings.clone();
+    let trusted = LazyCell::new(|| trust::settings_are_trusted(&engine.data, project, &as_read));
     let agreed = |origin: &Origin| !matches!(origin, Origin::ProjectFile { .. }) || *trusted;
     let unagreed = [&settings.notify_command.origin, &settings.notify_webhook.origin].into_iter().any(|o| !agreed(o));
     if unagreed {

@@ -27,7 +27,6 @@ use windlass_process::CommandSpec;
 use windlass_redact::network::HostList;
 use windlass_supervise::{Access, Backend, Network, SandboxPolicy, find_sandbox};
 
-use crate::config::{Environment, Paths};
 use crate::data::{DataDir, private_dir};
 use crate::engine::Engine;
 use crate::proxy::PORT_INSIDE;
@@ -39,6 +38,7 @@ pub(crate) use registries::LOGIN_VARIABLES;
 pub(crate) use seal::remove_placeholders;
 use seal::{seal, seal_in_place};
 use table::DENIED;
+use windlass_config::{Environment, Paths};
 use windlass_workspace::{Judge, Kind, Workspace};
 
 /// By which programs are told of a proxy.

@@ -15,14 +15,12 @@ use windlass_agents::{TRAPS, Trap};
 use windlass_core::profile::AgentProfile;
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
 
-use crate::config::{PROJECT_FILE, Settings};
 use crate::data::DataDir;
+use windlass_config::{PROJECT_FILE, PROJECT_RECIPES, RecipeFile, RecipeSource, Settings};
 use windlass_workspace::{WorkspaceError, Workspaces};
 
 use consents::Consents;
 use reach::{End, Reached, reach};
-
-pub use settings::{NeedsConsent, consent};
 
 /// One file, and what it would run.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -155,6 +153,9 @@ pub async fn of_loop(
     let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
     let consents = Consents::read(data, project);
     of_settings(&mut demands, &consents, settings, Some(&names));
+    for file in project_recipes(settings) {
+        of_recipe(&mut demands, &consents, file);
+    }
     of_agents(&mut demands, &consents, workspaces, look, &read).await?;
     Ok(demands)
 }
@@ -170,15 +171,23 @@ pub async fn of_repository(
     let mut demands = Demands { project: project.to_owned(), list: Vec::new() };
     let consents = Consents::read(data, project);
     of_settings(&mut demands, &consents, settings, None);
+    let recipes = settings.recipes.entries().iter().filter(|entry| entry.source == RecipeSource::Project);
+    // One that cannot be read is refused when a loop wants it.
+    for file in recipes.filter_map(|entry| entry.read().ok()) {
+        of_recipe(&mut demands, &consents, &file);
+    }
     for look in [Look::Revision(revision), Look::Checkout] {
         of_agents(&mut demands, &consents, workspaces, look, &|_| true).await?;
     }
     Ok(demands)
 }
 
-/// Whether the project's settings file, as it was read, was agreed to.
-pub fn settings_are_trusted(data: &DataDir, project: &Path, text: &str) -> bool {
-    Consents::read(data, project).has(PROJECT_FILE, &sha256(text.as_bytes()))
+/// Whether the project's settings, and its recipe if one is in use, were agreed to as they were read.
+pub fn settings_are_trusted(data: &DataDir, project: &Path, settings: &Settings) -> bool {
+    let consents = Consents::read(data, project);
+    let has = |file: &str, text: &str| consents.has(file, &sha256(text.as_bytes()));
+    let file = settings.project_text.as_deref().is_none_or(|text| has(PROJECT_FILE, text));
+    file && project_recipes(settings).all(|file| has(&recipe_name(file), &file.text))
 }
 
 /// Whether the project's settings file has a word in what starts this agent.
@@ -191,11 +200,33 @@ fn of_settings(demands: &mut Demands, consents: &Consents, settings: &Settings, 
     if runs.is_empty() {
         return;
     }
-    runs.splice(0..0, settings::leads_to(&demands.project));
+    runs.splice(0..0, settings::leads_to(&demands.project, PROJECT_FILE));
     // Of the very text that the settings were read from.
     let sha256 = sha256(settings.project_text.as_deref().unwrap_or_default().as_bytes());
     let trusted = consents.has(PROJECT_FILE, &sha256);
     demands.put(Demand { file: PROJECT_FILE.to_owned(), agents: Vec::new(), runs, sha256, trusted });
+}
+
+/// The files of the recipe in use that the project has.
+fn project_recipes(settings: &Settings) -> impl Iterator<Item = &RecipeFile> {
+    let files = settings.in_use.iter().flat_map(|recipe| &recipe.files);
+    files.filter(|file| file.source == RecipeSource::Project)
+}
+
+fn recipe_name(file: &RecipeFile) -> String {
+    format!("{PROJECT_RECIPES}/{}.toml", file.name)
+}
+
+fn of_recipe(demands: &mut Demands, consents: &Consents, file: &RecipeFile) {
+    let mut runs = settings::of_recipe(file, &demands.project);
+    if runs.is_empty() {
+        return;
+    }
+    let name = recipe_name(file);
+    runs.splice(0..0, settings::leads_to(&demands.project, &name));
+    let sha256 = sha256(file.text.as_bytes());
+    let trusted = consents.has(&name, &sha256);
+    demands.put(Demand { file: name, agents: Vec::new(), runs, sha256, trusted });
 }
 
 async fn of_agents(

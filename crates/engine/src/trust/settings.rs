@@ -4,58 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::config::{Origin, PROJECT_FILE, Settings};
-
-/// What neither runs a command nor hands anything on. A key that is not here needs consent, so that a new one is not
-/// forgotten.
-const HARMLESS: &[&str] = &[
-    "agent",
-    "recipe",
-    "model",
-    "fallbacks",
-    "reviewer",
-    "reviewer_fallbacks",
-    "reviewer_budget_usd",
-    "warnings_block",
-    "plan_first",
-    "human_review",
-    "auto_start",
-    "wake",
-    "recover",
-    "max_iterations",
-    "duration",
-    "budget_usd",
-    "max_tokens",
-    "completion_promise",
-    "gate_timeout",
-    "baseline",
-    "protect",
-    "turn_timeout",
-    "stall_timeout",
-    "session",
-    "commit",
-    "branch",
-    "context_tokens",
-    "summariser",
-    "summariser_agent",
-    "summariser_model",
-    "summariser_protocol",
-    "summariser_timeout",
-    "generate_summary",
-    "summary_max_tokens",
-    "commit_message_model",
-    "retention_days",
-    "follow_up",
-    "language",
-    "notify_desktop",
-    "notify_on",
-    "max_running",
-    "on_limit",
-    "on_rate_limit",
-];
-
-/// Places that are read into prompts: harmless inside the repository.
-const PLACES: &[&str] = &["vision", "soul", "memory", "plan", "plan_dirs"];
+use windlass_config::{KEYS, NeedsConsent, Origin, RecipeFile, Settings};
 
 /// The fields of an agent that say what it is called and how its words are read, not what runs.
 const HARMLESS_FIELDS: &[&str] = &[
@@ -73,23 +22,9 @@ const HARMLESS_FIELDS: &[&str] = &[
     "completion_promise",
 ];
 
-/// When a setting in a project's file needs a person's consent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeedsConsent {
-    Never,
-    OutsideTheRepository,
-    Always,
-}
-
-/// Whether the setting of that name needs consent.
-pub fn consent(key: &str) -> NeedsConsent {
-    if HARMLESS.contains(&key) {
-        NeedsConsent::Never
-    } else if PLACES.contains(&key) {
-        NeedsConsent::OutsideTheRepository
-    } else {
-        NeedsConsent::Always
-    }
+/// Whether the setting of that name needs consent. One that is not in the table does.
+fn consent(key: &str) -> NeedsConsent {
+    KEYS.iter().find(|known| known.name == key).map_or(NeedsConsent::Always, |known| known.trust)
 }
 
 /// Of these agents, or of all.
@@ -101,17 +36,42 @@ pub(super) fn what_runs(settings: &Settings, agents: Option<&[&str]>, project: &
             Some((agent, field)) => {
                 HARMLESS_FIELDS.contains(&field) || agents.is_some_and(|agents| !agents.contains(&agent))
             }
-            None => match consent(&shown.key) {
-                NeedsConsent::Never => true,
-                NeedsConsent::OutsideTheRepository => stays(&shown.value, project),
-                NeedsConsent::Always => false,
-            },
+            None => is_harmless(&shown.key, &shown.value, project),
         };
         if !harmless && !says_nothing(&shown.value) {
             runs.push(format!("line {line}: {} = {}", shown.key, shown.value));
         }
     }
     runs
+}
+
+fn is_harmless(key: &str, value: &Value, project: &Path) -> bool {
+    match consent(key) {
+        NeedsConsent::Never => true,
+        NeedsConsent::OutsideTheRepository => stays(value, project),
+        NeedsConsent::Always | NeedsConsent::Refused => false,
+    }
+}
+
+/// What a project's recipe runs or reveals, and the texts it replaces: those tell agents what to do, and a reviewer what to
+/// accept.
+pub(super) fn of_recipe(file: &RecipeFile, project: &Path) -> Vec<String> {
+    let settings = file.settings().into_iter();
+    let settings = settings.filter(|(key, _, value)| !is_harmless(key, value, project) && !says_nothing(value));
+    let runs = settings.map(|(key, line, value)| format!("line {line}: {key} = {value}"));
+    let texts =
+        file.prompts.iter().map(|(name, (text, line))| format!("line {line}: prompts.{name} = {}", short(text)));
+    runs.chain(texts).collect()
+}
+
+/// The beginning of a text, on one line.
+fn short(text: &str) -> String {
+    const SHOWN: usize = 200;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("\"{} …\"", words[..end].escape_debug()),
+        None => format!("\"{}\"", words.escape_debug()),
+    }
 }
 
 /// Whether a field of this agent that matters for what runs comes from the project's file.
@@ -145,11 +105,11 @@ fn stays(value: &Value, project: &Path) -> bool {
     }
 }
 
-/// Where the project's settings lie, in words, if a link leads there.
-pub(super) fn leads_to(project: &Path) -> Option<String> {
-    let (root, real) = real(project, PROJECT_FILE)?;
+/// Where a file of the project lies, in words, if a link leads there.
+pub(super) fn leads_to(project: &Path, file: &str) -> Option<String> {
+    let (root, real) = real(project, file)?;
     match real.strip_prefix(root) {
-        Ok(inside) if inside == Path::new(PROJECT_FILE) => None,
+        Ok(inside) if inside == Path::new(file) => None,
         Ok(inside) => Some(format!("it leads to {}", inside.display())),
         Err(_) => Some(format!("it leads out of the repository, to {}", real.display())),
     }
@@ -165,12 +125,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_harmless_key_is_a_key() {
-        for key in HARMLESS.iter().chain(PLACES) {
-            assert!(crate::config::KEYS.iter().any(|known| known.name == *key), "{key}");
-        }
+    fn every_harmless_field_is_a_field() {
         for field in HARMLESS_FIELDS {
-            assert!(crate::config::PROFILE_FIELDS.iter().any(|known| known.name == *field), "{field}");
+            assert!(windlass_config::PROFILE_FIELDS.iter().any(|known| known.name == *field), "{field}");
         }
     }
 
@@ -191,7 +148,7 @@ mod tests {
             "summariser_key_env",
         ];
         for key in dangerous {
-            assert!(!HARMLESS.contains(&key) && !PLACES.contains(&key), "{key}");
+            assert_eq!(consent(key), NeedsConsent::Always, "{key}");
         }
         for field in ["adapter", "command", "args", "resume_args", "env", "env_pass", "mcp_servers", "settings"] {
             assert!(!HARMLESS_FIELDS.contains(&field), "{field}");

@@ -14,11 +14,11 @@ use windlass_core::machine::{
     Replayed, Verdict, WorkspaceOpening, decide, effects, evolve,
 };
 use windlass_core::profile::AgentProfile;
-use windlass_core::recipe::built_in;
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
-    AgentChoice, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, Verify, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit,
+    SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::SummariserSettings;
 use windlass_core::usage::Usage;
@@ -33,23 +33,22 @@ pub fn start_of_time() -> Timestamp {
 
 /// The promise recipe as `windlass run` resolves it, without gates.
 pub fn promise_loop() -> LoopSpec {
-    let recipe = built_in("promise").unwrap();
     LoopSpec {
         fallbacks: Vec::new(),
         review: None,
         summing_up: None,
         goal: "Build the feature".into(),
-        recipe: recipe.name,
+        recipe: "promise".into(),
         agent: AgentChoice { name: "scripted".into(), profile: AgentProfile::default() },
-        session: recipe.session,
-        commit: recipe.commit,
+        session: SessionPolicy::Resume,
+        commit: CommitPolicy::Engine,
         done: Done::Promise { promise: Some(PROMISE.into()) },
         gates: Vec::new(),
-        limits: Limits { max_iterations: Some(recipe.max_iterations), ..Limits::default() },
-        on_limit: recipe.on_limit,
+        limits: Limits { max_iterations: Some(5), ..Limits::default() },
+        on_limit: OnLimit::Stop,
         on_rate_limit: windlass_core::spec::OnRateLimit::default(),
-        on_failure: recipe.on_failure,
-        time: recipe.time,
+        on_failure: OnFailure::Stop,
+        time: TimeLimits { turn_timeout_ms: HOUR, stall_timeout_ms: 5 * MINUTE, max_stalls: 3 },
         workspace: WorkspaceSpec {
             kind: WorkspaceKind::Clone,
             branch: "windlass/feature".into(),
@@ -70,6 +69,7 @@ pub fn promise_loop() -> LoopSpec {
         sandbox: SandboxSpec::default(),
         resources: ResourceSpec::default(),
         follow_up: "continue".into(),
+        prompts: std::collections::BTreeMap::new(),
     }
 }
 

@@ -6,9 +6,11 @@ use windlass_core::machine::Review;
 use windlass_core::milestone::Milestone;
 use windlass_core::profile::AgentProfile;
 use windlass_core::prompt::{self, Facts};
-use windlass_core::recipe::built_in;
 use windlass_core::review::{FeatureReport, Report, Verdict};
-use windlass_core::spec::{AgentChoice, ContextSpec, Done, Limits, LoopSpec, ReviewKind, ReviewSpec};
+use windlass_core::spec::{
+    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, OnFailure, OnLimit, ReviewKind, ReviewSpec,
+    SessionPolicy,
+};
 use windlass_core::stop::{End, Status, StopReason};
 
 use super::{Driven, promise_loop};
@@ -54,17 +56,23 @@ pub fn acceptance() -> ReviewSpec {
     ReviewSpec { kind: ReviewKind::Acceptance, reviewer: agent("acceptor"), milestone, ..audit() }
 }
 
-/// The recipe of that name as `windlass` resolves it.
+/// A reviewed loop as `windlass` resolves it.
 pub fn reviewed(recipe: &str, review: ReviewSpec) -> LoopSpec {
-    let recipe = built_in(recipe).unwrap();
+    let (session, commit, on_failure, on_limit, max) = match review.kind {
+        ReviewKind::Audit => {
+            (SessionPolicy::Fresh, CommitPolicy::Engine, OnFailure::Retry { times: 3 }, OnLimit::Stop, 15)
+        }
+        ReviewKind::Acceptance => {
+            (SessionPolicy::KeepAlive, CommitPolicy::Agent, OnFailure::CountAsRejection, OnLimit::Pause, 20)
+        }
+    };
     LoopSpec {
-        recipe: recipe.name,
-        session: recipe.session,
-        commit: recipe.commit,
-        on_failure: recipe.on_failure,
-        on_limit: recipe.on_limit,
-        time: recipe.time,
-        limits: Limits { max_iterations: Some(recipe.max_iterations), ..Limits::default() },
+        recipe: recipe.into(),
+        session,
+        commit,
+        on_failure,
+        on_limit,
+        limits: Limits { max_iterations: Some(max), ..Limits::default() },
         done: Done::Review,
         review: Some(review),
         ..promise_loop()

@@ -1,0 +1,179 @@
+//! What a recipe decides beside the settings: what done means, who reviews, what a failure does.
+
+use serde_json::{Value as Json, json};
+use toml_edit::Value as Toml;
+use windlass_core::spec::{OnFailure, ReviewKind};
+
+use crate::settings::keys::Misread;
+use crate::values::amounts::Times;
+use crate::values::words::{unknown_word, words};
+use crate::values::{Value, ValueError};
+
+/// Which claim ends the loop; its parameters come from the loop's own options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DoneKind {
+    Promise,
+    Gates,
+    Target,
+    /// The auditor has nothing left that blocks.
+    FindingsClear,
+    /// The acceptor says accepted.
+    Verdict,
+}
+
+/// What a recipe is taken for if nobody names one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DefaultFor {
+    /// `windlass run "GOAL"`.
+    Goal,
+    /// `windlass run --iter` and `--time`.
+    Target,
+    /// A plan that another agent hands over.
+    Plan,
+    /// `windlass milestone start`.
+    Milestone,
+}
+
+impl DefaultFor {
+    pub fn name(self) -> &'static str {
+        match self {
+            DefaultFor::Goal => "goal",
+            DefaultFor::Target => "target",
+            DefaultFor::Plan => "plan",
+            DefaultFor::Milestone => "milestone",
+        }
+    }
+}
+
+words!(DoneKind, "promise, gates, target, findings_clear or verdict", "\"promise\"", "kind of done", [
+    "promise" => DoneKind::Promise,
+    "gates" => DoneKind::Gates,
+    "target" => DoneKind::Target,
+    "findings_clear" => DoneKind::FindingsClear,
+    "verdict" => DoneKind::Verdict,
+]);
+words!(DefaultFor, "goal, target, plan or milestone", "\"goal\"", "occasion", [
+    "goal" => DefaultFor::Goal,
+    "target" => DefaultFor::Target,
+    "plan" => DefaultFor::Plan,
+    "milestone" => DefaultFor::Milestone,
+]);
+words!(ReviewKind, "audit or acceptance", "\"audit\"", "kind of review", [
+    "audit" => ReviewKind::Audit,
+    "acceptance" => ReviewKind::Acceptance,
+]);
+
+impl Value for OnFailure {
+    const EXPECTED: &'static str = "stop, continue, count_as_rejection or a table { retry = 3 }";
+    const EXAMPLE: &'static str = "{ retry = 3 }";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        if let Some(word) = value.as_str() {
+            return Some(Self::from_text(word));
+        }
+        let table = value.as_inline_table()?;
+        let times = table.get("retry").and_then(Toml::as_integer).and_then(|times| u32::try_from(times).ok());
+        Some(match (times, table.len()) {
+            (Some(times), 1) => Ok(OnFailure::Retry { times }),
+            _ => Err(ValueError::new("the table does not say how often to retry", "write { retry = 3 }")),
+        })
+    }
+
+    fn from_text(text: &str) -> Result<Self, ValueError> {
+        match text {
+            "stop" => Ok(OnFailure::Stop),
+            "continue" => Ok(OnFailure::Continue),
+            "count_as_rejection" => Ok(OnFailure::CountAsRejection),
+            _ => Err(unknown_word(
+                "answer to a failure",
+                text,
+                &["stop", "continue", "count_as_rejection"],
+                Self::EXPECTED,
+            )),
+        }
+    }
+
+    fn json(&self) -> Json {
+        match self {
+            OnFailure::Stop => json!("stop"),
+            OnFailure::Continue => json!("continue"),
+            OnFailure::Retry { times } => json!({ "retry": times }),
+            OnFailure::CountAsRejection => json!("count_as_rejection"),
+        }
+    }
+
+    fn schema() -> Json {
+        let retry = json!({ "type": "object", "properties": { "retry": { "type": "integer", "minimum": 0 } },
+            "required": ["retry"], "additionalProperties": false });
+        json!({ "anyOf": [{ "enum": ["stop", "continue", "count_as_rejection"] }, retry] })
+    }
+}
+
+/// One key of a recipe that is no setting.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicyKey {
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// What a value must be, in words.
+    pub expected: &'static str,
+    /// A value as it stands in a file.
+    pub example: &'static str,
+}
+
+macro_rules! policies {
+    ($($key:ident: $type:ty, $doc:literal;)*) => {
+        /// Every key of a recipe that is no setting, but the table `prompts`.
+        pub const POLICY_KEYS: &[PolicyKey] = &[$(PolicyKey {
+            name: stringify!($key),
+            doc: $doc,
+            expected: <$type as Value>::EXPECTED,
+            example: <$type as Value>::EXAMPLE,
+        }),*];
+
+        /// What one file says of them; unset is not said.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Policies {
+            $(#[doc = $doc] pub $key: Option<$type>,)*
+        }
+
+        impl Policies {
+            /// Takes a value out of a file. The key must be one of the table.
+            pub(super) fn read_toml(&mut self, key: &str, value: &Toml) -> Result<(), Misread> {
+                match key {
+                    $(stringify!($key) => match <$type as Value>::from_toml(value) {
+                        Some(read) => self.$key = Some(read.map_err(Misread::Value)?),
+                        None => return Err(Misread::Type),
+                    },)*
+                    other => unreachable!("`{other}` is not in the table of policies"),
+                }
+                Ok(())
+            }
+
+            /// The same with what `over` says on top.
+            pub(super) fn overlaid(self, over: &Self) -> Self {
+                Self { $($key: over.$key.clone().or(self.$key),)* }
+            }
+
+            /// What is said, by key.
+            pub fn to_json(&self) -> Vec<(&'static str, Json)> {
+                let mut said = Vec::new();
+                $(if let Some(value) = &self.$key {
+                    said.push((stringify!($key), Value::json(value)));
+                })*
+                said
+            }
+        }
+    };
+}
+
+policies! {
+    about: String, "What the recipe does, in one line";
+    extends: String, "The recipe that this one changes; without it, a recipe says everything";
+    default_for: DefaultFor, "Use this recipe if nobody names one: for a goal, for --iter and --time (target), for a plan \
+        handed over by another agent, or for a milestone. Not inherited";
+    done: DoneKind, "Which claim ends the loop";
+    review: ReviewKind, "Who judges the work besides the gates: an auditor who writes findings, or an acceptor";
+    on_failure: OnFailure, "What a failed turn does; rate limits are never a failure";
+    max_stalls: Times, "How many silent turns in a row end the loop";
+    max_rejections: Times, "How many rejections in a row before a person is asked";
+}

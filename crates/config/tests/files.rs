@@ -1,0 +1,526 @@
+//! Settings files: what is taken, what is refused, and where the mistake is said to be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use windlass_config::{
+    ConfigError, Environment, KEYS, Options, Origin, PROFILE_FIELDS, Paths, Place, Settings, Value as _, load,
+};
+use windlass_core::profile::OutputFormat;
+use windlass_core::spec::GateWhen;
+
+struct Home {
+    dir: TempDir,
+}
+
+impl Home {
+    fn new(config: impl AsRef<[u8]>) -> Self {
+        let home = Self { dir: tempfile::tempdir().unwrap() };
+        fs::write(home.file(), config).unwrap();
+        home
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("config.toml")
+    }
+
+    fn load(&self) -> Result<Settings, ConfigError> {
+        let paths = Paths { data: self.dir.path().join("data"), user_config: self.file(), user_config_named: true };
+        load(&paths, None, &Environment::default(), Options::default())
+    }
+
+    /// The error with the file's path shortened to `config.toml`, and its hint.
+    fn refused(&self) -> (String, String) {
+        let error = self.load().expect_err("the file has a mistake");
+        let text = error.to_string().replace(&self.file().display().to_string(), "config.toml");
+        (text, error.hint().unwrap_or_default())
+    }
+}
+
+fn refused(config: impl AsRef<[u8]>) -> (String, String) {
+    Home::new(config).refused()
+}
+
+#[test]
+fn every_key_is_taken_and_remembers_its_line() {
+    let text = "\
+agent = \"mine\"
+recipe = \"promise\"
+model = \"m1\"
+fallbacks = [\"codex\"]
+reviewer = \"codex:m\"
+reviewer_fallbacks = [\"claude\"]
+reviewer_budget_usd = 1.5
+warnings_block = true
+plan_first = true
+human_review = true
+auto_start = true
+wake = \"every 2h\"
+recover = true
+vision = \"docs/vision.md\"
+soul = \"docs/soul.md\"
+memory = \"docs/memory.md\"
+post_action = \"write notes\"
+post_action_skill = \"notes\"
+max_iterations = 7
+duration = \"2h\"
+budget_usd = 3
+max_tokens = 1_000
+on_limit = \"pause\"
+on_rate_limit = \"pause\"
+completion_promise = \"DONE\"
+gates = [\"cargo test\", 'make \"x\"']
+hidden_gates = [\"./hidden.sh\"]
+verify = \"warm\"
+gate_timeout = \"1m\"
+baseline = false
+protect = [\"tests/**\"]
+turn_timeout = \"2m\"
+stall_timeout = \"30s\"
+session = \"fresh\"
+commit = \"agent\"
+branch = \"work/{name}\"
+in_place = true
+setup = [\"npm ci\"]
+setup_credentials = true
+copy = [\".env\"]
+secrets_allow = [\"tests/fixtures/*\"]
+env_pass = [\"DATABASE_URL\", \"AWS_*\"]
+sandbox = \"workspace\"
+docker_image = \"debian:12\"
+docker_host = \"unix:///run/docker.sock\"
+network = \"deny\"
+network_hosts = [\"@models\", \"*.example.org\"]
+sandbox_readable = [\"~/.aws\"]
+sandbox_writable = [\"~/.tool\", \"/var/cache/tool\"]
+sandbox_denied = [\"~/Documents\"]
+sandbox_sockets = [\"/run/postgresql/.s.PGSQL.5432\"]
+memory_limit = \"8GiB\"
+process_limit = 4096
+cpu_weight = 50
+disk_limit = \"20GB\"
+disk_free = 0
+plan = \"plan.md\"
+plan_dirs = [\"docs\"]
+context_tokens = 4000
+summariser = \"agent\"
+summariser_agent = \"gemini\"
+summariser_url = \"http://127.0.0.1/v1\"
+summariser_model = \"small\"
+summariser_protocol = \"anthropic\"
+summariser_key_env = \"KEY\"
+summariser_timeout = \"5s\"
+generate_summary = false
+summary_max_tokens = 200
+commit_message_model = \"tiny\"
+retention_days = 0
+follow_up = \"go on\"
+language = \"zh-Hant\"
+notify_command = \"mail me\"
+notify_webhook = \"https://example.com/hook\"
+notify_webhook_secret_env = \"HOOK_SECRET\"
+notify_desktop = true
+notify_on = [\"waiting\"]
+max_running = 2
+";
+    assert_eq!(text.lines().count(), KEYS.len(), "the test has every key");
+    let home = Home::new(text);
+    let settings = home.load().unwrap();
+    for (index, shown) in settings.show().iter().take(KEYS.len()).enumerate() {
+        assert_eq!(shown.origin, Origin::UserFile { path: home.file(), line: index + 1 }, "{}", shown.key);
+        assert!(text.lines().nth(index).unwrap().starts_with(&shown.key));
+    }
+    let shown: Vec<_> = settings.show().into_iter().take(KEYS.len()).map(|shown| shown.text()).collect();
+    let gates = "[\"cargo test\",\"make \\\"x\\\"\"]";
+    assert_eq!(
+        shown[19..28],
+        ["\"2h\"", "3.0", "1000", "\"pause\"", "\"pause\"", "\"DONE\"", gates, "[\"./hidden.sh\"]", "\"warm\""]
+    );
+}
+
+#[test]
+// promise: settings-6
+fn a_typo_in_every_key_names_the_place_and_the_key_that_was_meant() {
+    for key in KEYS.iter().map(|key| key.name).chain(["agents"]) {
+        let mut typos = vec![format!("{key}x"), key.replace('_', "-").to_uppercase()];
+        let swapped: String = [&key[..1], &key[2..3], &key[1..2], &key[3..]].concat();
+        typos.extend([swapped, [&key[..key.len() / 2], &key[key.len() / 2 + 1..]].concat()]);
+        for typo in typos.iter().filter(|typo| *typo != key) {
+            let (error, hint) = refused(format!("# first line\n\n  {typo} = 1\n"));
+            assert_eq!(error, format!("config.toml:3:3: unknown key '{typo}'"));
+            assert_eq!(hint, format!("did you mean '{key}'?"));
+        }
+    }
+    let (error, hint) = refused("colour = \"red\"");
+    assert_eq!(error, "config.toml:1:1: unknown key 'colour'");
+    assert!(hint.starts_with("known keys: agent, recipe, ") && hint.ends_with(", agents"), "{hint}");
+    let (error, _) = refused("[limits]\nmax_iterations = 3\n");
+    assert_eq!(error, "config.toml:1:2: unknown key 'limits'");
+}
+
+#[test]
+fn a_wrong_type_names_key_place_and_what_is_expected() {
+    let cases = [
+        (
+            "max_iterations = \"five\"",
+            "config.toml:1:18: 'max_iterations' must be a whole number from 1 to 100, not a text",
+        ),
+        (
+            "max_iterations = 5.5",
+            "config.toml:1:18: 'max_iterations' must be a whole number from 1 to 100, not a decimal number",
+        ),
+        ("duration = 90", "config.toml:1:12: 'duration' must be a duration, not a whole number"),
+        ("gates = \"cargo test\"", "config.toml:1:9: 'gates' must be a list of commands, not a text"),
+        ("in_place = \"yes\"", "config.toml:1:12: 'in_place' must be true or false, not a text"),
+        ("budget_usd = \"2\"", "config.toml:1:14: 'budget_usd' must be an amount of US dollars, not a text"),
+        ("agent = [\"a\"]", "config.toml:1:9: 'agent' must be a text, not a list"),
+        ("agent = 2026-01-01", "config.toml:1:9: 'agent' must be a text, not a date"),
+        ("[agent]\nx = 1", "config.toml:1:2: 'agent' must be a text, not a table"),
+        ("[[agent]]\nx = 1", "config.toml:1:3: 'agent' must be a text, not a list of tables"),
+        ("agents = 3", "config.toml:1:10: 'agents' must be a table of agents, not a whole number"),
+        ("[agents]\nmine = \"x\"", "config.toml:2:8: 'agents.mine' must be a table, not a text"),
+        (
+            "[agents.mine]\ncommand = \"x y\"",
+            "config.toml:2:11: 'agents.mine.command' must be a list of texts, not a text",
+        ),
+        (
+            "[agents.mine]\nloop_enabled = 1",
+            "config.toml:2:16: 'agents.mine.loop_enabled' must be true or false, not a whole number",
+        ),
+        (
+            "[agents.mine]\nmax_iterations = \"3\"",
+            "config.toml:2:18: 'agents.mine.max_iterations' must be a whole number, not a text",
+        ),
+        ("[agents.mine]\nenv = [\"A=1\"]", "config.toml:2:7: 'agents.mine.env' must be a table of texts, not a list"),
+    ];
+    for (text, says) in cases {
+        let (error, hint) = refused(text);
+        assert_eq!(error, says);
+        assert!(hint.starts_with("for example: "), "{text}: {hint}");
+    }
+    assert_eq!(refused("duration = 90").1, "for example: duration = \"90m\"");
+    for key in KEYS {
+        let (error, hint) = refused(format!("{} = {{ x = 1 }}", key.name));
+        assert!(error.ends_with(&format!("'{}' must be {}, not a table", key.name, key.expected)), "{error}");
+        let example = hint.strip_prefix("for example: ").unwrap();
+        Home::new(example).load().unwrap_or_else(|error| panic!("the example '{example}' does not work: {error}"));
+    }
+}
+
+#[test]
+// promise: settings-6
+fn a_value_that_cannot_be_says_why_and_where() {
+    let cases = [
+        ("max_iterations = 101", "'max_iterations': 101 iterations are out of range: 1–100"),
+        ("max_iterations = -1", "'max_iterations': -1 iterations are out of range: 1–100"),
+        ("max_tokens = 0", "'max_tokens': the number of tokens must be more than zero"),
+        ("max_running = 0", "'max_running': the number of running loops must be more than zero"),
+        ("max_running = 99999999999", "'max_running': '99999999999' is not a whole number from 1 on"),
+        ("budget_usd = nan", "'budget_usd': NaN US dollars are no budget"),
+        ("budget_usd = -0.5", "'budget_usd': -0.5 US dollars are no budget"),
+        ("duration = \"90\"", "'duration': `90` is not a duration"),
+        ("duration = \"0s\"", "'duration': a duration must be more than zero"),
+        ("session = \"resum\"", "'session': 'resum' is not a known session policy"),
+        ("network_hosts = [\"@all\"]", "'network_hosts': '@all' is no ready list: there are @models and @registries"),
+        (
+            "network_hosts = [\"a b\"]",
+            "'network_hosts': 'a b' is no host: write example.org, example.org:8443, *.example.org or an address",
+        ),
+        ("memory_limit = \"8 gigs\"", "'memory_limit': `8 gigs` is not a size"),
+        ("disk_limit = 8", "'disk_limit': `8` is not a size"),
+        ("process_limit = 2", "'process_limit': 2 is out of range for a number of processes"),
+        ("cpu_weight = 0", "'cpu_weight': 0 is out of range for a weight"),
+        ("network = \"none\"", "'network': 'none' is not a known network access"),
+        ("sandbox_writable = [\"relative\"]", "'sandbox_writable': 'relative' is not a place of this machine"),
+        ("sandbox = \"podman\"", "'sandbox': 'podman' is not a known sandbox"),
+        ("gates = [\"ok\", 3]", "'gates': item 2 of the list is neither a text nor a table"),
+        ("gates = [\"\"]", "'gates': a gate is blank"),
+        ("gates = [{ timeout = \"1m\" }]", "'gates': item 1 of the list has no command"),
+        ("gates = [{ command = \"x\", whem = 1 }]", "'gates': item 1 of the list has an unknown key 'whem'"),
+        ("gates = [{ command = \"x\", when = \"now\" }]", "'gates': item 1 of the list has a 'when' that is not known"),
+        ("gates = [{ command = \"x\", timeout = \"1\" }]", "'gates': `1` is not a duration"),
+        ("gates = [{ command = 1 }]", "'gates': item 1 of the list has a command that is not a text"),
+        ("protect = [\"/etc/*\"]", "'protect': '/etc/*' is not a path inside the repository"),
+        ("protect = [\":(top)x\"]", "'protect': ':(top)x' is not a path inside the repository"),
+        ("env_pass = [\"A B\"]", "'env_pass': 'A B' is not the name of an environment variable"),
+        ("env_pass = [\"*\"]", "'env_pass': '*' is not the name of an environment variable"),
+        ("copy = [\"../x\"]", "'copy': '../x' is not a path inside the repository"),
+        ("copy = [\".git/config\"]", "'copy': '.git/config' is not a path inside the repository"),
+        ("setup = [\" \"]", "'setup': a command is blank"),
+        ("summariser = \"agents\"", "'summariser': 'agents' is not a known summariser"),
+        ("retention_days = -1", "'retention_days': -1 days are out of range"),
+        ("agent = \" \"", "'agent': the text is blank"),
+        ("branch = \"a b\"", "'branch': 'a b' cannot be the name of a branch"),
+        ("completion_promise = \"a\\nb\"", "'completion_promise': the completion promise spans more than one line"),
+        ("[agents.x]\noutput = \"json\"", "'agents.x.output': 'json' is not a known output"),
+        ("[agents.x]\ncommand = [\"a\", 1]", "'agents.x.command': item 2 of the list is not a text"),
+        ("[agents.x.env]\nA = 1", "'agents.x.env': 'A' is not a text"),
+    ];
+    for (text, says) in cases {
+        let (error, _) = refused(text);
+        let (place, rest) = error.split_once(": ").unwrap();
+        assert!(place.starts_with("config.toml:"), "{error}");
+        let says = says.strip_prefix("'").unwrap();
+        assert_eq!(rest.strip_prefix("'").unwrap(), says, "{text}");
+    }
+    let hint = refused("session = \"resum\"").1;
+    assert_eq!(hint, "did you mean 'resume'? it is one of: resume, fresh, keep_alive");
+}
+
+#[test]
+fn a_gate_can_say_more_than_its_command() {
+    let inline = "gates = [\"a\", { command = \"b\", timeout = \"2m\", when = \"claim\" }]";
+    let tables = "[[gates]]\ncommand = \"a\"\n\n[[gates]]\ncommand = \"b\"\ntimeout = \"2m\"\nwhen = \"claim\"\n";
+    let read = |text: &str| Home::new(text).load().unwrap().gates.value.unwrap();
+    assert_eq!(read(inline), read(tables));
+    let gates = read(inline);
+    assert_eq!(gates.commands(), ["a", "b"]);
+    assert_eq!((gates.get()[0].when, gates.get()[0].timeout), (GateWhen::Turn, None));
+    assert_eq!(gates.get()[1].when, GateWhen::Claim);
+    assert_eq!(gates.get()[1].timeout.unwrap().get(), 120_000);
+    let again = format!("gates = {}", toml_of(&gates.json()));
+    assert_eq!(read(&again), gates, "what is shown can be written");
+}
+
+/// JSON's lists and texts are TOML's; only a table looks different.
+fn toml_of(json: &serde_json::Value) -> String {
+    match json {
+        serde_json::Value::Object(fields) => {
+            let fields: Vec<_> = fields.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        serde_json::Value::Array(items) => format!("[{}]", items.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_) => json.to_string(),
+    }
+}
+
+#[test]
+fn profiles_name_their_unknown_keys_too() {
+    for field in PROFILE_FIELDS {
+        let typo = format!("{}s", field.name);
+        let (error, hint) = refused(format!("[agents.mine]\n{typo} = 1\n"));
+        assert_eq!(error, format!("config.toml:2:1: unknown key 'agents.mine.{typo}'"));
+        assert_eq!(hint, format!("did you mean '{}'?", field.name));
+    }
+}
+
+#[test]
+fn the_table_of_profile_fields_is_the_profile() {
+    let error = serde_json::from_str::<windlass_core::profile::AgentProfile>("{\"?\": 1}").unwrap_err().to_string();
+    let listed = error.split_once("expected one of ").unwrap().1;
+    let fields: Vec<_> = listed.split('`').skip(1).step_by(2).collect();
+    assert_eq!(fields, PROFILE_FIELDS.map(|field| field.name));
+}
+
+#[test]
+fn what_a_loop_gives_its_agent_is_read_in_every_form_of_toml() {
+    let inline = r#"
+        [agents.claude]
+        mcp_servers = { probe = { command = "probe", args = ["-x"], env = { K = "v" } } }
+        settings = { a = { b = [1, 2.5, true], when = 2026-01-02 }, list = [{ c = "d" }] }
+        prices = { "my/model" = { input = 1, output = 2.5, cache_read = 0.1 } }
+        denied_tools = ["WebFetch"]
+        config_dir = "~/other"
+        system_prompt = "Be kind."
+    "#;
+    let tables = r#"
+        [agents.claude]
+        denied_tools = ["WebFetch"]
+        config_dir = "~/other"
+        system_prompt = "Be kind."
+        [agents.claude.mcp_servers.probe]
+        command = "probe"
+        args = ["-x"]
+        env.K = "v"
+        [agents.claude.settings.a]
+        b = [1, 2.5, true]
+        when = 2026-01-02
+        [[agents.claude.settings.list]]
+        c = "d"
+        [agents.claude.prices."my/model"]
+        input = 1
+        output = 2.5
+        cache_read = 0.1
+    "#;
+    let read = |text: &str| Home::new(text).load().unwrap().agents["claude"].profile.clone();
+    let profile = read(inline);
+    assert_eq!(read(tables), profile);
+    assert_eq!(profile.mcp_servers["probe"].env["K"], "v");
+    let settings = serde_json::json!({ "a": { "b": [1, 2.5, true], "when": "2026-01-02" }, "list": [{ "c": "d" }] });
+    assert_eq!(serde_json::Value::Object(profile.settings), settings);
+    let price = profile.prices["my/model"];
+    assert_eq!((price.input, price.output, price.cache_read, price.cache_write), (1.0, 2.5, Some(0.1), None));
+    assert_eq!(profile.config_dir.as_deref(), Some("~/other"));
+}
+
+#[test]
+fn a_mistake_deep_in_a_profile_names_the_key_and_what_it_should_be() {
+    let cases = [
+        ("mcp_servers.p.comand = \"x\"", "unknown key 'agents.a.mcp_servers.p.comand'", "did you mean 'command'?"),
+        ("mcp_servers.p.args = [\"x\"]", "'agents.a.mcp_servers.p': it has no command", "for example: { NAME = {"),
+        ("mcp_servers.p.command = 3", "'agents.a.mcp_servers.p.command' must be a text, not a whole number", "text"),
+        ("mcp_servers.p.command = \" \"", "'agents.a.mcp_servers.p.command': the text is blank", "write a text"),
+        ("mcp_servers.p = \"x\"", "'agents.a.mcp_servers.p' must be a table, not a text", "for example"),
+        ("mcp_servers = [\"x\"]", "'agents.a.mcp_servers' must be a table of MCP servers, not a list", "NAME"),
+        ("mcp_servers.\"a b\".command = \"x\"", "'a b' cannot be the name of an MCP server", "letters"),
+        ("mcp_servers.windlass.command = \"x\"", "Windlass itself offers", "another name"),
+        ("prices.m.inptu = 1", "unknown key 'agents.a.prices.m.inptu'", "did you mean 'input'?"),
+        ("prices.m = { input = 1 }", "'agents.a.prices.m': it has no output", "for example"),
+        ("prices.m = { input = -1, output = 1 }", "-1 US dollars are no price", "zero or more"),
+        ("prices.m = { input = nan, output = 1 }", "NaN US dollars are no price", "zero or more"),
+        ("prices.m = { input = \"1\", output = 1 }", "must be a number of US dollars, not a text", "2.5"),
+        ("settings = \"x\"", "'agents.a.settings' must be a table, not a text", "key"),
+        ("denied_tools = \"x\"", "'agents.a.denied_tools' must be a list of texts, not a text", "argument"),
+        ("config_dir = \"\"", "'agents.a.config_dir': the text is blank", "write a text"),
+        ("system_prmpt = \"x\"", "unknown key 'agents.a.system_prmpt'", "did you mean 'system_prompt'?"),
+    ];
+    for (line, problem, hint) in cases {
+        let (error, said) = refused(format!("[agents.a]\n{line}\n"));
+        assert!(error.starts_with("config.toml:2:"), "{line}: {error}");
+        assert!(error.contains(problem), "{line}: {error}");
+        assert!(said.contains(hint), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_projects_file_is_found_as_in_the_users() {
+    let home = Home::new("");
+    let root = home.dir.path().join("project");
+    fs::create_dir_all(root.join(".windlass")).unwrap();
+    fs::write(root.join(".windlass/config.toml"), "[agents.a]\nmax_iteration = 3\n").unwrap();
+    let paths = Paths { data: home.dir.path().join("data"), user_config: home.file(), user_config_named: true };
+    let error = load(&paths, Some(&root), &Environment::default(), Options::default()).unwrap_err();
+    assert!(error.to_string().ends_with(".windlass/config.toml:2:1: unknown key 'agents.a.max_iteration'"), "{error}");
+    assert_eq!(error.hint().unwrap(), "did you mean 'max_iterations'?");
+}
+
+#[test]
+fn hidden_gates_in_the_projects_file_are_an_error_that_says_why() {
+    let home = Home::new("hidden_gates = [\"./hidden.sh\"]\n");
+    assert!(home.load().is_ok(), "the user's own file may have them");
+    let root = home.dir.path().join("project");
+    fs::create_dir_all(root.join(".windlass")).unwrap();
+    fs::write(root.join(".windlass/config.toml"), "hidden_gates = [\"./hidden.sh\"]\n").unwrap();
+    let paths = Paths { data: home.dir.path().join("data"), user_config: home.file(), user_config_named: true };
+    let error = load(&paths, Some(&root), &Environment::default(), Options::default()).unwrap_err();
+    assert!(error.to_string().contains("config.toml:1:1: 'hidden_gates' cannot be set in a project's file"), "{error}");
+    assert!(error.hint().unwrap().starts_with("set it in your own settings"));
+}
+
+#[test]
+fn profiles_can_be_written_in_every_form_of_toml() {
+    for text in [
+        "[agents.mine]\ncommand = [\"a\", \"b\"]\noutput = \"jsonl\"\nenv = { K = \"v\" }\n",
+        "[agents.mine]\ncommand = [\"a\", \"b\"]\noutput = \"jsonl\"\n[agents.mine.env]\nK = \"v\"\n",
+        "agents.mine.command = [\"a\", \"b\"]\nagents.mine.output = \"jsonl\"\nagents.mine.env.K = \"v\"\n",
+        "agents = { mine = { command = [\"a\", \"b\"], output = \"jsonl\", env = { K = \"v\" } } }\n",
+    ] {
+        let settings = Home::new(text).load().unwrap();
+        let profile = &settings.agents["mine"].profile;
+        assert_eq!(profile.command, ["a", "b"], "{text}");
+        assert_eq!(profile.output, Some(OutputFormat::Jsonl));
+        assert_eq!(profile.env["K"], "v");
+    }
+}
+
+#[test]
+// promise: bounds-4
+fn iterations_of_a_profile_are_clamped_whatever_the_number() {
+    for (text, expected) in [("-5", 1), ("0", 1), ("1", 1), ("100", 100), ("101", 100), ("9000000000000000000", 100)] {
+        let settings = Home::new(format!("[agents.mine]\nmax_iterations = {text}\n")).load().unwrap();
+        assert_eq!(settings.agents["mine"].profile.iterations(), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
+    let text = "\u{feff}agent = \"a\"\r\n# comment\r\nmax_iterations = 3\r\n";
+    let home = Home::new(text);
+    let settings = home.load().unwrap();
+    assert_eq!(settings.agent.value.as_deref(), Some("a"));
+    assert_eq!(settings.max_iterations.origin, Origin::UserFile { path: home.file(), line: 3 });
+    assert_eq!(refused("\u{feff}agnet = 1\r\n").0, "config.toml:1:1: unknown key 'agnet'");
+    assert_eq!(refused("\u{feff}\r\nagent = 1\r\n").0, "config.toml:2:9: 'agent' must be a text, not a whole number");
+}
+
+#[test]
+fn columns_count_characters() {
+    assert_eq!(
+        refused("agents.\"修复\".command = 3").0,
+        "config.toml:1:23: 'agents.修复.command' must be a list of texts, not a whole number"
+    );
+}
+
+#[test]
+fn broken_toml_names_the_place() {
+    for (text, place) in [
+        ("agent = \"a\nmax_tokens = 3\n", "config.toml:1:"),
+        ("agent = \"a\"\nagent = \"b\"\n", "config.toml:2:1: "),
+        ("[agents.x]\nmodel = \"a\"\n[agents.x]\nmodel = \"b\"\n", "config.toml:3:"),
+        ("gates = [\"a\"\n", "config.toml:"),
+        ("= 3\n", "config.toml:1:1: "),
+        ("agent\n", "config.toml:1:"),
+        ("<<<<<<< HEAD\n", "config.toml:1:"),
+    ] {
+        let (error, hint) = refused(text);
+        assert!(error.starts_with(place), "{text:?}: {error}");
+        assert!(!error.contains('\n'), "{error}");
+        assert!(hint.contains("TOML"), "{hint}");
+    }
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_read_or_refused_but_never_a_panic() {
+    let text = "agent = \"修\"\ngates = [\"a\", 'b']\n[agents.\"x y\"]\ncommand = [\"a\"]\nenv = { A = \"1\" }\n# 复\n"
+        .as_bytes();
+    for end in 0..text.len() {
+        if let Err(error) = Home::new(&text[..end]).load() {
+            assert!(error.to_string().contains("config.toml:"), "{error}");
+        }
+    }
+    let deep = format!("gates = {}", "[".repeat(50_000));
+    assert!(matches!(Home::new(deep).load(), Err(ConfigError::Syntax { .. })));
+}
+
+#[test]
+fn a_file_that_is_not_text_names_the_first_bad_byte() {
+    let (error, hint) = refused(b"agent = \"a\"\nmodel = \"\xff\"\n");
+    assert_eq!((error.as_str(), hint.as_str()), ("config.toml:2:10 is not valid UTF-8", "save the file as UTF-8"));
+    assert!(matches!(
+        Home::new(b"\xff\xfea\0").load(),
+        Err(ConfigError::NotText { place: Place::File { line: 1, column: 1, .. } })
+    ));
+}
+
+#[test]
+fn a_missing_file_says_nothing_and_an_unreadable_one_is_an_error() {
+    let home = Home::new("");
+    assert!(home.load().unwrap().warnings.is_empty(), "an empty file is fine");
+    fs::remove_file(home.file()).unwrap();
+    let settings = home.load().unwrap();
+    assert_eq!(settings.warnings.len(), 1);
+    assert!(
+        settings.warnings[0].starts_with("WINDLASS_CONFIG names "),
+        "a missing file that was named is worth a word"
+    );
+
+    fs::create_dir(home.file()).unwrap();
+    let error = home.load().unwrap_err();
+    assert!(matches!(error, ConfigError::Unreadable { .. }), "{error:?}");
+    assert!(std::error::Error::source(&error).is_some());
+
+    let home = Home::new(vec![b'#'; 2 << 20]);
+    assert!(matches!(home.load(), Err(ConfigError::TooLarge { .. })));
+
+    let home = Home::new("agent = \"a\"");
+    fs::set_permissions(home.file(), fs::Permissions::from_mode(0o000)).unwrap();
+    // Root reads everything, so there the file counts as readable.
+    if fs::read(home.file()).is_err() {
+        assert!(matches!(home.load(), Err(ConfigError::Unreadable { .. })));
+    }
+}
