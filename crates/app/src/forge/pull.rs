@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::machine::LoopState;
-use windlass_core::stop::{Outcome, Status};
+use windlass_core::stop::Outcome;
 
 use super::tool::Pull;
 use super::{Tool, is_installed, process, remote, tool_for};
@@ -12,6 +12,7 @@ use crate::problem::{Kind, Problem};
 use crate::proof::{ProveLoop, markdown};
 use crate::request::Request;
 use crate::words::one_line;
+use crate::work::at_rest;
 
 /// Push a loop's branch and open a pull or merge request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +60,7 @@ impl Request for OpenPull {
 
     async fn perform(self, here: &Local) -> Result<PullReport, Problem> {
         let state = here.state_of(&self.id).await?;
-        let branch = at_rest(&state)?;
+        let branch = proposed(&state)?;
         let home = here.readable().await?.workspace(&state)?.home;
         let (context, root) = here.at(&home.checkout.to_string_lossy()).await?;
         let remote = remote(&root).await?;
@@ -106,14 +107,9 @@ impl Request for OpenPull {
 }
 
 /// The branch of a loop that does not work on it now.
-fn at_rest(state: &LoopState) -> Result<String, Problem> {
+fn proposed(state: &LoopState) -> Result<String, Problem> {
     let name = &state.name;
-    if matches!(state.status(), Status::Queued | Status::Running | Status::Waiting { .. }) {
-        return Err(Problem::refused(
-            format!("{name} is {}: its branch still changes", state.status().name()),
-            format!("wait until it ends (`windlass logs {name} -f`), or stop it: windlass stop {name}"),
-        ));
-    }
+    at_rest(state)?;
     let branch = state.workspace.as_ref().and_then(|workspace| workspace.branch.clone());
     let changed = state.workspace.as_ref().is_some_and(|workspace| workspace.base_commit != workspace.head_commit);
     match branch.filter(|_| changed) {

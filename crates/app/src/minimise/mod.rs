@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::spec::{CommitPolicy, WorkspaceKind};
-use windlass_core::stop::Status;
 use windlass_engine::driver::{Candidates, RedGate};
 use windlass_engine::engine::Engine;
 use windlass_engine::work::span;
@@ -23,6 +22,7 @@ use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::words::one_line;
+use crate::work::at_rest;
 use record::{Record, Subject};
 use search::Search;
 
@@ -131,15 +131,7 @@ pub(crate) fn is_offered(engine: &Engine, id: &LoopId, head: &str, facts: &windl
 /// Whether there is anything to minimise.
 fn fit(state: &LoopState) -> Result<(), Problem> {
     let name = &state.name;
-    match &state.status() {
-        Status::Queued | Status::Running | Status::Waiting { .. } => {
-            return Err(Problem::refused(
-                format!("{name}: the loop is not at rest"),
-                format!("`windlass resume {name}` goes on with it, `windlass stop {name}` ends it"),
-            ));
-        }
-        Status::Paused { .. } | Status::Ended { .. } => {}
-    }
+    at_rest(state)?;
     let own = match state.spec.workspace.kind {
         WorkspaceKind::Clone => state.spec.commit != CommitPolicy::Off,
         WorkspaceKind::InPlace | WorkspaceKind::External => false,

@@ -178,7 +178,7 @@ fn judge(state: &LoopState, landed: &Landed, demo: bool, wanted: &Wanted, days: 
     let age = |since: i64| u32::try_from((now.as_second() - since.max(stopped)) / 86_400).unwrap_or(0);
     let old = |limit: u64| state.stopped_at.is_some_and(|at| now.duration_since(at).as_millis() >= i128::from(limit));
     let named = wanted.named || wanted.older_than_ms.is_some_and(old);
-    // Who says how old does not mean the retention rule.
+    // An explicit age replaces the retention rule.
     let days = if wanted.older_than_ms.is_some() { u32::MAX } else { days };
     if demo {
         let age = age(stopped);

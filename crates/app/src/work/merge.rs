@@ -5,13 +5,13 @@ use std::sync::Arc;
 use windlass_core::commit_message::summary_line;
 use windlass_core::ids::Role;
 use windlass_core::machine::{Input, LoopState, Merge};
-use windlass_core::stop::{Outcome, Status};
+use windlass_core::stop::Outcome;
 use windlass_engine::driver::RedGate;
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::work::Merged;
 use windlass_workspace::{MergeOutcome, MergeRequest};
 
-use super::has_own_workspace;
+use super::{at_rest, has_own_workspace};
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::reports::MergeReport;
@@ -32,15 +32,7 @@ impl Request for MergeLoop {
 async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -> Result<MergeReport, Problem> {
     let state = &held.state;
     let name = &state.name;
-    match &state.status() {
-        Status::Queued | Status::Running | Status::Waiting { .. } => {
-            return Err(Problem::refused(
-                format!("{name}: the loop is not at rest"),
-                format!("`windlass resume {name}` goes on with it, `windlass stop {name}` ends it"),
-            ));
-        }
-        Status::Paused { .. } | Status::Ended { .. } => {}
-    }
+    at_rest(state)?;
     if !has_own_workspace(state) {
         return Err(Problem::refused(
             format!("{name}: the loop works in place, so that its commits are on your branch already"),

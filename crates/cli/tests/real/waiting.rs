@@ -110,7 +110,8 @@ fn failing(failure: &str) -> String {
 /// How a CLI is told of a limit, and what Windlass comes to know of it.
 struct Limit {
     failure: &'static str,
-    /// What the agent says before it waits in silence; none if it gives up soon.
+    /// What the agent says before it waits in silence; none if it gives up soon. A bare number would also be found in
+    /// the ids it prints.
     before_silence: Option<&'static str>,
     /// The wait that follows.
     wait: i64,
@@ -124,7 +125,7 @@ fn limit_that_names_its_end(cli: Cli) -> Limit {
         Cli::Copilot => told(in_90_minutes, 90 * MINUTE),
         Cli::Codex => told(in_90_minutes, 5 * MINUTE),
         Cli::Opencode | Cli::Gemini => told(r#"{ kind = "rate_limit", retry_after_s = 1 }"#, SECOND),
-        Cli::Qwen => Limit { failure: in_90_minutes, before_silence: Some("429"), wait: 5 * MINUTE },
+        Cli::Qwen => Limit { failure: in_90_minutes, before_silence: Some("API Error: 429"), wait: 5 * MINUTE },
         Cli::ClaudeAcp | Cli::CodexAcp => unreachable!("they are no agents of their own"),
     }
 }
@@ -135,7 +136,7 @@ fn limit_that_does_not(cli: Cli) -> Limit {
         Cli::Copilot => (r#"{ kind = "rate_limit", retry_after_s = 1 }"#, None),
         Cli::Gemini => (r#""usage_limit""#, None),
         // They would be silent for that hour.
-        Cli::Codex => (r#"{ kind = "rate_limit", retry_after_s = 3600 }"#, Some("429")),
+        Cli::Codex => (r#"{ kind = "rate_limit", retry_after_s = 3600 }"#, Some("429 Too Many Requests")),
         Cli::Opencode => (r#"{ kind = "rate_limit", retry_after_s = 3600 }"#, Some("rate limit")),
         Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => unreachable!("as with a time: it is never told"),
     };
