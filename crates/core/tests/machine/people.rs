@@ -503,13 +503,19 @@ fn queued_loop_is_paused_and_stopped_at_once() {
 }
 
 #[test]
-fn pause_of_a_queued_loop_does_not_take_a_stop_back() {
-    let mut driven = Driven::working(promise_loop());
-    driven.end_turn(finished());
-    driven.ok(Input::Stop);
-    driven.ok(Input::Queue { max_running: 1 });
-    assert_eq!(driven.refused(Input::Pause { now: true }), Refusal::AlreadyAsked);
-    driven.ok(Input::LeaveQueue { turn_began: false });
-    driven.checkpoint();
-    assert!(cancelled(&driven), "{:?}", driven.state.status());
+// promise: control-10
+fn loop_that_is_told_to_stop_is_not_queued_but_ended() {
+    let mut in_turn = Driven::working(promise_loop());
+    in_turn.ok(Input::Stop);
+    assert_eq!(in_turn.refused(Input::Queue { max_running: 2 }), Refusal::AlreadyAsked);
+    in_turn.end_turn(interrupted());
+    assert!(cancelled(&in_turn));
+
+    let mut in_checkpoint = Driven::working(promise_loop());
+    in_checkpoint.end_turn(finished());
+    in_checkpoint.ok(Input::Stop);
+    assert_eq!(in_checkpoint.refused(Input::Queue { max_running: 1 }), Refusal::AlreadyAsked);
+    assert_eq!(in_checkpoint.refused(Input::Pause { now: true }), Refusal::AlreadyAsked);
+    in_checkpoint.checkpoint();
+    assert!(cancelled(&in_checkpoint), "{:?}", in_checkpoint.state.status());
 }

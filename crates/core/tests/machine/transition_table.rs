@@ -1,5 +1,6 @@
 //! The machine's transitions, tabulated by driving it, and held in docs/transitions.md.
 #![allow(clippy::disallowed_methods, reason = "the test reads and writes a document; the machine does not")]
+#![allow(unreachable_pub, reason = "a module of a test crate")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -47,9 +48,9 @@ fn every_place_is_what_it_is_called_and_every_input_is_accepted_somewhere() {
 }
 
 /// Something that is reported or asked for; it may let time pass first.
-struct Case {
-    name: &'static str,
-    input: fn(&mut Driven) -> Input,
+pub struct Case {
+    pub name: &'static str,
+    pub input: fn(&mut Driven) -> Input,
 }
 
 /// Inputs that are noted and move nothing, wherever they are accepted; the table leaves them out.
@@ -163,12 +164,12 @@ fn show(event: &Event) -> String {
 }
 
 /// The turn that is or was under way.
-fn turn(driven: &Driven) -> windlass_core::ids::TurnKey {
+pub fn turn(driven: &Driven) -> windlass_core::ids::TurnKey {
     let running = driven.state.turn().map(|turn| turn.key);
     running.or(driven.state.last_turn.as_ref().map(|last| last.key)).unwrap_or(key(1, 1))
 }
 
-fn ended(driven: &Driven, report: TurnReport) -> Input {
+pub fn ended(driven: &Driven, report: TurnReport) -> Input {
     Input::TurnEnded { turn: turn(driven), report }
 }
 
@@ -180,7 +181,7 @@ fn gate_ended(driven: &Driven, verdict: Verdict) -> Input {
     }
 }
 
-fn inputs() -> Vec<Case> {
+pub fn inputs() -> Vec<Case> {
     vec![
         Case { name: "start", input: |_| open(Opener::Start) },
         Case { name: "resume", input: |_| open(Opener::Resume) },

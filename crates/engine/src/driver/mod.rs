@@ -435,6 +435,8 @@ impl Driver {
     /// Gets the place that a running loop needs. Says `false` if the process was told to leave before one was free.
     async fn take_place(&mut self) -> Result<bool, DriveError> {
         let wants = match self.state.status() {
+            // It only has to end.
+            Status::Running if self.state.wish == Some(Wish::Stop) => false,
             Status::Running | Status::Queued => self.place.is_none() && !self.leaving,
             // It keeps its place in a wait, and takes none for it.
             Status::Waiting { .. } | Status::Paused { .. } | Status::Ended { .. } => false,

@@ -6,6 +6,7 @@ use super::{Batch, Refusal};
 use crate::machine::activity::{Activity, Doing, Next, Phase, Then};
 use crate::machine::event::{Event, Opener};
 use crate::machine::input::{Raise, WorkspaceFailure, WorkspaceOpening};
+use crate::machine::state::Wish;
 use crate::stop::{End, PauseReason, Status, StopReason};
 
 impl Batch {
@@ -98,6 +99,8 @@ impl Batch {
     /// Only what is about to run needs a place.
     pub(super) fn queue(&mut self, max_running: u32) -> Result<(), Refusal> {
         match self.state.status() {
+            // It only has to end, which takes no place; queued, it could not be stopped.
+            Status::Running if self.state.wish == Some(Wish::Stop) => Err(Refusal::AlreadyAsked),
             Status::Running => {
                 self.push(Event::LoopQueued { max_running });
                 Ok(())
