@@ -242,7 +242,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         Input::GateEnded { gate, .. } => wanted.contains(&Effect::RunGate { gate: gate.clone() }),
         Input::WorkspaceOpened { .. } => wanted.iter().any(|effect| matches!(effect, Effect::OpenWorkspace { .. })),
         Input::TimerFired { timer } => wanted.iter().any(|effect| match effect {
-            Effect::SetTimer { timer: wanted } => wanted.kind == *timer && wanted.at <= given.at,
+            Effect::SetTimer { timer: wanted } => wanted.kind == *timer && (wanted.at <= given.at || is_over(given)),
             _ => false,
         }),
         // Any phase can find its workspace gone.
@@ -264,6 +264,12 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::RolledBack { .. }
         | Input::Steer { .. } => return None,
     })
+}
+
+/// Whether the loop has run for as long as it may, also if the clock has gone back since.
+fn is_over(given: &Given) -> bool {
+    matches!(given.input, Input::TimerFired { timer: TimerKind::Duration })
+        && given.before.duration_limit_ms().is_some_and(|limit| given.before.elapsed_at(given.at) >= limit)
 }
 
 fn does_something(wanted: &[Effect]) -> bool {
