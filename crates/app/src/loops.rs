@@ -110,7 +110,7 @@ impl Request for LoopFindings {
 
     async fn perform(self, here: &Local) -> Result<FindingsView, Problem> {
         let state = here.state_of(&self.id).await?;
-        let findings = state.review.map(|review| review.findings.all().to_vec()).unwrap_or_default();
+        let findings = state.review.map(|review| review.findings().all().to_vec()).unwrap_or_default();
         Ok(FindingsView { findings })
     }
 }

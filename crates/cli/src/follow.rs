@@ -161,7 +161,7 @@ impl Only {
                 | Event::PhaseEntered { iteration, .. }
                 | Event::IterationJudged { iteration, .. }
                 | Event::ClaimRefused { iteration, .. } => (Some(*iteration), None),
-                Event::GateEnded { gate, .. } => (Some(gate.iteration), None),
+                Event::GateEnded { gate, .. } => (Some(gate.on.number()), None),
                 Event::Review(event) => {
                     let turn = event.turn();
                     (turn.map(|turn| turn.iteration), turn.map(|turn| turn.role))

@@ -98,7 +98,7 @@ async fn show(app: &App, project: String, id: &str, as_json: bool) -> Result<Exi
         Some(started) => Some(app.state(&started.id).await?.0),
         None => None,
     };
-    let accepted = state.as_ref().and_then(|state| state.review.as_ref()).map(|review| review.accepted.clone());
+    let accepted = state.as_ref().and_then(|state| state.review.as_ref()).map(|review| review.accepted().to_vec());
     for feature in &milestone.features {
         let done = feature.done
             || accepted

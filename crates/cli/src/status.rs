@@ -69,7 +69,7 @@ pub fn left(until: Timestamp, now: Timestamp) -> String {
 /// What is worked at, where there is more than one thing.
 fn aim(state: &LoopState) -> String {
     let Some(review) = &state.review else { return String::new() };
-    match review.aim {
+    match review.aim() {
         Aim::Section { .. } if state.accepts_features() => " on the next feature".to_owned(),
         Aim::Section { number } => format!(" on section {number} of {}", review.section_count()),
         Aim::Whole if review.section_count() > 1 || state.accepts_features() => " on the whole".to_owned(),
@@ -240,13 +240,13 @@ fn features(milestone: &Milestone, accepted: &[AcceptedFeature]) -> String {
 fn row_review(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     let Some(review) = &state.review else { return };
     if review.section_count() > 1 {
-        row("sections", format!("{} of {} done", review.finished.len(), review.section_count()));
+        row("sections", format!("{} of {} done", review.finished().len(), review.section_count()));
     }
     if let Some(milestone) = state.spec.review.as_ref().and_then(|spec| spec.milestone.as_ref()) {
-        row("features", features(milestone, &review.accepted));
+        row("features", features(milestone, review.accepted()));
     }
-    let open = review.findings.open().count();
-    let resolved = review.findings.all().len() - open;
+    let open = review.findings().open().count();
+    let resolved = review.findings().all().len() - open;
     if open + resolved > 0 {
         row("findings", format!("{open} open, {resolved} resolved (windlass findings {})", state.name));
     }

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use jiff::Timestamp;
 use windlass_core::agent::TurnOutcome;
 use windlass_core::ids::LoopId;
-use windlass_core::machine::{CheckpointReport, Event, Interrupt, LoopState, ReviewEvent, Ruling, evolve};
+use windlass_core::machine::{CheckpointReport, Event, GateOn, Interrupt, LoopState, Opinion, ReviewEvent, evolve};
 use windlass_core::spec::Done;
 
 use crate::data::{DataDir, private_dir};
@@ -73,7 +73,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::Checkpointed { turn, checkpoint, .. } => checkpointed(state, turn.iteration, checkpoint),
         Event::GateEnded { gate, report, .. } => {
             let verdict = if report.verdict.passed() { "passed" } else { "failed" };
-            let on = if gate.iteration == 0 { " on the base" } else { "" };
+            let on = if gate.on == GateOn::Base { " on the base" } else { "" };
             let gate = if report.hidden { "Hidden gate" } else { "Gate" };
             vec![format!("{gate} {verdict}{on}: {}", one_line(&report.command))]
         }
@@ -135,10 +135,10 @@ fn review_lines(event: &ReviewEvent) -> Vec<String> {
         }
         ReviewEvent::FindingResolved { id, .. } => vec![format!("Finding {id} resolved")],
         ReviewEvent::Reviewed { ruling, .. } => vec![match ruling {
-            Ruling::Clean => "Review: clean".to_owned(),
-            Ruling::Accepted => "Review: accepted".to_owned(),
-            Ruling::Dirty { open } => format!("Review: open are {}", open.join(", ")),
-            Ruling::Rejected { reason } => format!("Review: rejected: {}", one_line(reason)),
+            Opinion::Clean { .. } => "Review: clean".to_owned(),
+            Opinion::Accepted => "Review: accepted".to_owned(),
+            Opinion::Dirty { open } => format!("Review: open are {}", open.join(", ")),
+            Opinion::Rejected { reason } => format!("Review: rejected: {}", one_line(reason)),
         }],
         ReviewEvent::RejectedUnseen { reason, .. } => vec![format!("Counts as a rejection: {}", one_line(reason))],
         ReviewEvent::AnswerUnreadable { turn, why } => {

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Phase, Ruling, Verdict,
+    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion, Phase,
+    Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -257,7 +258,7 @@ pub struct ReviewView {
     pub sections: Vec<SectionView>,
     pub findings_open: usize,
     pub findings_resolved: usize,
-    pub last: Option<Ruling>,
+    pub last: Option<Opinion>,
     /// In a row.
     pub consecutive_rejections: u32,
     pub rejection_reasons: Vec<String>,
@@ -278,9 +279,9 @@ pub struct SectionView {
 
 fn review(state: &LoopState) -> Option<ReviewView> {
     let (spec, review) = state.reviewed()?;
-    let open = review.findings.open().count();
+    let open = review.findings().open().count();
     let section = |section: &windlass_core::plan::Section| {
-        let done = review.finished.iter().find(|done| done.number == section.number);
+        let done = review.finished().iter().find(|done| done.number == section.number);
         let current = review.section_number() == Some(section.number);
         let status = if done.is_some() {
             "done"
@@ -299,15 +300,15 @@ fn review(state: &LoopState) -> Option<ReviewView> {
     Some(ReviewView {
         kind: spec.kind,
         reviewer: state.agent(spec.kind.role()).name.clone(),
-        aim: review.aim,
+        aim: review.aim(),
         sections: review.plan.iter().flat_map(|plan| &plan.sections).map(section).collect(),
         findings_open: open,
-        findings_resolved: review.findings.all().len() - open,
+        findings_resolved: review.findings().all().len() - open,
         last: review.last.as_ref().map(|(_, ruling)| ruling.clone()),
         consecutive_rejections: review.rejections,
         rejection_reasons: review.reasons.clone(),
         milestone: spec.milestone.as_ref().map(|milestone| milestone.id.clone()),
-        features_accepted: review.accepted.clone(),
+        features_accepted: review.accepted().to_vec(),
         questions: review.questions.clone(),
         completion_summary: review
             .post_action

@@ -141,7 +141,10 @@ impl Engine {
             MergePlan::Ready(planned) => planned,
             MergePlan::Over(outcome) => return Ok(Merged::Outcome(outcome)),
         };
-        let judged = state.workspace.as_ref().is_some_and(|known| state.is_verified() && known.tree == planned.tree);
+        let judged = state
+            .workspace
+            .as_ref()
+            .is_some_and(|known| state.is_verified() && known.tree.as_ref() == Some(&planned.tree));
         if gates
             && !judged
             && let Some(red) = crate::driver::judge_merge(self, state, &planned.commit).await?

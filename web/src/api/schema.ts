@@ -3257,6 +3257,25 @@ export interface components {
             tool?: components["schemas"]["Tool"] | null;
         };
         Opener: ("start" | "resume" | "restart") | "continue";
+        /** @description What a reviewer thinks of the work: what it says through a tool or in its answer, and what its turn came to. */
+        Opinion: {
+            /** @description What was done in the section. */
+            summary?: components["schemas"]["SectionSummary"] | null;
+            /** @constant */
+            type: "clean";
+        } | {
+            /** @description The findings that block, once the turn is over. */
+            open?: string[];
+            /** @constant */
+            type: "dirty";
+        } | {
+            /** @constant */
+            type: "accepted";
+        } | {
+            reason: string;
+            /** @constant */
+            type: "rejected";
+        };
         /** @description What a completed loop amounts to. Only `Verified` looks verified anywhere. */
         Outcome: "verified" | "claimed" | "unchanged" | "checked_in_place" | "rolled_back";
         OutputFormat: "text" | "jsonl";
@@ -3750,7 +3769,7 @@ export interface components {
             turn: components["schemas"]["TurnKey"];
             /** @constant */
             type: "verdict_given";
-            verdict: components["schemas"]["Said"];
+            verdict: components["schemas"]["Opinion"];
         } | {
             report: components["schemas"]["Report"];
             turn: components["schemas"]["TurnKey"];
@@ -3779,13 +3798,12 @@ export interface components {
             type: "answer_unreadable";
             why: string;
         } | {
-            ruling: components["schemas"]["Ruling"];
+            ruling: components["schemas"]["Opinion"];
             /**
              * Format: uint32
              * @description Audits in a row with the same findings on the same tree.
              */
             same?: number | null;
-            summary?: components["schemas"]["SectionSummary"] | null;
             turn: components["schemas"]["TurnKey"];
             /** @constant */
             type: "reviewed";
@@ -3875,7 +3893,7 @@ export interface components {
             /** Format: uint */
             findings_resolved: number;
             kind: components["schemas"]["ReviewKind"];
-            last: components["schemas"]["Ruling"] | null;
+            last: components["schemas"]["Opinion"] | null;
             milestone: string | null;
             questions: components["schemas"]["DeferredQuestion"][];
             rejection_reasons: string[];
@@ -3962,38 +3980,6 @@ export interface components {
             saved: string | null;
             /** Format: uint32 */
             to_iteration: number;
-        };
-        /** @description What a reviewer's turn came to. */
-        Ruling: {
-            /** @constant */
-            type: "clean";
-        } | {
-            open: string[];
-            /** @constant */
-            type: "dirty";
-        } | {
-            /** @constant */
-            type: "accepted";
-        } | {
-            reason: string;
-            /** @constant */
-            type: "rejected";
-        };
-        /** @description What a reviewer said through a tool, before its turn is over. */
-        Said: {
-            summary?: components["schemas"]["SectionSummary"] | null;
-            /** @constant */
-            type: "clean";
-        } | {
-            /** @constant */
-            type: "dirty";
-        } | {
-            /** @constant */
-            type: "accepted";
-        } | {
-            reason: string;
-            /** @constant */
-            type: "rejected";
         };
         SandboxLevel: "off" | "workspace" | "read-only" | "docker";
         /** @description What the agents are kept in on this machine. */

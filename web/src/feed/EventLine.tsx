@@ -72,7 +72,7 @@ export function EventLine({ item }: { item: FeedItem }) {
     case "reviewed": {
       const ruling = item.ruling;
       const good = ruling.type === "clean" || ruling.type === "accepted";
-      return <Line at={at} tone={good ? "good" : "bad"} icon={good ? Check : Cross}><strong>{t(`ruling.${ruling.type}`)}</strong>{"reason" in ruling ? ` ${ruling.reason}` : ""}{ruling.type === "dirty" && ruling.open.length > 0 ? `: ${ruling.open.map(String).join(", ")}` : ""}</Line>;
+      return <Line at={at} tone={good ? "good" : "bad"} icon={good ? Check : Cross}><strong>{t(`ruling.${ruling.type}`)}</strong>{"reason" in ruling ? ` ${ruling.reason}` : ""}{ruling.type === "dirty" && ruling.open?.length ? `: ${ruling.open.map(String).join(", ")}` : ""}</Line>;
     }
     case "rejected_unseen":
       return <Line at={at} tone="bad" icon={Cross}><strong>{t("ruling.rejected")}</strong> {item.reason}</Line>;

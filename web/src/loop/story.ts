@@ -79,7 +79,7 @@ export function refusalOf(timeline: Timeline, cells: readonly Cell[]): Refusal |
     const unseen = events.findLast((event) => event.type === "rejected_unseen");
     const ruling = events.findLast((event) => event.type === "reviewed")?.ruling;
     const reason = unseen?.reason ?? (ruling?.type === "rejected" ? ruling.reason : "");
-    return { iteration: cell.iteration, because: claim?.because ?? null, reason, open: ruling?.type === "dirty" ? ruling.open.length : 0, gates: failedIn(iteration) };
+    return { iteration: cell.iteration, because: claim?.because ?? null, reason, open: ruling?.type === "dirty" ? (ruling.open?.length ?? 0) : 0, gates: failedIn(iteration) };
   }
   return null;
 }

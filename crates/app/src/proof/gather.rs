@@ -41,8 +41,11 @@ pub(super) fn broken(id: &LoopId, seq: u64) -> Problem {
 async fn ends(engine: &Engine, state: &LoopState) -> Result<Option<(CommitAt, CommitAt)>, Problem> {
     let Some(workspace) = &state.workspace else { return Ok(None) };
     let (Some(base), Some(head)) = (&workspace.base_commit, &workspace.head_commit) else { return Ok(None) };
-    let tree = async |commit: &str, known: &str| -> Result<CommitAt, Problem> {
-        let tree = if known.is_empty() { tree_of(engine, state, commit).await? } else { known.to_owned() };
+    let tree = async |commit: &str, known: &Option<String>| -> Result<CommitAt, Problem> {
+        let tree = match known {
+            Some(known) => known.clone(),
+            None => tree_of(engine, state, commit).await?,
+        };
         Ok(CommitAt { commit: commit.to_owned(), tree })
     };
     Ok(Some((tree(base, &workspace.base_tree).await?, tree(head, &workspace.tree).await?)))
@@ -128,12 +131,12 @@ fn commits(state: &LoopState) -> Vec<Checkpointed> {
 }
 
 fn judgement(event: &Event) -> Option<Judgement> {
-    let Event::GateEnded { gate: GateKey { iteration, attempt, .. }, report, counts } = event else { return None };
+    let Event::GateEnded { gate: GateKey { on, attempt, .. }, report, counts } = event else { return None };
     let GateReport {
         command, hidden, verdict, exit_code, commit, tree, duration_ms, output_tail, output_sha256, ..
     } = report;
     Some(Judgement {
-        iteration: *iteration,
+        iteration: on.number(),
         run: *attempt,
         command: gate_name(command, *hidden),
         hidden: *hidden,
@@ -158,7 +161,7 @@ fn restored(state: &LoopState) -> Vec<String> {
 
 fn findings(state: &LoopState) -> Vec<FindingOf> {
     let Some(review) = &state.review else { return Vec::new() };
-    let open: Vec<_> = review.findings.open().map(|finding| finding.id).collect();
+    let open: Vec<_> = review.findings().open().map(|finding| finding.id).collect();
     let of = |finding: &windlass_core::findings::Finding| FindingOf {
         id: finding.id.to_string(),
         file: finding.file.clone(),
@@ -167,7 +170,7 @@ fn findings(state: &LoopState) -> Vec<FindingOf> {
         description: finding.description.clone(),
         open: open.contains(&finding.id),
     };
-    review.findings.all().iter().map(of).collect()
+    review.findings().all().iter().map(of).collect()
 }
 
 /// Everybody who had a turn, once for each role.

@@ -96,7 +96,7 @@ fn red(state: &LoopState, into: &str, gate: &RedGate, wanted: &MergeLoop) -> Pro
 fn what_was_done(state: &LoopState) -> String {
     const SHOWN: usize = 30;
     let promise = state.spec.done.promise();
-    let features = state.reviewed().map(|(_, review)| &review.accepted).filter(|accepted| !accepted.is_empty());
+    let features = state.reviewed().map(|(_, review)| review.accepted()).filter(|accepted| !accepted.is_empty());
     let mut lines: Vec<String> = match features {
         Some(features) => features.iter().map(|feature| one_line(&feature.feature, 100)).collect(),
         None => {

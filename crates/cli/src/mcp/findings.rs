@@ -54,10 +54,10 @@ pub fn read(state: &LoopState, wanted: &ReadFindings) -> Told {
         pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
             && part.as_deref().is_none_or(|part| text.to_lowercase().contains(part))
     };
-    let found = review.findings.search(matches);
+    let found = review.findings().search(matches);
     let found = found.filter(|finding| scope.has(finding) && (wanted.status == ReadStatus::All || finding.is_open()));
     let (listed, left_out) = as_many_as_fit(found.map(shown));
-    let open = review.findings.open().count();
+    let open = review.findings().open().count();
     let mut answer = json!({ "findings": listed, "open_in_all": open });
     if left_out > 0 {
         answer["left_out"] = json!(format!("{left_out} more: resolve some of these, or narrow the search"));

@@ -48,7 +48,7 @@ fn whole(review: &Review, plan: &Plan) -> Value {
         "objective": plan.preamble,
         "sections": sections,
         "for_all_sections": parts,
-        "adjustments": review.adjustments.len(),
+        "adjustments": review.audit().map_or(0, |audit| audit.adjustments.len()),
     })
 }
 
@@ -60,7 +60,7 @@ fn contents(review: &Review, plan: &Plan) -> Value {
 }
 
 fn shown(review: &Review, section: &Section) -> Value {
-    let finished = review.finished.iter().find(|done| done.number == section.number);
+    let finished = review.finished().iter().find(|done| done.number == section.number);
     json!({
         "number": section.number,
         "title": section.title,
@@ -72,8 +72,8 @@ fn shown(review: &Review, section: &Section) -> Value {
 }
 
 fn status(review: &Review, number: u32) -> &'static str {
-    let finished = review.finished.iter().any(|done| done.number == number);
-    let current = match review.aim {
+    let finished = review.finished().iter().any(|done| done.number == number);
+    let current = match review.aim() {
         Aim::Section { number: current } => current == number,
         Aim::Whole => true,
     };

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_core::findings::{NewFinding, Scope, Severity};
 use windlass_core::ids::{LoopId, Role};
-use windlass_core::machine::{Act, LoopState, Refusal, Said};
+use windlass_core::machine::{Act, LoopState, Opinion, Refusal};
 use windlass_core::review::{Report, SectionSummary};
 use windlass_engine::command::Answer;
 use windlass_engine::engine::{Engine, EngineError};
@@ -307,14 +307,14 @@ impl TurnTools {
             return Err(ToolError::new("a clean section needs a summary: say what was done in it"));
         }
         let verdict = match said.verdict {
-            CleanOrDirty::Clean => Said::Clean {
+            CleanOrDirty::Clean => Opinion::Clean {
                 summary: said.summary.map(|summary| SectionSummary {
                     done: summary.done,
                     deviations: summary.deviations,
                     follow_ups: summary.follow_ups,
                 }),
             },
-            CleanOrDirty::Dirty => Said::Dirty,
+            CleanOrDirty::Dirty => Opinion::Dirty { open: Vec::new() },
         };
         self.act(Act::Say { verdict }).await?;
         let blocking = blocking(&self.state().await?);
@@ -338,8 +338,8 @@ impl TurnTools {
     async fn accept_or_reject(&self, said: AcceptorVerdict) -> Told {
         let reason = said.reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
         let (verdict, word) = match (said.verdict, reason) {
-            (AcceptedOrRejected::Accepted, _) => (Said::Accepted, "accepted"),
-            (AcceptedOrRejected::Rejected, Some(reason)) => (Said::Rejected { reason }, "rejected"),
+            (AcceptedOrRejected::Accepted, _) => (Opinion::Accepted, "accepted"),
+            (AcceptedOrRejected::Rejected, Some(reason)) => (Opinion::Rejected { reason }, "rejected"),
             (AcceptedOrRejected::Rejected, None) => {
                 return Err(ToolError::new(
                     "a rejection needs a reason: say what is wrong and what would make it right",
@@ -358,7 +358,7 @@ impl TurnTools {
         if let Report::Unparsed { why } = Report::read(&told.report, "") {
             return Err(ToolError(format!("the report cannot be read: {why}")));
         }
-        self.act(Act::Report { text: told.report }).await?;
+        self.act(Act::Report { report: Box::new(Report::read(&told.report, "")) }).await?;
         Ok("the report is in".to_owned())
     }
 
@@ -405,5 +405,5 @@ fn trouble(error: EngineError) -> ToolError {
 fn blocking(state: &LoopState) -> Vec<String> {
     let Some((spec, review)) = state.reviewed() else { return Vec::new() };
     let scope = review.section_number().map_or(Scope::All, |section| Scope::Section { section });
-    review.findings.blocking(spec.warnings_block, scope).map(|finding| finding.id.to_string()).collect()
+    review.findings().blocking(spec.warnings_block, scope).map(|finding| finding.id.to_string()).collect()
 }

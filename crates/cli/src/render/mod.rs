@@ -10,8 +10,8 @@ use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    CheckpointReport, Event, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause, SessionUse, StallStep,
-    Verdict,
+    CheckpointReport, Event, GateOn, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause, SessionUse,
+    StallStep, Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
@@ -209,7 +209,7 @@ impl Renderer {
                 Some(problem) => style.warn(&format!("  {}", one_line(problem, 300))),
                 None => style.dim(&format!("  summary: {}", one_line(&summary.summary, 300))),
             },
-            Event::GateEnded { gate, report, .. } if gate.iteration == 0 => {
+            Event::GateEnded { gate, report, .. } if gate.on == GateOn::Base => {
                 format!("{}{}", self.baseline(gate.attempt, report), self.hint(report))
             }
             Event::GateEnded { gate, report, .. } => {

@@ -1,7 +1,7 @@
 //! What happens around a review, in words.
 
 use windlass_core::findings::Finding;
-use windlass_core::machine::{Aim, ReviewEvent, Ruling, Said, SkippedBecause};
+use windlass_core::machine::{Aim, Opinion, ReviewEvent, SkippedBecause};
 use windlass_core::review::Report;
 
 use crate::style::{Style, one_line, short};
@@ -39,10 +39,10 @@ pub(super) fn event(event: &ReviewEvent, style: Style) -> String {
             style.warn(&format!("  the {}'s answer cannot be used: {}", turn.role, one_line(why, 300)))
         }
         ReviewEvent::Reviewed { ruling, .. } => match ruling {
-            Ruling::Clean => style.good("  ✓ review: clean"),
-            Ruling::Accepted => style.good("  ✓ review: accepted"),
-            Ruling::Dirty { open } => style.bad(&format!("  ✗ review: open are {}", open.join(", "))),
-            Ruling::Rejected { reason } => style.bad(&format!("  ✗ review: rejected: {}", one_line(reason, 300))),
+            Opinion::Clean { .. } => style.good("  ✓ review: clean"),
+            Opinion::Accepted => style.good("  ✓ review: accepted"),
+            Opinion::Dirty { open } => style.bad(&format!("  ✗ review: open are {}", open.join(", "))),
+            Opinion::Rejected { reason } => style.bad(&format!("  ✗ review: rejected: {}", one_line(reason, 300))),
         },
         ReviewEvent::RejectedUnseen { reason, .. } => {
             style.bad(&format!("  ✗ counts as a rejection: {}", one_line(reason, 300)))
@@ -81,12 +81,12 @@ pub fn finding_line(finding: &Finding) -> String {
     )
 }
 
-fn said(verdict: &Said) -> &'static str {
+fn said(verdict: &Opinion) -> &'static str {
     match verdict {
-        Said::Clean { .. } => "clean",
-        Said::Dirty => "dirty",
-        Said::Accepted => "accepted",
-        Said::Rejected { .. } => "rejected",
+        Opinion::Clean { .. } => "clean",
+        Opinion::Dirty { .. } => "dirty",
+        Opinion::Accepted => "accepted",
+        Opinion::Rejected { .. } => "rejected",
     }
 }
 

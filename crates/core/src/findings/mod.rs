@@ -233,6 +233,8 @@ pub struct Findings(
 );
 
 impl Findings {
+    pub const NONE: Self = Self(Vec::new(), 0);
+
     pub fn all(&self) -> &[Finding] {
         &self.0
     }

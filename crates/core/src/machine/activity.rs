@@ -77,7 +77,7 @@ pub enum Doing {
     /// What the finisher did is taken back.
     Undo {
         commit: String,
-        tree: String,
+        tree: Option<String>,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::state::{LoopState, Workspace};
+use super::state::{LoopState, Workspace, known};
 use crate::spec::{CommitPolicy, LoopSpec, WorkspaceKind};
 
 /// What is known of the stretches before this one, and of how this one begins.
@@ -51,7 +51,7 @@ pub struct Base {
     /// Iterations before it.
     pub after: u32,
     pub commit: Option<String>,
-    pub tree: String,
+    pub tree: Option<String>,
     /// The loop's branch when the stretch began.
     pub head: Option<String>,
 }
@@ -71,9 +71,9 @@ impl Workspace {
     /// From here on the work is compared with the target.
     pub(super) fn take_target(&mut self, after: u32, target: &MergedTarget) {
         self.head_commit = Some(target.head.clone());
-        self.tree.clone_from(&target.head_tree);
+        self.tree = known(&target.head_tree);
         self.base_commit = Some(target.commit.clone());
-        self.base_tree.clone_from(&target.tree);
+        self.base_tree = known(&target.tree);
         self.bases.push(self.base(after));
     }
 

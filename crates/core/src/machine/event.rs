@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Phase;
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
 use super::outcome::Merge;
-use super::review_event::ReviewEvent;
+use super::review::ReviewEvent;
 use super::state::GateMark;
 use crate::agent::TurnReport;
 use crate::ids::{LoopId, Role, TurnKey};

@@ -3,7 +3,7 @@
 //! Hidden gates are the last ones of the spec, so each of them runs after every gate that the agent knows.
 
 use super::activity::Doing;
-use super::input::{GateKey, GateReport};
+use super::input::{GateKey, GateOn, GateReport};
 use super::state::{GateMark, LoopState};
 use crate::spec::{GateSpec, GateWhen};
 
@@ -60,7 +60,7 @@ impl LoopState {
                     .map(|(index, _)| index)
                     .next()?;
                 let runs = self.gate_runs.get(&index).copied().unwrap_or(0);
-                Some(GateKey { iteration: self.iteration, index, attempt: runs + 1 })
+                Some(GateKey { on: GateOn::Iteration(self.iteration), index, attempt: runs + 1 })
             }
             Doing::OpenWorkspace { .. }
             | Doing::SetUp { .. }
@@ -77,8 +77,8 @@ impl LoopState {
         (0..self.spec.gates.len()).find_map(|index| {
             let runs = self.baseline.get(&index).map_or(&[][..], Vec::as_slice);
             match runs {
-                [] => Some(GateKey { iteration: 0, index, attempt: 1 }),
-                [first] if !first.verdict.passed() => Some(GateKey { iteration: 0, index, attempt: 2 }),
+                [] => Some(GateKey { on: GateOn::Base, index, attempt: 1 }),
+                [first] if !first.verdict.passed() => Some(GateKey { on: GateOn::Base, index, attempt: 2 }),
                 _ => None,
             }
         })
@@ -103,5 +103,12 @@ impl LoopState {
             && self.spec.workspace.baseline
             && !self.is_external()
             && self.next_baseline_gate().is_some()
+    }
+
+    /// What of the last turn's work waits in the workspace. It keeps a claim from being accepted: what is not committed was
+    /// not judged.
+    pub fn held_back(&self) -> &[String] {
+        let last = self.iterations.last().filter(|last| !last.undone);
+        last.map(|last| last.checkpoint.held_back.as_slice()).unwrap_or_default()
     }
 }

@@ -3,16 +3,18 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::answer::Answer;
 use super::continuing::MergedTarget;
 use super::effect::{Effect, TimerKind};
 use super::event::Opener;
 use super::outcome::Merge;
-use super::review::Said;
+use super::review::Opinion;
 use crate::agent::TurnReport;
 use crate::findings::NewFinding;
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
 use crate::residue::Leftover;
+use crate::review::Report;
 use crate::trouble::Trouble;
 use crate::usage::UsageByModel;
 
@@ -78,6 +80,7 @@ pub enum Input {
     TurnEnded {
         turn: TurnKey,
         report: TurnReport,
+        answer: Answer,
     },
     /// The workspace's files and set-up commands are in place.
     SetUp,
@@ -157,6 +160,14 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// The end of a turn, with its answer read.
+    pub fn turn_ended(turn: TurnKey, report: TurnReport) -> Self {
+        let answer = Answer::read(turn.role, &report);
+        Input::TurnEnded { turn, report, answer }
+    }
+}
+
 /// What agents do through the engine, each by its role's right.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -174,10 +185,10 @@ pub enum Act {
         rationale: String,
     },
     Say {
-        verdict: Said,
+        verdict: Opinion,
     },
     Report {
-        text: String,
+        report: Box<Report>,
     },
     Ask {
         question: String,
@@ -303,10 +314,43 @@ pub struct SummaryReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GateKey {
     /// 0 for the runs on the base, before the first turn.
-    pub iteration: u32,
+    #[serde(rename = "iteration")]
+    #[schemars(with = "u32")]
+    pub on: GateOn,
     pub index: usize,
     /// Counts from 1; a gate that is known to flip gets more than one.
     pub attempt: u32,
+}
+
+/// What a gate judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
+pub enum GateOn {
+    Base,
+    /// The checkpoint of this iteration.
+    Iteration(u32),
+}
+
+impl GateOn {
+    /// As journals and transcripts write it: iterations count from 1, and the base comes before them.
+    pub fn number(self) -> u32 {
+        match self {
+            GateOn::Base => 0,
+            GateOn::Iteration(iteration) => iteration,
+        }
+    }
+}
+
+impl From<u32> for GateOn {
+    fn from(number: u32) -> Self {
+        if number == 0 { GateOn::Base } else { GateOn::Iteration(number) }
+    }
+}
+
+impl From<GateOn> for u32 {
+    fn from(on: GateOn) -> Self {
+        on.number()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

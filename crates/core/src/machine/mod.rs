@@ -5,38 +5,37 @@
 //! restart is: replay, then perform what is wanted.
 
 mod activity;
+mod answer;
 mod continuing;
 mod decide;
 mod effect;
 mod event;
 mod evolve;
 mod gates;
-mod held_back;
 mod input;
 mod outcome;
 mod review;
-mod review_event;
 mod shared;
 mod spending;
 mod state;
 mod turn;
 
 pub use activity::{Activity, Doing, Next, Phase, Then};
+pub use answer::Answer;
 pub use continuing::{Base, Continued, MergeIn, MergedTarget};
 pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Counted, Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
 pub use input::{
-    Act, ChangedFile, CheckpointReport, GateKey, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
+    Act, ChangedFile, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
     WorkspaceFailure, WorkspaceOpening,
 };
 pub use outcome::Merge;
 pub use review::{
-    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling, Said,
-    SkippedBecause,
+    AcceptedFeature, Accepting, Agreed, Aim, Auditing, DeferredQuestion, FinishedSection, Judging, Objection, Opinion,
+    PlanAim, PostActionRecord, Review, ReviewEvent, SkippedBecause,
 };
-pub use review_event::ReviewEvent;
 pub use shared::Shared;
 pub use spending::USAGE_EVERY_MS;
 pub use state::{Claims, GateMark, IterationRecord, LoopState, Steering, Wish, Workspace};

@@ -51,7 +51,7 @@ impl LoopState {
         }
         let Some(review) = &self.review else { return false };
         // A post-action may have changed what the reviewer agreed to.
-        review.agreed.as_deref() == self.head_commit()
+        review.agreed.as_ref().is_some_and(|agreed| agreed.commit.as_deref() == self.head_commit())
     }
 }
 

@@ -82,13 +82,13 @@ pub struct Workspace {
     pub dir: String,
     pub branch: Option<String>,
     pub base_commit: Option<String>,
-    /// Empty where it is not known.
-    pub base_tree: String,
+    /// Known where something needed it.
+    pub base_tree: Option<String>,
     /// The base of each stretch; the first is that of the loop.
     pub bases: Vec<Base>,
     /// The last checkpoint, or the base.
     pub head_commit: Option<String>,
-    pub tree: String,
+    pub tree: Option<String>,
     pub set_up: bool,
     /// Where the last opening saved the tree of a cut-off turn before it was reset.
     pub saved: Option<String>,
@@ -177,7 +177,7 @@ pub struct Counters {
     pub sessions_lost: u32,
     /// Iterations with the same tree and the same failing gates; without a failing gate, with the same words or none.
     pub same: u32,
-    pub same_tree: String,
+    pub same_tree: Option<String>,
     pub same_failing: Vec<String>,
     /// What the agent said in the last of them.
     pub same_words: String,
@@ -187,7 +187,7 @@ pub struct Counters {
 
 impl Counters {
     /// So many iterations in a row in which nothing changed, the last one with this.
-    pub(super) fn unchanged(&mut self, same: u32, tree: String, failing: &[String], words: String) {
+    pub(super) fn unchanged(&mut self, same: u32, tree: Option<String>, failing: &[String], words: String) {
         self.same = same;
         self.same_tree = tree;
         self.same_failing = failing.to_vec();
@@ -196,21 +196,19 @@ impl Counters {
 
     /// How often in a row nothing changed, with one more iteration: the same tree with the same things wrong or, where
     /// nothing is known to be wrong, with the same words or none.
-    pub(super) fn same_with(&self, tree: &str, failing: &[String], words: &str) -> u32 {
+    pub(super) fn same_with(&self, tree: Option<&str>, failing: &[String], words: &str) -> u32 {
         let says_nothing_new = !failing.is_empty() || words.is_empty() || self.same_words == words;
-        let same = !tree.is_empty() && self.same_tree == tree && self.same_failing == failing && says_nothing_new;
+        let same =
+            tree.is_some() && self.same_tree.as_deref() == tree && self.same_failing == failing && says_nothing_new;
         if same { self.same + 1 } else { 1 }
     }
 }
 
 impl LoopState {
     /// What the tree is known by: the commit, if nobody needed the tree's hash.
-    pub(super) fn tree_or_commit(&self) -> String {
-        let Some(workspace) = &self.workspace else { return String::new() };
-        match workspace.tree.as_str() {
-            "" => workspace.head_commit.clone().unwrap_or_default(),
-            tree => tree.to_owned(),
-        }
+    pub(super) fn tree_or_commit(&self) -> Option<&str> {
+        let workspace = self.workspace.as_ref()?;
+        workspace.tree.as_deref().or(workspace.head_commit.as_deref())
     }
 
     /// The end of what the agent said in its last turn.
@@ -327,6 +325,11 @@ impl LoopState {
             None => Restore::Keep,
         }
     }
+}
+
+/// A tree's hash as a report has it, which leaves it empty where nothing needed it.
+pub(super) fn known(tree: &str) -> Option<String> {
+    Some(tree.to_owned()).filter(|tree| !tree.is_empty())
 }
 
 /// Milliseconds from one time to a later one; 0 when the clock went back.

@@ -16,9 +16,9 @@ use super::{
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
-use crate::machine::{Aim, LoopState, Objection, Review, SessionUse, SkippedBecause, Verdict};
+use crate::machine::{LoopState, Objection, Review, SessionUse, SkippedBecause, Verdict};
 use crate::milestone::{FrontMatter, Milestone};
-use crate::plan::{Plan, Section, TrailingPart};
+use crate::plan::{Adjustment, Plan, Section, TrailingPart};
 use crate::review::{self, CoderDecisions, Report, SectionSummary};
 use crate::spec::{ReviewKind, ReviewSpec};
 
@@ -118,11 +118,15 @@ impl Told<'_> {
                 section => self.section_to_build(),
                 count => self.review.section_count(),
                 trailing => self.trailing(),
-                changed_plan => self.review.adjustments.iter().rev().take(5).map(|change| context! {
+                changed_plan => self.adjustments().iter().rev().take(5).map(|change| context! {
                     section => change.section, rationale => change.rationale.as_str()
                 }).collect::<Vec<Value>>(),
             },
         )
+    }
+
+    fn adjustments(&self) -> &[Adjustment] {
+        self.review.audit().map_or(&[], |audit| &audit.adjustments)
     }
 
     /// The goal, unless the plan is nothing else.
@@ -147,8 +151,8 @@ impl Told<'_> {
     }
 
     fn finished(&self) -> Vec<Value> {
-        let recent = self.review.finished.len().saturating_sub(SUMMARIES_TOLD);
-        let told = self.review.finished.iter().enumerate();
+        let recent = self.review.finished().len().saturating_sub(SUMMARIES_TOLD);
+        let told = self.review.finished().iter().enumerate();
         told.map(|(index, section)| {
             let summary = if index < recent {
                 String::new()
@@ -203,7 +207,7 @@ impl Told<'_> {
         let section = self.review.section_number();
         let mut open: Vec<&Finding> = self
             .review
-            .findings
+            .findings()
             .open()
             .filter(|finding| section.is_none() || finding.section.is_none() || finding.section == section)
             .collect();
@@ -212,12 +216,12 @@ impl Told<'_> {
     }
 
     fn auditor(&self) -> Vec<String> {
-        let whole = self.review.aim == Aim::Whole;
+        let whole = self.review.aims_at_whole();
         let plan = self.plan().filter(|_| whole).map(Plan::render);
         let plan_told = plan.is_some();
         let changes = self.facts.changes.as_ref();
         let diff = changes.map(|changes| changes.diff.as_str()).filter(|diff| diff.len() <= LONGEST_DIFF);
-        let findings: Vec<Value> = self.review.findings.open().take(FINDINGS_TOLD).map(told).collect();
+        let findings: Vec<Value> = self.review.findings().open().take(FINDINGS_TOLD).map(told).collect();
         let text = AUDITOR.fill(
             self.state,
             context! {
@@ -236,7 +240,7 @@ impl Told<'_> {
                 fence => fence_around(diff.unwrap_or_default()),
                 diff,
                 gates => self.gates(),
-                decisions => self.review.decisions.as_ref().map(told_decisions),
+                decisions => self.review.audit().and_then(|audit| audit.decisions.as_ref()).map(told_decisions),
                 findings,
                 warnings_block => self.spec.warnings_block,
             },
@@ -295,7 +299,7 @@ impl Told<'_> {
     }
 
     fn accepted(&self) -> Vec<String> {
-        let accepted = self.review.accepted.iter();
+        let accepted = self.review.accepted().iter();
         accepted
             .filter(|feature| !feature.feature.is_empty())
             .map(|feature| {
@@ -320,7 +324,7 @@ impl Told<'_> {
             context! {
                 documents => self.documents(),
                 milestone => self.milestone(),
-                whole => self.review.aim == Aim::Whole,
+                whole => self.review.aims_at_whole(),
                 feature,
                 acceptance,
                 fence => fence_around(&report),
@@ -343,7 +347,7 @@ impl Told<'_> {
 
     /// The feature that the report is about, and what it is measured by.
     fn feature(&self) -> (String, String) {
-        let reported = match &self.review.report {
+        let reported = match self.review.acceptance().and_then(|acceptance| acceptance.report.as_ref()) {
             Some(Report::Feature(report)) => Some((report.feature.as_str(), report.feature_id.as_deref())),
             Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => None,
         };

@@ -6,8 +6,8 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Phase, Refusal, RefusedBecause, ReviewEvent,
-    Ruling, Said, SkippedBecause, Verdict, effects,
+    Act, Aim, CheckpointReport, Effect, Event, GateKey, Input, Opener, Opinion, Phase, Refusal, RefusedBecause,
+    ReviewEvent, SkippedBecause, Verdict, effects,
 };
 use windlass_core::prompt::{Facts, build};
 use windlass_core::review::SectionSummary;
@@ -33,13 +33,13 @@ fn seal(driven: &mut Driven, section: u32) -> Vec<Event> {
 fn sections_come_in_order_and_the_whole_last() {
     let mut driven = Driven::working(audited(Some(TWO_SECTIONS), review()));
     for section in [1, 2] {
-        assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Section { number: section });
+        assert_eq!(driven.state.review.as_ref().unwrap().aim(), Aim::Section { number: section });
         work(&mut driven);
         driven.end_turn(clean());
         seal(&mut driven, section);
     }
     // No coder's turn in between: the audit of the whole follows at once.
-    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    assert_eq!(driven.state.review.as_ref().unwrap().aim(), Aim::Whole);
     assert_eq!(driven.turn(), TurnKey { iteration: 2, role: Role::Auditor, attempt: 2 });
     driven.end_turn(clean());
     assert_eq!(ended(&driven), (End::Completed, StopReason::Completed));
@@ -72,9 +72,9 @@ fn a_dirty_section_is_worked_at_again_with_its_findings() {
         matches!(&events[1], Event::Review(ReviewEvent::FindingWritten { finding, .. }) if finding.section == Some(1))
     );
     assert!(
-        matches!(&events[2], Event::Review(ReviewEvent::Reviewed { ruling: Ruling::Dirty { open }, .. }) if open == &["f1"])
+        matches!(&events[2], Event::Review(ReviewEvent::Reviewed { ruling: Opinion::Dirty { open }, .. }) if open == &["f1"])
     );
-    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Section { number: 1 });
+    assert_eq!(driven.state.review.as_ref().unwrap().aim(), Aim::Section { number: 1 });
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
     work(&mut driven);
     // Saying clean does not make an open bug go away.
@@ -89,7 +89,7 @@ fn a_dirty_section_is_worked_at_again_with_its_findings() {
 // promise: plan-4
 fn without_a_plan_one_audit_is_the_final_one() {
     let mut driven = Driven::working(audited(None, review()));
-    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    assert_eq!(driven.state.review.as_ref().unwrap().aim(), Aim::Whole);
     work(&mut driven);
     driven.end_turn(dirty());
     work(&mut driven);
@@ -107,14 +107,14 @@ fn bugs_of_the_whole_are_mended_without_going_back_to_a_section() {
         seal(&mut driven, section);
     }
     driven.end_turn(dirty());
-    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    assert_eq!(driven.state.review.as_ref().unwrap().aim(), Aim::Whole);
     // A restart in the middle of mending goes on mending.
     driven.ok(Input::Stop);
     driven.end_turn(TurnReport::bare(TurnOutcome::Interrupted));
     driven.ok(open(Opener::Restart));
     driven.ok(crate::driven::workspace_opened());
     assert_eq!(driven.turn().role, Role::Coder);
-    assert_eq!(driven.state.review.as_ref().unwrap().aim, Aim::Whole);
+    assert_eq!(driven.state.review.as_ref().unwrap().aim(), Aim::Whole);
     work(&mut driven);
     driven.end_turn(block(r#"{"verdict": "clean", "resolved": ["f1"]}"#));
     assert_eq!(ended(&driven).1, StopReason::Completed);
@@ -199,7 +199,7 @@ fn a_gate_that_broke_keeps_the_reviewer_away_and_one_that_was_broken_only_from_t
     driven.ok(crate::driven::workspace_opened());
     for attempt in [1, 2] {
         let report = driven.gate_report(Verdict::Fail);
-        driven.ok(Input::GateEnded { gate: GateKey { iteration: 0, index: 0, attempt }, report });
+        driven.ok(Input::GateEnded { gate: GateKey { on: 0_u32.into(), index: 0, attempt }, report });
     }
     for section in [1, 2] {
         driven.end_turn(answer("done"));
@@ -243,14 +243,14 @@ fn what_a_reviewer_does_through_tools_counts_while_its_turn_runs_and_only_its_ow
     assert_eq!(driven.refused(Input::Acted { turn: coder, act: write.clone() }), Refusal::Stale);
     driven.ok(Input::Acted { turn: auditor, act: write.clone() });
     assert!(matches!(driven.refused(Input::Acted { turn: auditor, act: write }), Refusal::Finding(_)));
-    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Dirty } });
+    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Opinion::Dirty { open: Vec::new() } } });
     driven.end_turn(answer("I wrote it down."));
     assert_eq!(driven.turn(), TurnKey::first(2, Role::Coder));
     work(&mut driven);
     let auditor = driven.turn();
     driven.ok(Input::Acted { turn: auditor, act: Act::ResolveFinding { id: "a.rs:3".into() } });
     let summary = Some(SectionSummary { done: vec!["it".into()], ..SectionSummary::default() });
-    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Clean { summary } } });
+    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Opinion::Clean { summary } } });
     driven.end_turn(answer(""));
     assert_eq!(driven.state.phase(), Phase::Seal);
 }
@@ -260,7 +260,7 @@ fn a_verdict_of_a_turn_that_was_cut_off_does_not_count() {
     let mut driven = Driven::working(audited(None, review()));
     work(&mut driven);
     let auditor = driven.turn();
-    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Said::Clean { summary: None } } });
+    driven.ok(Input::Acted { turn: auditor, act: Act::Say { verdict: Opinion::Clean { summary: None } } });
     driven.end_turn(TurnReport::bare(TurnOutcome::CutOff));
     driven.ok(crate::driven::workspace_opened());
     assert_eq!(driven.turn(), auditor.next_attempt());
@@ -580,14 +580,14 @@ fn rollback_brings_back_findings_sections_and_adjustments_of_that_point() {
     };
     driven.ok(back_to(1, "c1"));
     let review = driven.state.review.as_ref().unwrap();
-    assert_eq!(review.findings.open().count(), 1, "its fix is undone");
-    assert_eq!((review.section_number(), review.finished.len()), (Some(1), 0));
+    assert_eq!(review.findings().open().count(), 1, "its fix is undone");
+    assert_eq!((review.section_number(), review.finished().len()), (Some(1), 0));
     driven.ok(back_to(0, "c0"));
-    assert_eq!(driven.state.review.as_ref().unwrap().findings.all().len(), 0);
+    assert_eq!(driven.state.review.as_ref().unwrap().findings().all().len(), 0);
     driven.ok(back_to(2, "c2"));
     let review = driven.state.review.as_ref().unwrap();
-    assert_eq!(review.findings.open().count(), 0);
-    assert_eq!((review.section_number(), review.finished.len()), (Some(2), 1));
+    assert_eq!(review.findings().open().count(), 0);
+    assert_eq!((review.section_number(), review.finished().len()), (Some(2), 1));
 }
 
 #[test]

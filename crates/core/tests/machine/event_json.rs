@@ -5,8 +5,8 @@ use serde_json::Value;
 use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
-    Aim, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Phase, Raise, RefusedBecause, ReviewEvent,
-    Ruling, Said, SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
+    Aim, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Opinion, Phase, Raise, RefusedBecause,
+    ReviewEvent, SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
@@ -60,7 +60,7 @@ pub fn every_event() -> Vec<Event> {
         },
         Event::Checkpointed { turn, checkpoint: checkpoint_of(turn), summary: Some("done".into()) },
         Event::GateEnded {
-            gate: GateKey { iteration: 2, index: 0, attempt: 1 },
+            gate: GateKey { on: 2_u32.into(), index: 0, attempt: 1 },
             report: gate_report("cargo test", Verdict::TimedOut, None),
             counts: true,
         },
@@ -112,15 +112,14 @@ pub fn every_event() -> Vec<Event> {
             turn,
             adjustment: Adjustment { section: 1, before: "a".into(), after: "b".into(), rationale: "c".into() },
         }),
-        Event::Review(ReviewEvent::VerdictGiven { turn, verdict: Said::Rejected { reason: "no".into() } }),
+        Event::Review(ReviewEvent::VerdictGiven { turn, verdict: Opinion::Rejected { reason: "no".into() } }),
         Event::Review(ReviewEvent::Reported { turn, report: Box::new(Report::Unparsed { why: "empty".into() }) }),
         Event::Review(ReviewEvent::QuestionDeferred { turn, question: "which?".into(), default: Some("this".into()) }),
         Event::Review(ReviewEvent::ReviewSkipped { iteration: 2, because: SkippedBecause::NothingChanged }),
         Event::Review(ReviewEvent::AnswerUnreadable { turn, why: "no block".into() }),
         Event::Review(ReviewEvent::Reviewed {
             turn,
-            ruling: Ruling::Dirty { open: vec!["f1".into()] },
-            summary: None,
+            ruling: Opinion::Dirty { open: vec!["f1".into()] },
             same: Some(1),
         }),
         Event::Review(ReviewEvent::RejectedUnseen { iteration: 2, reason: "it failed".into() }),

@@ -274,7 +274,7 @@ fn due(driven: &Driven) -> u32 {
 }
 
 fn unchanged(state: &LoopState) -> CheckpointReport {
-    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
+    let tree = state.workspace.as_ref().and_then(|workspace| workspace.tree.clone()).unwrap_or_default();
     CheckpointReport {
         commit: state.head_commit().map(str::to_owned),
         tree,
@@ -375,8 +375,8 @@ fn answer(driven: &mut Driven) -> Option<Input> {
     Some(match effects(&driven.state).into_iter().next()? {
         Effect::OpenWorkspace { .. } => workspace_opened(),
         Effect::SetUpWorkspace => Input::SetUp,
-        Effect::RunTurn { turn, .. } => Input::TurnEnded { turn, report: plain(turn.role) },
-        Effect::EndTurn { turn } => Input::TurnEnded { turn, report: interrupted() },
+        Effect::RunTurn { turn, .. } => Input::turn_ended(turn, plain(turn.role)),
+        Effect::EndTurn { turn } => Input::turn_ended(turn, interrupted()),
         Effect::Summarise { .. } => return None,
         Effect::Checkpoint { turn } => Input::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
         Effect::RunGate { gate } => Input::GateEnded { report: driven.report_of(gate.index, Verdict::Pass), gate },

@@ -391,7 +391,7 @@ fn stop_during_trouble_cancels_the_loop() {
 #[test]
 fn trouble_with_something_no_longer_wanted_is_stale() {
     let mut driven = Driven::working(promise_loop());
-    let gate = Effect::RunGate { gate: GateKey { iteration: 1, index: 0, attempt: 1 } };
+    let gate = Effect::RunGate { gate: GateKey { on: 1_u32.into(), index: 0, attempt: 1 } };
     assert_eq!(driven.refused(Input::NotTried { effect: gate, trouble: trouble() }), Refusal::Stale);
 }
 

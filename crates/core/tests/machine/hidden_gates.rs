@@ -19,7 +19,7 @@ fn prompt(driven: &Driven) -> String {
 }
 
 fn hidden_run() -> Effect {
-    Effect::RunGate { gate: GateKey { iteration: 1, index: 1, attempt: 1 } }
+    Effect::RunGate { gate: GateKey { on: 1_u32.into(), index: 1, attempt: 1 } }
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn baseline_of_a_hidden_gate_is_journalled_and_not_in_the_prompt() {
     let mut driven = Driven::working(spec);
     for (index, verdict, attempt) in [(0, Verdict::Pass, 1), (1, Verdict::Fail, 1), (1, Verdict::Fail, 2)] {
         let report = driven.report_of(index, verdict);
-        driven.ok(Input::GateEnded { gate: GateKey { iteration: 0, index, attempt }, report });
+        driven.ok(Input::GateEnded { gate: GateKey { on: 0_u32.into(), index, attempt }, report });
     }
     let (report, flaky) = (driven.report_of(2, Verdict::Fail), driven.report_of(2, Verdict::Pass));
-    driven.ok(Input::GateEnded { gate: GateKey { iteration: 0, index: 2, attempt: 1 }, report });
-    driven.ok(Input::GateEnded { gate: GateKey { iteration: 0, index: 2, attempt: 2 }, report: flaky });
+    driven.ok(Input::GateEnded { gate: GateKey { on: 0_u32.into(), index: 2, attempt: 1 }, report });
+    driven.ok(Input::GateEnded { gate: GateKey { on: 0_u32.into(), index: 2, attempt: 2 }, report: flaky });
     assert!(driven.state.failed_before(1) && driven.state.is_flaky(2));
     let prompt = prompt(&driven);
     assert!(!prompt.contains("marker") && !prompt.contains("Before you began"), "{prompt}");

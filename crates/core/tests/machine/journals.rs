@@ -131,12 +131,12 @@ fn end(state: &LoopState) -> Value {
     let workspace = state.workspace.as_ref();
     let review = state.review.as_ref().map(|review| {
         json!({
-            "aim": review.aim,
+            "aim": review.aim(),
             "plan": review.plan,
-            "adjustments": review.adjustments.len(),
-            "finished": review.finished,
-            "findings": review.findings.all(),
-            "accepted": review.accepted,
+            "adjustments": review.audit().map_or(0, |audit| audit.adjustments.len()),
+            "finished": review.finished(),
+            "findings": review.findings().all(),
+            "accepted": review.accepted(),
             "rejections": review.rejections,
             "reasons": review.reasons,
             "direction": review.direction,
@@ -456,7 +456,7 @@ fn milestone_accepted_and_continued() -> Driven {
     reviewed::round(&mut driven, reviewed::feature("F2", None), reviewed::accepted());
     reviewed::develop(&mut driven, reviewed::all_features());
     let turn = driven.turn();
-    driven.ok(Input::Acted { turn, act: Act::Say { verdict: windlass_core::machine::Said::Accepted } });
+    driven.ok(Input::Acted { turn, act: Act::Say { verdict: windlass_core::machine::Opinion::Accepted } });
     driven.end_turn(answer("see the tool"));
     driven.ok(Input::Continue { goal: None, target: None, raise: Raise::default() });
     driven.ok(workspace_opened());

@@ -193,7 +193,7 @@ fn a_refine_loop_is_complete_at_its_count_even_if_its_last_turn_failed_when_the_
     driven.end_turn_and_checkpoint(finished());
     driven.judge(Verdict::Pass);
     driven.end_turn_and_checkpoint(failed(ErrorKind::Other));
-    assert_eq!(driven.effects(), [Effect::RunGate { gate: GateKey { iteration: 2, index: 0, attempt: 1 } }]);
+    assert_eq!(driven.effects(), [Effect::RunGate { gate: GateKey { on: 2_u32.into(), index: 0, attempt: 1 } }]);
     assert_eq!(
         driven.judge(Verdict::Pass)[1..],
         [

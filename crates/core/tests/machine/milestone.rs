@@ -10,7 +10,7 @@ use crate::driven::{
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    Act, Aim, CheckpointReport, Event, Input, Opener, Phase, Raise, Refusal, ReviewEvent, Ruling, Said, SessionUse,
+    Act, Aim, CheckpointReport, Event, Input, Opener, Opinion, Phase, Raise, Refusal, ReviewEvent, SessionUse,
     SkippedBecause, TimerKind, Verdict, effects, replay,
 };
 use windlass_core::milestone::Milestone;
@@ -27,7 +27,7 @@ fn untouched(driven: &Driven) -> CheckpointReport {
     let workspace = driven.state.workspace.as_ref().unwrap();
     CheckpointReport {
         commit: workspace.head_commit.clone(),
-        tree: workspace.tree.clone(),
+        tree: workspace.tree.clone().unwrap(),
         files: Vec::new(),
         files_changed: 0,
         created: false,
@@ -95,13 +95,13 @@ fn only_the_acceptance_of_the_whole_completes() {
         assert_eq!(driven.turn().role, Role::Coder, "every feature is accepted, and still it goes on");
     }
     develop(&mut driven, all_features());
-    assert_eq!(review(&driven).aim, Aim::Whole);
+    assert_eq!(review(&driven).aim(), Aim::Whole);
     assert_eq!(driven.state.status(), Status::Running);
     driven.end_turn(accepted());
     assert_eq!(ended(&driven), (End::Completed, StopReason::Completed));
     assert!(driven.state.is_verified());
-    assert_eq!(review(&driven).agreed.as_deref(), driven.state.head_commit());
-    let ids: Vec<_> = review(&driven).accepted.iter().map(|one| one.id.clone().unwrap()).collect();
+    assert_eq!(review(&driven).agreed.as_ref().unwrap().commit.as_deref(), driven.state.head_commit());
+    let ids: Vec<_> = review(&driven).accepted().iter().map(|one| one.id.clone().unwrap()).collect();
     assert_eq!(ids, ["F1", "F2"]);
 }
 
@@ -250,7 +250,7 @@ fn a_restart_keeps_what_is_accepted_and_forgets_rejections_and_sessions() {
     driven.ok(open(Opener::Restart));
     driven.ok(workspace_opened());
     assert_eq!(review(&driven).rejections, 0);
-    assert_eq!(review(&driven).accepted.len(), 1);
+    assert_eq!(review(&driven).accepted().len(), 1);
     assert!(driven.state.sessions.is_empty());
     assert!(prompt_of(&driven).contains("Your last round was rejected:\n\none"), "it is not mended yet");
 }
@@ -291,7 +291,7 @@ fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
     develop(&mut driven, feature("F1", None));
     driven.end_turn(verdict("hm"));
     driven.end_turn(accepted());
-    assert_eq!(review(&driven).accepted.len(), 1, "the second answer counts");
+    assert_eq!(review(&driven).accepted().len(), 1, "the second answer counts");
     let mut driven = Driven::working(milestone());
     round(&mut driven, feature("F1", None), verdict("REJECTED: no tests"));
     assert_eq!(review(&driven).rejections, 1);
@@ -473,22 +473,22 @@ fn verdicts_and_reports_can_be_given_through_tools() {
     let mut driven = Driven::working(milestone());
     let developer = driven.turn();
     let text = "## ALL_FEATURES_COMPLETE\n\nDone.\n\n### Summary\nAll.\n".to_owned();
-    driven.ok(Input::Acted { turn: developer, act: Act::Report { text } });
+    driven.ok(Input::Acted { turn: developer, act: Act::Report { report: Box::new(Report::read(&text, "")) } });
     let say = |verdict| Act::Say { verdict };
     assert_eq!(
-        driven.refused(Input::Acted { turn: developer, act: say(Said::Accepted) }),
+        driven.refused(Input::Acted { turn: developer, act: say(Opinion::Accepted) }),
         Refusal::NotYourRole { role: Role::Coder }
     );
     develop(&mut driven, feature("F1", None));
-    assert_eq!(review(&driven).aim, Aim::Whole, "what was said through the tool goes before the words");
+    assert_eq!(review(&driven).aim(), Aim::Whole, "what was said through the tool goes before the words");
     let acceptor = driven.turn();
     assert!(matches!(
-        driven.refused(Input::Acted { turn: acceptor, act: say(Said::Dirty) }),
+        driven.refused(Input::Acted { turn: acceptor, act: say(Opinion::Dirty { open: Vec::new() }) }),
         Refusal::NotYourRole { .. }
     ));
-    driven.ok(Input::Acted { turn: acceptor, act: say(Said::Rejected { reason: "criterion 1".into() }) });
+    driven.ok(Input::Acted { turn: acceptor, act: say(Opinion::Rejected { reason: "criterion 1".into() }) });
     driven.end_turn(accepted());
-    assert!(matches!(&review(&driven).last, Some((_, Ruling::Rejected { reason })) if reason == "criterion 1"));
+    assert!(matches!(&review(&driven).last, Some((_, Opinion::Rejected { reason })) if reason == "criterion 1"));
 }
 
 #[test]
@@ -528,7 +528,7 @@ fn feature_accepted_twice_or_without_a_readable_report_is_counted_once() {
     for report in [feature("F1", None), unreadable(), unreadable(), feature("F1", None)] {
         round(&mut driven, report, accepted());
     }
-    let ids: Vec<_> = review(&driven).accepted.iter().map(|feature| feature.id.clone()).collect();
+    let ids: Vec<_> = review(&driven).accepted().iter().map(|feature| feature.id.clone()).collect();
     assert_eq!(ids, [None, Some("F1".into())]);
 }
 

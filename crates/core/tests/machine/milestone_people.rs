@@ -19,7 +19,7 @@ fn a_person_who_approves_overrules_the_last_rejection() {
     driven.ok(workspace_opened());
     assert_eq!(driven.turn(), TurnKey::first(4, Role::Coder));
     assert_eq!(review(&driven).rejections, 0);
-    assert_eq!(review(&driven).accepted[0].id.as_deref(), Some("F1"));
+    assert_eq!(review(&driven).accepted()[0].id.as_deref(), Some("F1"));
     let prompt = prompt_of(&driven);
     assert!(!prompt.contains("three") && !prompt.contains("not accepted"), "{prompt}");
     assert!(!prompt.contains("good enough"), "why somebody agreed is nothing to work at: {prompt}");
@@ -86,7 +86,7 @@ fn a_milestone_that_needs_a_person_awaits_one() {
     round(&mut driven, all_features(), accepted());
     driven.ok(Input::Approve { reason: None });
     assert_eq!(ended(&driven).1, StopReason::Completed);
-    assert_eq!(review(&driven).accepted.len(), 1, "approving the whole is no feature");
+    assert_eq!(review(&driven).accepted().len(), 1, "approving the whole is no feature");
 }
 
 #[test]

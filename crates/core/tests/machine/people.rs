@@ -119,12 +119,12 @@ fn a_stop_between_two_gates_keeps_the_verdict_that_is_in() {
     driven.judge(Verdict::Pass);
     driven.ok(Input::Stop);
     let late = Input::GateEnded {
-        gate: GateKey { iteration: 1, index: 1, attempt: 1 },
+        gate: GateKey { on: 1_u32.into(), index: 1, attempt: 1 },
         report: driven.gate_report(Verdict::Fail),
     };
     assert_eq!(driven.refused(late), Refusal::Stale);
     assert_eq!(names(&driven.ok(open(Opener::Resume))), ["loop_opened"]);
-    assert_eq!(driven.effects(), [Effect::RunGate { gate: GateKey { iteration: 1, index: 1, attempt: 1 } }]);
+    assert_eq!(driven.effects(), [Effect::RunGate { gate: GateKey { on: 1_u32.into(), index: 1, attempt: 1 } }]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn stop_ends_an_external_loop_at_once_and_its_turn_is_tried_again_when_resumed()
     let mut driven = Driven::working(spec);
     driven.ok(Input::Stop);
     assert!(cancelled(&driven));
-    let late = Input::TurnEnded { turn: key(1, 1), report: claimed() };
+    let late = Input::turn_ended(key(1, 1), claimed());
     assert_eq!(driven.refused(late), Refusal::Stale);
     driven.ok(open(Opener::Resume));
     assert_eq!(driven.turn(), key(1, 2));

@@ -94,11 +94,11 @@ fn a_claim_that_every_gate_confirms_completes_the_loop() {
     );
     assert_eq!(driven.effects(), [Effect::Checkpoint { turn: key(1, 1) }]);
     assert_eq!(driven.checkpoint(), [checkpointed(1), entered(Phase::Gates, 1)]);
-    let first = GateKey { iteration: 1, index: 0, attempt: 1 };
+    let first = GateKey { on: 1_u32.into(), index: 0, attempt: 1 };
     assert_eq!(driven.effects(), [Effect::RunGate { gate: first.clone() }]);
     let report = driven.gate_report(Verdict::Pass);
     assert_eq!(driven.judge(Verdict::Pass), [Event::GateEnded { gate: first, report, counts: true }]);
-    let second = GateKey { iteration: 1, index: 1, attempt: 1 };
+    let second = GateKey { on: 1_u32.into(), index: 1, attempt: 1 };
     assert_eq!(driven.effects(), [Effect::RunGate { gate: second.clone() }]);
     let report = driven.gate_report(Verdict::Pass);
     assert_eq!(
@@ -461,7 +461,7 @@ fn continue_is_refused_unless_the_loop_is_completed() {
 fn replay_of_a_flaky_gate_takes_what_was_decided_then() {
     let mut driven = Driven::working(with_gates(&["cargo test"]));
     driven.end_turn_and_checkpoint(finished());
-    let gate = GateKey { iteration: 1, index: 0, attempt: 1 };
+    let gate = GateKey { on: 1_u32.into(), index: 0, attempt: 1 };
     let report = driven.gate_report(Verdict::Fail);
     let ended = Event::GateEnded { gate, report, counts: false };
     let state = windlass_core::machine::evolve(driven.state.clone(), driven.now, &ended);

@@ -196,8 +196,10 @@ fn whatever_agents_and_gates_print_a_prompt_is_bounded() {
     for index in 0..2 {
         let mut report = driven.gate_report(Verdict::Fail);
         report.output_tail = "line\n".repeat(1_000_000);
-        driven
-            .ok(Input::GateEnded { gate: windlass_core::machine::GateKey { iteration: 1, index, attempt: 1 }, report });
+        driven.ok(Input::GateEnded {
+            gate: windlass_core::machine::GateKey { on: 1_u32.into(), index, attempt: 1 },
+            report,
+        });
     }
     assert!(prompt_of(&driven).len() < 12_000, "{}", prompt_of(&driven).len());
 }

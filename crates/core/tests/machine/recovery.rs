@@ -116,7 +116,7 @@ fn a_journal_that_ends_anywhere_wants_what_was_wanted_there() {
     let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
     driven.end_turn_and_checkpoint(claimed());
     let before = driven.effects();
-    assert_eq!(before, [Effect::RunGate { gate: GateKey { iteration: 1, index: 0, attempt: 1 } }]);
+    assert_eq!(before, [Effect::RunGate { gate: GateKey { on: 1_u32.into(), index: 0, attempt: 1 } }]);
     let state = replay(driven.journal.clone()).unwrap();
     assert_eq!(windlass_core::machine::effects(&state), before);
     assert_eq!(state, driven.state);
@@ -134,10 +134,10 @@ fn late_answers_are_refused() {
     let mut driven = in_iteration_two(promise_loop(), Some("s1"));
     let report = finished();
     let checkpoint = checkpoint_of(key(1, 1));
-    let gate = GateKey { iteration: 1, index: 0, attempt: 1 };
+    let gate = GateKey { on: 1_u32.into(), index: 0, attempt: 1 };
     let late = [
-        Input::TurnEnded { turn: key(1, 1), report: report.clone() },
-        Input::TurnEnded { turn: key(2, 2), report },
+        Input::turn_ended(key(1, 1), report.clone()),
+        Input::turn_ended(key(2, 2), report),
         Input::SessionSeen { turn: key(1, 1), session: "s9".into() },
         Input::UsageSeen { turn: key(1, 1), usage: usage(100.0, 1) },
         Input::Stalled { turn: key(1, 1) },

@@ -8,7 +8,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::findings::Scope;
 use windlass_core::ids::{Role, TurnKey};
-use windlass_core::machine::{Aim, Event, Phase, ReviewEvent, Ruling};
+use windlass_core::machine::{Aim, Event, Opinion, Phase, ReviewEvent};
 use windlass_core::stop::{End, Status};
 
 use crate::walk::reviewed::reviewed_walks;
@@ -73,8 +73,8 @@ fn a_loop_is_completed_only_after_a_reviewer_agreed_to_what_is_recorded(walk: &W
         let head = || given.after.head_commit().map(str::to_owned);
         for event in given.events() {
             match event {
-                Event::Review(ReviewEvent::Reviewed { ruling: Ruling::Clean | Ruling::Accepted, .. })
-                    if given.before.review.as_ref().unwrap().aim == Aim::Whole =>
+                Event::Review(ReviewEvent::Reviewed { ruling: Opinion::Clean { .. } | Opinion::Accepted, .. })
+                    if given.before.review.as_ref().unwrap().aim() == Aim::Whole =>
                 {
                     agreed = Some(head());
                 }
@@ -102,7 +102,7 @@ fn nothing_that_blocks_is_open_and_every_gate_passes_when_a_loop_is_completed(
     for (given, event) in walk.events() {
         let Event::LoopStopped { status: End::Completed, head_commit, .. } = event else { continue };
         let (spec, review) = given.after.reviewed().unwrap();
-        prop_assert_eq!(review.findings.blocking(spec.warnings_block, Scope::All).count(), 0);
+        prop_assert_eq!(review.findings().blocking(spec.warnings_block, Scope::All).count(), 0);
         let undone = review.post_action.as_ref().is_some_and(|record| !record.undone_for.is_empty());
         if undone {
             continue;
@@ -121,16 +121,16 @@ fn sections_are_finished_in_order_and_each_once(walk: &Walk) -> Result<(), TestC
         let before = given.before.review.as_ref().unwrap();
         match event {
             Event::Review(ReviewEvent::SectionFinished { section, .. }) => {
-                prop_assert_eq!(*section, before.finished.last().map_or(1, |last| last.number + 1));
-                let clean = matches!(before.last, Some((_, Ruling::Clean)));
+                prop_assert_eq!(*section, before.finished().last().map_or(1, |last| last.number + 1));
+                let clean = matches!(before.last, Some((_, Opinion::Clean { .. })));
                 prop_assert!(clean, "section {section} was not found clean");
                 let scope = Scope::Section { section: *section };
                 let blocks = given.before.spec.review.as_ref().unwrap().warnings_block;
-                prop_assert_eq!(before.findings.blocking(blocks, scope).count(), 0);
+                prop_assert_eq!(before.findings().blocking(blocks, scope).count(), 0);
             }
             Event::LoopStopped { status: End::Completed, .. } => {
                 let review = given.after.review.as_ref().unwrap();
-                let finished: Vec<u32> = review.finished.iter().map(|section| section.number).collect();
+                let finished: Vec<u32> = review.finished().iter().map(|section| section.number).collect();
                 let all: Vec<u32> = (1..=review.section_count()).collect();
                 let sectioned = review.section_count() > 1 && !given.after.accepts_features();
                 prop_assert!(!sectioned || finished == all, "{finished:?} of {all:?}");

@@ -170,13 +170,13 @@ pub fn turn(driven: &Driven) -> windlass_core::ids::TurnKey {
 }
 
 pub fn ended(driven: &Driven, report: TurnReport) -> Input {
-    Input::TurnEnded { turn: turn(driven), report }
+    Input::turn_ended(turn(driven), report)
 }
 
 fn gate_ended(driven: &Driven, verdict: Verdict) -> Input {
     let judged = if driven.state.phase() == Phase::Gates { driven.state.gates.len() } else { 0 };
     Input::GateEnded {
-        gate: GateKey { iteration: driven.state.iteration, index: judged, attempt: 1 },
+        gate: GateKey { on: driven.state.iteration.into(), index: judged, attempt: 1 },
         report: gate_report("cargo test", verdict, driven.state.head_commit().map(str::to_owned)),
     }
 }
@@ -278,7 +278,7 @@ pub fn inputs() -> Vec<Case> {
         Case {
             name: "undone",
             input: |driven| {
-                let agreed = driven.state.review.as_ref().and_then(|review| review.agreed.clone());
+                let agreed = driven.state.review.as_ref().and_then(|review| review.agreed.clone()?.commit);
                 Input::Undone { commit: agreed.unwrap_or_default(), tree: String::new(), saved: None }
             },
         },

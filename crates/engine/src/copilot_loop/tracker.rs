@@ -141,7 +141,7 @@ impl LoopTracker {
         let Some(entry) = loops.get_mut(workspace) else { return false };
         let Some(turn) = entry.state.turn().map(|running| running.key) else { return false };
         let report = TurnReport::bare(TurnOutcome::Finished);
-        step(&mut entry.state, &Input::TurnEnded { turn, report }, self.clock.now()).is_ok() && entry.state.is_open()
+        step(&mut entry.state, &Input::turn_ended(turn, report), self.clock.now()).is_ok() && entry.state.is_open()
     }
 
     /// Forgets the loop of a workspace: its work is done, or its run could not go on.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use windlass_core::ids::{Role, TurnKey};
-use windlass_core::machine::{ChangedFile, GateKey, LoopState};
+use windlass_core::machine::{ChangedFile, GateKey, GateOn, LoopState};
 use windlass_core::spec::{CommitPolicy, Verify, WorkspaceKind};
 use windlass_core::trouble::{Trouble, TroubleKind};
 use windlass_workspace::{Judge, Keep, Save, WorkspaceError};
@@ -184,12 +184,12 @@ pub(super) async fn place(
         Err(message) => return Ok(Err(NotReady::Base(message))),
     };
     let place = Place::of(judge.clone());
-    let judgement = format!("{} {commit}", gate.iteration);
+    let judgement = format!("{} {commit}", gate.on.number());
     let first = gate.index == 0 && gate.attempt == 1;
     if !first && judge.is_at(&judgement) {
         return Ok(Ok(place));
     }
-    let claim = gate.iteration > 0 && state.claims_done();
+    let claim = gate.on != GateOn::Base && state.claims_done();
     let set_up_again = match state.spec.workspace.verify {
         Verify::Cold if claim => {
             judge.reset_to_nothing(&judgement, commit).await?;

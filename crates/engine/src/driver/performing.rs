@@ -230,7 +230,7 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
 /// Nobody changes what git runs or follows, and who only reads leaves nothing behind at all: it is undone before the
 /// turn counts as ended.
 async fn put_back_after(context: &Context, state: &LoopState, mut ended: Input) -> Result<Input, DriveError> {
-    if let Input::TurnEnded { turn, report } = &mut ended {
+    if let Input::TurnEnded { turn, report, .. } = &mut ended {
         let mut waiting = context.clone();
         let files = context.engine.data.turn(&state.id, *turn);
         report.put_back = workspace::put_back_git_settings(files, waiting.out_of_patience()).await;

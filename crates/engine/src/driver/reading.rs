@@ -49,7 +49,7 @@ impl Reading {
         if let Some((spec, review)) = state.reviewed()
             && let Some(milestone) = &spec.milestone
         {
-            let accepted = review.accepted.iter().filter_map(|feature| feature.id.clone()).collect();
+            let accepted = review.accepted().iter().filter_map(|feature| feature.id.clone()).collect();
             watcher = watcher.of_milestone(milestone.clone(), accepted);
         }
         Self {

@@ -62,10 +62,12 @@ fn span(state: &LoopState) -> Option<(String, String)> {
     let base = workspace.base_commit.clone()?;
     let head = workspace.head_commit.clone()?;
     let review = state.review.as_ref()?;
-    let from = match review.aim {
+    let from = match review.aim() {
         Aim::Whole => None,
-        Aim::Section { .. } if state.accepts_features() => review.accepted.last().and_then(|last| last.commit.clone()),
-        Aim::Section { .. } => review.started_at.as_ref().and_then(|(commit, _)| commit.clone()),
+        Aim::Section { .. } if state.accepts_features() => {
+            review.accepted().last().and_then(|last| last.commit.clone())
+        }
+        Aim::Section { .. } => review.audit().and_then(|audit| audit.began_at.clone()).flatten(),
     };
     Some((from.unwrap_or(base), head))
 }
@@ -80,13 +82,14 @@ pub(super) async fn seal(context: Context, state: &LoopState, section: u32) -> R
     let review = state.review.as_ref().ok_or_else(|| DriveError::Lost("the loop has no review".into()))?;
     let title = review.section().map(|section| section.title.clone()).unwrap_or_default();
     let turn = review.last.as_ref().map_or_else(|| TurnKey::first(state.iteration, Role::Auditor), |(turn, _)| *turn);
-    let summary = review.summary.as_ref().map(|summary| summary.done.join("\n")).unwrap_or_default();
+    let summary = review.section_summary();
+    let summary = summary.map(|summary| summary.done.join("\n")).unwrap_or_default();
     let request = CheckpointRequest {
         loop_name: state.name.clone(),
         iteration: state.iteration,
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
-        previous_tree: state.workspace.as_ref().map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
+        previous_tree: state.workspace.as_ref().and_then(|known| known.tree.clone()),
         message: format!("section {section}: {title}\n\n{summary}"),
         mode: mode(state),
         section: Some(section.to_string()),
@@ -108,6 +111,6 @@ pub(super) async fn undo(context: Context, state: &LoopState, commit: String) ->
     let Activity::Running(Doing::Undo { tree, .. }) = &state.activity else {
         return Err(DriveError::Lost("nothing is to be undone".into()));
     };
-    let tree = tree.clone();
+    let tree = tree.clone().unwrap_or_default();
     Ok(Input::Undone { commit, tree, saved: restored.saved.map(|saved| saved.name) })
 }

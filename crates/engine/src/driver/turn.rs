@@ -42,7 +42,7 @@ pub(super) async fn run(
     let prompt = context.engine.secrets(state).text(&prompt);
     if let Some(message) = limits::disk_short(&context.engine, state).await {
         context.tell(Input::DiskShort { turn, message });
-        return Ok(Input::TurnEnded { turn, report: TurnReport::bare(TurnOutcome::Interrupted) });
+        return Ok(Input::turn_ended(turn, TurnReport::bare(TurnOutcome::Interrupted)));
     }
     let place = judge::place_of_turn(&mut context, state, turn).await?;
     let job = Job { engine: Arc::clone(&context.engine), state, turn, session, files, prompt, place };
@@ -54,7 +54,7 @@ pub(super) async fn run(
         }
         Err(JobError::Drive(error)) => return Err(error),
     };
-    Ok(Input::TurnEnded { turn, report })
+    Ok(Input::turn_ended(turn, report))
 }
 
 enum JobError {
@@ -304,7 +304,7 @@ pub(super) async fn recover(context: Context, state: &LoopState, turn: TurnKey) 
         record.as_ref(),
         u64::try_from(took).unwrap_or(0),
     )?;
-    Ok(Input::TurnEnded { turn, report })
+    Ok(Input::turn_ended(turn, report))
 }
 
 /// What the reader of a turn's output has to know about the agent session it runs in.

@@ -118,7 +118,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
                 branch: known.branch.clone(),
                 base_commit: known.base_commit.clone(),
                 head_commit: known.head_commit.clone(),
-                tree: known.tree.clone(),
+                tree: known.tree.clone().unwrap_or_default(),
                 saved: reopened.saved.map(|saved| saved.name),
                 notes: reopened.notes,
                 recreated: reopened.recreated,
@@ -204,7 +204,7 @@ pub(super) async fn checkpoint_in_time(
             let held = "what this turn changed (git took too long and was ended)";
             let kept = CheckpointReport {
                 commit: state.head_commit().filter(|_| state.spec.commit != CommitPolicy::Off).map(str::to_owned),
-                tree: known.map(|known| known.tree.clone()).unwrap_or_default(),
+                tree: known.and_then(|known| known.tree.clone()).unwrap_or_default(),
                 files: Vec::new(),
                 files_changed: 0,
                 created: false,
@@ -229,7 +229,7 @@ async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Resul
         iteration: turn.iteration,
         turn_id: state.turn_id(turn),
         previous_head: state.head_commit().unwrap_or(&workspace.base_commit).to_owned(),
-        previous_tree: known.map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
+        previous_tree: known.and_then(|known| known.tree.clone()),
         message: state.summary().and_then(|said| said.commit_message.clone()).unwrap_or_else(|| state.commit_message()),
         mode: mode(state),
         section: None,
@@ -308,7 +308,7 @@ pub(super) async fn put_back(context: &Context, state: &LoopState) -> Result<Vec
     let Some(commit) = state.head_commit().filter(|_| commits) else { return Ok(Vec::new()) };
     let request = RestoreRequest {
         commit: commit.to_owned(),
-        tree: state.workspace.as_ref().map(|known| known.tree.clone()).filter(|tree| !tree.is_empty()),
+        tree: state.workspace.as_ref().and_then(|known| known.tree.clone()),
         save_as: None,
         never_commit: state.spec.workspace.copy.clone(),
     };

@@ -2,6 +2,7 @@
 
 use super::{Batch, Refusal};
 use crate::agent::{TurnOutcome, TurnReport};
+use crate::machine::answer::Answer;
 use crate::machine::effect::{Effect, effects, later};
 use crate::machine::event::Event;
 use crate::stop::{PauseReason, WaitReason};
@@ -15,7 +16,8 @@ impl Batch {
         let step = match effect {
             Effect::RunTurn { turn, .. } | Effect::EndTurn { turn } => {
                 let outcome = TurnOutcome::NotTried { trouble: trouble.clone(), began: false };
-                return self.turn_ended(*turn, &TurnReport::bare(outcome));
+                let report = TurnReport::bare(outcome);
+                return self.turn_ended(*turn, &report, &Answer::read(turn.role, &report));
             }
             Effect::OpenWorkspace { .. } => Step::Workspace,
             Effect::SetUpWorkspace => Step::Setup,

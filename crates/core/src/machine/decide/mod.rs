@@ -3,6 +3,9 @@
 //! Each rule pushes events onto a batch, which folds them at once, so a later rule sees what an earlier one decided.
 //! One batch is one durable transaction.
 
+mod acceptance;
+mod acting;
+mod audit;
 mod infrastructure;
 mod network;
 mod opening;
@@ -92,7 +95,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
             batch.expect_turn(*turn)?;
             batch.interrupt_turn(Interrupt::Disk { message: message.clone() })?;
         }
-        Input::TurnEnded { turn, report } => batch.turn_ended(*turn, report)?,
+        Input::TurnEnded { turn, report, answer } => batch.turn_ended(*turn, report, answer)?,
         Input::SetUp => batch.set_up()?,
         Input::Summarised { turn, summary } => batch.summarised(*turn, summary)?,
         Input::Checkpointed { turn, checkpoint } => batch.checkpointed(*turn, checkpoint)?,

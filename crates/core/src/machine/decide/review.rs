@@ -1,20 +1,15 @@
-//! What a reviewer says, and what follows from it: the next section, mending, the end, a person.
+//! What audit and acceptance share: when a reviewer is asked, and what follows once it agrees to the whole.
 
 use super::{Batch, Refusal};
 use crate::agent::TurnReport;
-use crate::findings::{FindingRefusal, NewFinding};
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Activity, Doing, Next, Phase, Then};
+use crate::machine::answer::Answer;
 use crate::machine::event::{Event, Interrupt, RefusedBecause};
-use crate::machine::input::{Act, CheckpointReport};
-use crate::machine::review::{Aim, Ruling, Said, SkippedBecause};
-use crate::machine::review_event::ReviewEvent;
+use crate::machine::review::{Agreed, Aim, Judging, ReviewEvent, SkippedBecause};
 use crate::machine::state::Wish;
 use crate::machine::turn::EndedTurn;
-use crate::milestone::Milestone;
 use crate::plan::Plan;
-use crate::review::{self, Audit, AuditVerdict, Report, SectionSummary, Verdict};
-use crate::spec::{CommitPolicy, ReviewKind};
 use crate::stop::{PauseReason, Status, StopReason};
 
 impl Batch {
@@ -32,7 +27,7 @@ impl Batch {
         self.planned(plan);
     }
 
-    fn planned(&mut self, plan: Plan) {
+    pub(super) fn planned(&mut self, plan: Plan) {
         let single = plan.count() <= 1 && !self.state.accepts_features();
         self.push(ReviewEvent::Planned { plan: Box::new(plan) });
         // The audit of the only section is the audit of the whole.
@@ -74,25 +69,13 @@ impl Batch {
         if !failing.is_empty() {
             return Some(SkippedBecause::Gates { failing });
         }
-        let (spec, review) = self.state.reviewed()?;
-        let last = self.state.iterations.last()?;
-        if !self.state.differs_from_base() {
+        let review = self.state.review.as_ref()?;
+        if !self.state.iterations.is_empty() && !self.state.differs_from_base() {
             return Some(SkippedBecause::NothingChanged);
         }
-        match spec.kind {
-            ReviewKind::Audit => None,
-            ReviewKind::Acceptance if review.aim == Aim::Whole => None,
-            ReviewKind::Acceptance => {
-                let made = &last.checkpoint;
-                if made.files_changed == 0 && made.agent_commits.is_empty() {
-                    return Some(SkippedBecause::NothingChanged);
-                }
-                let Some(Report::Feature(report)) = &review.report else { return None };
-                let commit = report.commit.as_ref().filter(|_| self.state.spec.commit == CommitPolicy::Agent)?;
-                let is = |known: &String| known.starts_with(commit.as_str());
-                let known = made.agent_commits.iter().any(is) || made.commit.as_ref().is_some_and(is);
-                (!known).then(|| SkippedBecause::UnknownCommit { commit: commit.clone() })
-            }
+        match &review.judging {
+            Judging::Audit(_) => None,
+            Judging::Acceptance(acceptance) => self.not_worth_acceptance(acceptance),
         }
     }
 
@@ -115,7 +98,7 @@ impl Batch {
     }
 
     /// A reviewer, planner or finisher ended its turn, in whatever way.
-    pub(super) fn side_turn_closed(&mut self, ended: &EndedTurn) {
+    pub(super) fn side_turn_closed(&mut self, ended: &EndedTurn, answer: &Answer) {
         let (turn, report) = (ended.key, &ended.report);
         if self.state.wish == Some(Wish::Stop) && turn.role != Role::Finisher {
             // What was said is not acted upon: it is asked for anew when the loop goes on.
@@ -132,203 +115,25 @@ impl Batch {
             Role::Auditor | Role::Acceptor | Role::Planner if !report.outcome.is_finished() => {
                 self.side_turn_failed(turn.role, &report.outcome);
             }
-            Role::Auditor => self.audited(turn, report),
-            Role::Acceptor => self.judged_by_acceptor(turn, report),
-            Role::Planner => self.plan_written(turn, report),
             Role::Finisher => self.enter(Phase::Checkpoint),
-            Role::Coder | Role::Summariser => {}
-        }
-    }
-
-    fn plan_written(&mut self, turn: TurnKey, report: &TurnReport) {
-        match Plan::parse(report.answer.as_deref().unwrap_or_default()) {
-            // Any text can be read as a plan; one that was asked for has the marks that were asked for.
-            Ok(plan) if !plan.marked => self.unreadable(turn, "no section is marked in it".to_owned()),
-            Ok(plan) => {
-                self.planned(plan);
-                self.unless_told_to_rest(Self::next_iteration);
-            }
-            Err(error) => self.unreadable(turn, format!("{error} ({})", error.hint())),
-        }
-    }
-
-    fn audited(&mut self, turn: TurnKey, report: &TurnReport) {
-        let answer = report.answer.as_deref().unwrap_or_default();
-        let said = self.state.review.as_ref().and_then(|review| review.said.clone());
-        let said = match said {
-            Some(said) => said,
-            None => match review::read_audit(answer) {
-                Ok(audit) => match self.take_audit(turn, audit, review::section_summary(answer)) {
-                    Ok(said) => said,
-                    Err(why) => return self.unreadable(turn, why),
-                },
-                Err(error) => return self.unreadable(turn, error.to_string()),
-            },
-        };
-        let open = self.state.blocking_findings();
-        let section = self.state.review.as_ref().and_then(|review| review.section_number());
-        let (ruling, summary) = match said {
-            Said::Clean { summary: None } if section.is_some() && open.is_empty() => {
-                return self.unreadable(turn, "a clean section needs a summary of what was done in it".to_owned());
-            }
-            Said::Clean { summary } if open.is_empty() => (Ruling::Clean, summary),
-            // What is open blocks, whatever else is said.
-            Said::Clean { .. } => (Ruling::Dirty { open }, None),
-            Said::Dirty if open.is_empty() => {
-                let why = "the verdict is dirty, but no finding is open that blocks: write down what is wrong";
-                return self.unreadable(turn, why.to_owned());
-            }
-            Said::Dirty => (Ruling::Dirty { open }, None),
-            Said::Accepted | Said::Rejected { .. } => {
-                return self.unreadable(turn, "an auditor says clean or dirty".to_owned());
-            }
-        };
-        let same = match &ruling {
-            Ruling::Dirty { open } => {
-                let tree = self.state.workspace.as_ref().map_or("", |workspace| &workspace.tree);
-                Some(self.state.counters.same_with(tree, open, ""))
-            }
-            Ruling::Clean | Ruling::Accepted | Ruling::Rejected { .. } => None,
-        };
-        self.push(ReviewEvent::Reviewed { turn, ruling: ruling.clone(), summary, same });
-        match ruling {
-            Ruling::Clean if section.is_some() => self.enter(Phase::Seal),
-            Ruling::Clean | Ruling::Accepted => self.agreed(),
-            Ruling::Dirty { .. } | Ruling::Rejected { .. } => self.mend(),
-        }
-    }
-
-    /// Writes down what the auditor's block says; an id that nobody knows makes the block unreadable.
-    fn take_audit(&mut self, turn: TurnKey, answer: Audit, summary: Option<SectionSummary>) -> Result<Said, String> {
-        let section = self.state.review.as_ref().and_then(|review| review.section_number());
-        for id in &answer.resolved {
-            match self.resolve_finding(turn, id) {
-                // Through a tool, or in an answer that could not be read to its end.
-                Ok(()) | Err(Refusal::Finding(FindingRefusal::AlreadyResolved { .. })) => {}
-                Err(refusal) => return Err(refusal.to_string()),
-            }
-        }
-        for finding in answer.findings {
-            match self.write_finding(turn, &finding.in_section(section)) {
-                // It is open already, which is what was meant.
-                Ok(()) | Err(Refusal::Finding(FindingRefusal::Duplicate { .. })) => {}
-                Err(refusal) => return Err(refusal.to_string()),
-            }
-        }
-        for adjustment in &answer.plan_adjustments {
-            self.adjust_plan(turn, adjustment.section, &adjustment.body, &adjustment.rationale)
-                .map_err(|refusal| refusal.to_string())?;
-        }
-        Ok(match answer.verdict {
-            AuditVerdict::Clean => Said::Clean { summary: answer.section_summary.or(summary) },
-            AuditVerdict::Dirty => Said::Dirty,
-        })
-    }
-
-    fn judged_by_acceptor(&mut self, turn: TurnKey, report: &TurnReport) {
-        let said = self.state.review.as_ref().and_then(|review| review.said.clone());
-        match said {
-            Some(Said::Accepted) => self.accepted(turn),
-            Some(Said::Rejected { reason }) => self.rejected(turn, reason),
-            Some(Said::Clean { .. } | Said::Dirty) | None => match report.verdict.clone() {
-                Some(Verdict::Accepted) => self.accepted(turn),
-                Some(Verdict::Rejected { reason }) => self.rejected(turn, reason),
-                Some(Verdict::Unclear { why }) => self.unreadable(turn, why),
-                None => self.unreadable(turn, "there is no answer".to_owned()),
+            Role::Auditor | Role::Acceptor | Role::Planner | Role::Coder | Role::Summariser => match answer {
+                Answer::Plan(plan) => self.plan_written(turn, plan),
+                Answer::Audit(audit) => self.audited(turn, audit),
+                Answer::Acceptance(opinion) => self.judged_by_acceptor(turn, opinion),
+                Answer::Work { .. } | Answer::Unread => self.unreadable(turn, "there is no answer".to_owned()),
             },
         }
     }
 
-    fn accepted(&mut self, turn: TurnKey) {
-        let whole = self.state.aims_at_whole();
-        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Accepted, summary: None, same: None });
-        if whole {
-            self.agreed();
-        } else {
-            self.next_iteration();
-        }
-    }
-
-    /// The acceptor's no to a feature counts; its no to the whole only sends the developer back.
-    fn rejected(&mut self, turn: TurnKey, reason: String) {
-        let whole = self.state.aims_at_whole();
-        self.push(ReviewEvent::Reviewed { turn, ruling: Ruling::Rejected { reason }, summary: None, same: None });
-        if whole {
-            self.push(ReviewEvent::AimChanged { aim: Aim::Section { number: 1 } });
-            self.next_iteration();
-        } else {
-            self.ask_after_rejections();
-        }
-    }
-
-    /// What the engine itself finds wanting counts as a rejection where rejections are counted.
-    pub(super) fn reject_or_mend(&mut self, reason: &str) {
-        if !self.state.accepts_features() {
-            return self.mend();
-        }
-        self.push(ReviewEvent::RejectedUnseen { iteration: self.state.iteration, reason: reason.to_owned() });
-        self.ask_after_rejections();
-    }
-
-    /// Counts a failed turn of the coder as a rejection; whether that was one too many.
-    pub(super) fn rejects_failure(&mut self, message: &str) -> bool {
-        self.push(ReviewEvent::RejectedUnseen {
-            iteration: self.state.iteration,
-            reason: format!("the turn failed: {message}"),
-        });
-        let asks = self.state.reviewed().is_some_and(|(spec, review)| review.rejections >= spec.max_rejections);
-        if asks {
-            self.ask_after_rejections();
-        }
-        asks
-    }
-
-    fn ask_after_rejections(&mut self) {
-        let Some((spec, review)) = self.state.reviewed() else { return };
-        if review.rejections >= spec.max_rejections {
-            let reasons = review.reasons.clone();
-            self.push(Event::LoopPaused { why: PauseReason::Rejections { reasons } });
-        } else {
-            self.next_iteration();
-        }
-    }
-
-    fn mend(&mut self) {
+    pub(super) fn mend(&mut self) {
         self.watch_progress();
         if self.state.is_open() {
             self.next_iteration();
         }
     }
 
-    /// The section's own commit is made.
-    pub(super) fn sealed(&mut self, section: u32, checkpoint: &CheckpointReport) -> Result<(), Refusal> {
-        if self.state.running() != Some(&Doing::Seal { section }) {
-            return Err(Refusal::Stale);
-        }
-        let title = self.state.review.as_ref().and_then(|review| review.section()).map(|section| section.title.clone());
-        self.push(ReviewEvent::SectionFinished {
-            section,
-            title: title.unwrap_or_default(),
-            checkpoint: checkpoint.clone(),
-        });
-        let count = self.state.review.as_ref().map_or(0, |review| review.section_count());
-        if section < count {
-            self.push(ReviewEvent::AimChanged { aim: Aim::Section { number: section + 1 } });
-            self.enter(Phase::Decide);
-        } else {
-            self.push(ReviewEvent::AimChanged { aim: Aim::Whole });
-            self.enter(Phase::Gates);
-        }
-        if self.state.wish == Some(Wish::Stop) {
-            self.stop_loop(StopReason::Cancelled);
-        } else {
-            self.go_on();
-        }
-        Ok(())
-    }
-
     /// The reviewer agrees to all of it.
-    fn agreed(&mut self) {
+    pub(super) fn agreed(&mut self) {
         let iteration = self.state.iteration;
         let files = self.state.held_back().to_vec();
         if !files.is_empty() {
@@ -354,8 +159,8 @@ impl Batch {
     pub(super) fn finisher_closed(&mut self, report: &TurnReport) {
         let summary = report.answer.clone().filter(|_| report.outcome.is_finished()).unwrap_or_default();
         self.push(ReviewEvent::PostActionEnded { summary, commit: self.state.head_commit().map(str::to_owned) });
-        let changed =
-            self.state.review.as_ref().is_some_and(|review| review.agreed.as_deref() != self.state.head_commit());
+        let agreed = self.state.review.as_ref().and_then(|review| review.agreed.as_ref());
+        let changed = agreed.and_then(|Agreed { commit, .. }| commit.as_deref()) != self.state.head_commit();
         let stops = self.state.wish == Some(Wish::Stop);
         if stops || (changed && !self.state.spec.gates.is_empty()) {
             self.enter(Phase::Gates);
@@ -409,19 +214,6 @@ impl Batch {
         }
     }
 
-    /// What is accepted already stays accepted; what is not is measured by the new text.
-    pub(super) fn amend_milestone(&mut self, milestone: &Milestone) -> Result<(), Refusal> {
-        self.expect_rest()?;
-        if let Activity::Completed { .. } = self.state.activity {
-            return Err(Refusal::Completed);
-        }
-        if !self.state.accepts_features() {
-            return Err(Refusal::NotReviewed);
-        }
-        self.push(ReviewEvent::MilestoneAmended { milestone: Box::new(milestone.clone()) });
-        Ok(())
-    }
-
     /// A person agrees: to the whole, or, after too many rejections, to what was rejected last.
     pub(super) fn approve(&mut self, reason: Option<&str>) -> Result<(), Refusal> {
         let ruled = ReviewEvent::PersonRuled { approved: true, reason: reason.map(str::to_owned) };
@@ -457,92 +249,15 @@ impl Batch {
         }
     }
 
-    /// Something that an agent does through the engine while its turn is under way.
-    pub(super) fn act(&mut self, turn: TurnKey, act: &Act) -> Result<(), Refusal> {
-        self.expect_turn(turn)?;
-        if self.state.review.is_none() {
-            return Err(Refusal::NotReviewed);
-        }
-        match act {
-            Act::WriteFinding { finding } => self.as_role(turn, Role::Auditor)?.write_finding(turn, finding),
-            Act::ResolveFinding { id } => self.as_role(turn, Role::Auditor)?.resolve_finding(turn, id),
-            Act::AdjustPlan { section, body, rationale } => {
-                self.as_role(turn, Role::Auditor)?.adjust_plan(turn, *section, body, rationale)
-            }
-            Act::Say { verdict } => {
-                match verdict {
-                    Said::Clean { .. } | Said::Dirty => self.as_role(turn, Role::Auditor)?,
-                    Said::Accepted | Said::Rejected { .. } => self.as_role(turn, Role::Acceptor)?,
-                };
-                self.push(ReviewEvent::VerdictGiven { turn, verdict: verdict.clone() });
-                Ok(())
-            }
-            Act::Report { text } => {
-                self.as_role(turn, Role::Coder)?;
-                let report = Report::read(text, "");
-                self.push(ReviewEvent::Reported { turn, report: Box::new(report) });
-                Ok(())
-            }
-            Act::Ask { question, default } => {
-                self.push(ReviewEvent::QuestionDeferred { turn, question: question.clone(), default: default.clone() });
-                Ok(())
-            }
-        }
-    }
-
-    fn as_role(&mut self, turn: TurnKey, role: Role) -> Result<&mut Self, Refusal> {
-        if turn.role == role { Ok(self) } else { Err(Refusal::NotYourRole { role: turn.role }) }
-    }
-
-    fn write_finding(&mut self, turn: TurnKey, new: &NewFinding) -> Result<(), Refusal> {
-        let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
-        let mut new = new.clone();
-        if new.section.is_none() {
-            new.section = review.section_number();
-        }
-        let finding = review.findings.check(&new, turn, self.state.workspace_dir())?;
-        self.push(ReviewEvent::FindingWritten { turn, finding });
-        Ok(())
-    }
-
-    fn resolve_finding(&mut self, turn: TurnKey, which: &str) -> Result<(), Refusal> {
-        let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
-        let id = review.findings.to_resolve(which, self.state.workspace_dir())?;
-        self.push(ReviewEvent::FindingResolved { turn, id });
-        Ok(())
-    }
-
-    fn adjust_plan(&mut self, turn: TurnKey, section: u32, body: &str, rationale: &str) -> Result<(), Refusal> {
-        let Some((_, review)) = self.state.reviewed() else { return Err(Refusal::NotReviewed) };
-        let current = review.section_number().unwrap_or_else(|| review.section_count() + 1);
-        let Some(plan) = &review.plan else { return Err(Refusal::NotReviewed) };
-        let adjustment = plan.adjust(section, body, rationale, current)?;
-        self.push(ReviewEvent::PlanAdjusted { turn, adjustment });
-        Ok(())
-    }
-
     /// What the coder says of its own turn.
-    pub(super) fn note_report(&mut self, turn: TurnKey, report: &TurnReport) {
-        if turn.role != Role::Coder || self.state.review.is_none() {
+    pub(super) fn note_answer(&mut self, turn: TurnKey, answer: &Answer) {
+        let Answer::Work { decisions, report } = answer else { return };
+        if self.state.review.is_none() {
             return;
         }
-        if let Some(decisions) = report.answer.as_deref().and_then(review::coder_decisions) {
-            self.push(ReviewEvent::DecisionsTold { turn, decisions });
+        if let Some(decisions) = decisions {
+            self.push(ReviewEvent::DecisionsTold { turn, decisions: decisions.clone() });
         }
-        if !self.state.accepts_features() {
-            return;
-        }
-        let told = self.state.review.as_ref().is_some_and(|review| review.report.is_some());
-        if let (false, Some(report)) = (told, &report.developer) {
-            self.push(ReviewEvent::Reported { turn, report: report.clone() });
-        }
-        let Some(review) = &self.state.review else { return };
-        let aim = match &review.report {
-            Some(Report::AllFeaturesComplete { .. }) => Aim::Whole,
-            Some(Report::Feature(_) | Report::Unparsed { .. }) | None => Aim::Section { number: 1 },
-        };
-        if aim != review.aim {
-            self.push(ReviewEvent::AimChanged { aim });
-        }
+        self.note_developer(turn, report.as_deref());
     }
 }

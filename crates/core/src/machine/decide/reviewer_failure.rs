@@ -8,7 +8,7 @@ use crate::agent::TurnOutcome;
 use crate::ids::{Role, TurnKey};
 use crate::machine::effect::later;
 use crate::machine::event::Event;
-use crate::machine::review_event::ReviewEvent;
+use crate::machine::review::ReviewEvent;
 use crate::spec::OnFailure;
 use crate::stop::{PauseReason, StopReason, WaitReason};
 

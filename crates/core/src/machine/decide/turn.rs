@@ -7,6 +7,7 @@ use super::{Batch, Refusal, network};
 use crate::agent::{ErrorKind, TurnOutcome, TurnReport};
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Doing, Phase};
+use crate::machine::answer::Answer;
 use crate::machine::effect::later;
 use crate::machine::event::{Event, Interrupt, Restore};
 use crate::machine::input::{CheckpointReport, SummaryReport};
@@ -94,7 +95,7 @@ impl Batch {
         }
     }
 
-    pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport) -> Result<(), Refusal> {
+    pub(super) fn turn_ended(&mut self, turn: TurnKey, report: &TurnReport, answer: &Answer) -> Result<(), Refusal> {
         let running = self.expect_turn(turn)?;
         let interrupt = running.interrupt.clone();
         let mut report = network::with_rule(&self.state, report);
@@ -111,14 +112,14 @@ impl Batch {
             self.stop_loop(StopReason::Cancelled);
             return Ok(());
         }
-        self.note_report(turn, report);
+        self.note_answer(turn, answer);
         match &report.outcome {
-            TurnOutcome::Finished => self.close_turn(ended),
+            TurnOutcome::Finished => self.close_turn(ended, answer),
             // The work is accepted already; what was to follow it may fail.
             TurnOutcome::Failed { .. } | TurnOutcome::NotStarted { .. } if turn.role == Role::Finisher => {
-                self.close_turn(ended);
+                self.close_turn(ended, answer);
             }
-            TurnOutcome::Interrupted => self.turn_interrupted(ended),
+            TurnOutcome::Interrupted => self.turn_interrupted(ended, answer),
             TurnOutcome::CutOff if self.state.counters.cut_offs >= MAX_CUT_OFFS => {
                 self.stop_loop(StopReason::CutOff { times: self.state.counters.cut_offs });
             }
@@ -134,12 +135,12 @@ impl Batch {
                 self.stop_loop(StopReason::AgentFailed { message: message.clone() });
             }
             TurnOutcome::NotTried { trouble, .. } => self.try_again_or_pause(Step::Turn, trouble),
-            TurnOutcome::Failed { kind, message } => self.turn_failed(ended, *kind, message),
+            TurnOutcome::Failed { kind, message } => self.turn_failed(ended, answer, *kind, message),
         }
         Ok(())
     }
 
-    fn turn_interrupted(&mut self, turn: &EndedTurn) {
+    fn turn_interrupted(&mut self, turn: &EndedTurn, answer: &Answer) {
         match turn.interrupt.clone() {
             Some(Interrupt::Stop) => self.stop_loop(StopReason::Cancelled),
             Some(Interrupt::Pause) => self.push(Event::LoopPaused { why: PauseReason::Person }),
@@ -155,11 +156,11 @@ impl Batch {
             Some(Interrupt::Stall | Interrupt::Shutdown | Interrupt::Steer) | None => {
                 self.unless_told_to_rest(Self::prepare)
             }
-            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(turn),
+            Some(Interrupt::TurnTimeout | Interrupt::Limit { .. }) => self.close_turn(turn, answer),
         }
     }
 
-    fn turn_failed(&mut self, ended: &EndedTurn, kind: ErrorKind, message: &str) {
+    fn turn_failed(&mut self, ended: &EndedTurn, answer: &Answer, kind: ErrorKind, message: &str) {
         let turn = ended.key;
         match kind {
             ErrorKind::RateLimit => self.rate_limited(turn.role, None, message),
@@ -184,7 +185,7 @@ impl Batch {
             // What it wrote is committed and judged; the next iteration has a fresh session.
             ErrorKind::ContextOverflow if turn.role == Role::Coder => {
                 self.push(Event::SessionLost { turn, message: message.to_owned() });
-                self.close_turn(ended);
+                self.close_turn(ended, answer);
             }
             ErrorKind::ContextOverflow | ErrorKind::UnknownSession => {
                 // A fresh session that fails in the same way would go on for ever.
@@ -204,7 +205,7 @@ impl Batch {
             ErrorKind::Auth => self.push(Event::LoopPaused { why: PauseReason::Auth { message: message.to_owned() } }),
             // Nothing was worked on: the same turn is the next one's.
             ErrorKind::ModelNotFound if self.fall_back(turn.role, message) => self.unless_told_to_rest(Self::prepare),
-            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => self.close_turn(ended),
+            ErrorKind::ModelNotFound | ErrorKind::ResourceLimit | ErrorKind::Other => self.close_turn(ended, answer),
         }
     }
 
@@ -244,12 +245,12 @@ impl Batch {
     }
 
     /// The turn is over, well or not; its work is committed before anything judges it.
-    pub(super) fn close_turn(&mut self, turn: &EndedTurn) {
+    pub(super) fn close_turn(&mut self, turn: &EndedTurn, answer: &Answer) {
         if self.state.is_external() {
             return self.turn_closed(turn);
         }
         if turn.key.role != Role::Coder {
-            return self.side_turn_closed(turn);
+            return self.side_turn_closed(turn, answer);
         }
         let summariser = &self.state.spec.summariser;
         let asks_somebody = summariser.enabled

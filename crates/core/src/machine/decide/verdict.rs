@@ -3,6 +3,7 @@
 use super::{Batch, Refusal};
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Activity, Doing, Next, Phase};
+use crate::machine::answer::Answer;
 use crate::machine::event::{Event, RefusedBecause, StallStep};
 use crate::machine::input::{GateKey, GateReport};
 use crate::machine::state::GateMark;
@@ -73,7 +74,7 @@ impl Batch {
         let gates = gates.collect();
         // What a reviewer finds is watched instead.
         let watched = state.review.is_none() || !failing.is_empty();
-        let same = watched.then(|| state.counters.same_with(&state.tree_or_commit(), &failing, state.last_words()));
+        let same = watched.then(|| state.counters.same_with(state.tree_or_commit(), &failing, state.last_words()));
         self.push(Event::IterationJudged { iteration: state.iteration, claim, failing, gates, same });
     }
 
@@ -149,7 +150,7 @@ impl Batch {
         if !self.is_target(&limit) || self.state.iteration == 0 {
             self.limit_reached(limit);
         } else if let Some(turn) = self.state.retry().cloned() {
-            self.close_turn(&turn);
+            self.close_turn(&turn, &Answer::Unread);
         } else if self.state.is_judged() {
             match (self.state.failing_gates(), self.state.held_back().to_vec()) {
                 (failing, held_back) if failing.is_empty() && held_back.is_empty() => {

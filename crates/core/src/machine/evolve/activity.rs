@@ -117,8 +117,11 @@ pub(super) fn phase_entered(state: &mut LoopState, phase: Phase) {
             section.map(|section| Activity::Running(Doing::Seal { section }))
         }
         Phase::Undo => {
-            let agreed = state.review.as_ref().and_then(|review| review.agreed.clone().zip(review.agreed_tree.clone()));
-            agreed.map(|(commit, tree)| Activity::Running(Doing::Undo { commit, tree }))
+            let agreed = state.review.as_ref().and_then(|review| review.agreed.clone());
+            agreed.and_then(|agreed| {
+                let (commit, tree) = (agreed.commit?, agreed.tree);
+                Some(Activity::Running(Doing::Undo { commit, tree }))
+            })
         }
         Phase::Plan => Some(Activity::Deciding(Next::Reopen(Then::Plan))),
         Phase::Review => Some(Activity::Deciding(Next::Reopen(Then::Review))),

@@ -13,10 +13,10 @@ use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Activity, Phase};
 use crate::machine::continuing::Continued;
 use crate::machine::event::{Counted, Event, Opener, SessionUse, StallStep};
-use crate::machine::input::{CheckpointReport, GateKey, GateReport, Raise, WorkspaceOpening};
+use crate::machine::input::{CheckpointReport, GateKey, GateOn, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
 use crate::machine::shared::Shared;
-use crate::machine::state::{Claims, Counters, GateMark, IterationRecord, LoopState, Steering, Wish, Workspace};
+use crate::machine::state::{Claims, Counters, GateMark, IterationRecord, LoopState, Steering, Wish, Workspace, known};
 use crate::machine::turn::{EndedTurn, RunningTurn};
 use crate::residue::Certificate;
 use crate::spec::{Done, LoopSpec};
@@ -58,7 +58,7 @@ impl LoopState {
             last_work: None,
             last_keys: BTreeMap::new(),
             judged: 0,
-            review: spec.review.as_ref().map(|_| Shared::new(Review::new())),
+            review: spec.review.as_ref().map(|review| Shared::new(Review::new(review.kind))),
             chosen: BTreeMap::new(),
             sessions: BTreeMap::new(),
             session_usage: Shared::default(),
@@ -278,24 +278,24 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
     state.counters.not_tried.remove(&Step::Workspace);
     let mut workspace = match state.workspace.take() {
         // The journal knows the checkpoint; an agent may have moved HEAD since.
-        Some(known) => Workspace {
+        Some(opened_before) => Workspace {
             dir: opening.dir.clone(),
             branch: opening.branch.clone(),
             base_commit: opening.base_commit.clone(),
-            set_up: known.set_up && !opening.recreated,
+            set_up: opened_before.set_up && !opening.recreated,
             saved: opening.saved.clone(),
             handle: opening.handle.clone(),
-            ..known
+            ..opened_before
         },
         None => {
             let mut new = Workspace {
                 dir: opening.dir.clone(),
                 branch: opening.branch.clone(),
                 base_commit: opening.base_commit.clone(),
-                base_tree: opening.tree.clone(),
+                base_tree: known(&opening.tree),
                 bases: Vec::new(),
                 head_commit: opening.head_commit.clone(),
-                tree: opening.tree.clone(),
+                tree: known(&opening.tree),
                 set_up: false,
                 saved: opening.saved.clone(),
                 handle: opening.handle.clone(),
@@ -356,7 +356,7 @@ fn turn_ended(state: &mut LoopState, key: TurnKey, report: &TurnReport, again: b
 
 fn gate_ended(state: &mut LoopState, gate: &GateKey, report: &GateReport, counts: bool) {
     state.counters.not_tried.remove(&Step::Gate);
-    if gate.iteration == 0 {
+    if gate.on == GateOn::Base {
         state.baseline.entry(gate.index).or_default().push(report.clone());
         return;
     }
@@ -408,7 +408,7 @@ fn checkpointed(
         if checkpoint.commit.is_some() {
             workspace.head_commit.clone_from(&checkpoint.commit);
         }
-        workspace.tree.clone_from(&checkpoint.tree);
+        workspace.tree = known(&checkpoint.tree);
     }
     state.continued.merged = None;
     // What follows the work is told of by itself.
@@ -442,7 +442,7 @@ fn rolled_back(state: &mut LoopState, to_iteration: u32, commit: &str, tree: &st
     }
     if let Some(workspace) = &mut state.workspace {
         workspace.head_commit = Some(commit.to_owned());
-        workspace.tree = tree.to_owned();
+        workspace.tree = known(tree);
         workspace.take_base_of(to_iteration);
     }
     if to_iteration <= state.continued.iterations {
@@ -469,7 +469,7 @@ fn judged(state: &mut LoopState, iteration: u32, failing: &[String], gates: &[Ga
         record.gates = gates.to_vec();
     }
     if let Some(same) = same {
-        let tree = state.tree_or_commit();
+        let tree = state.tree_or_commit().map(str::to_owned);
         let words = state.last_words().to_owned();
         state.counters.unchanged(same, tree, failing, words);
     }

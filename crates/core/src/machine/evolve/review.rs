@@ -6,13 +6,13 @@ use super::activity;
 use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
 use crate::machine::event::Opener;
+use crate::machine::input::CheckpointReport;
 use crate::machine::review::{
-    AcceptedFeature, Aim, DeferredQuestion, FinishedSection, Objection, PostActionRecord, Review, Ruling,
+    Agreed, Auditing, DeferredQuestion, FinishedSection, Judging, Objection, Opinion, PlanAim, PostActionRecord,
+    Review, ReviewEvent,
 };
-use crate::machine::review_event::ReviewEvent;
 use crate::machine::shared::Shared;
-use crate::machine::state::LoopState;
-use crate::review::Report;
+use crate::machine::state::{LoopState, known};
 use crate::trouble::Step;
 
 pub(super) fn opened(state: &mut LoopState, by: Opener) {
@@ -27,14 +27,18 @@ pub(super) fn opened(state: &mut LoopState, by: Opener) {
 
 pub(super) fn turn_started(state: &mut LoopState, key: TurnKey) {
     let head = state.head_commit().map(str::to_owned);
-    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
     let Some(review) = &mut state.review else { return };
     // A verdict belongs to the turn it was given in.
     review.said = None;
-    if key.role == Role::Coder {
-        review.report = None;
-        review.decisions = None;
-        review.started_at.get_or_insert((head, tree));
+    if key.role != Role::Coder {
+        return;
+    }
+    match &mut review.judging {
+        Judging::Audit(audit) => {
+            audit.decisions = None;
+            audit.began_at.get_or_insert(head);
+        }
+        Judging::Acceptance(acceptance) => acceptance.report = None,
     }
 }
 
@@ -68,17 +72,28 @@ pub(super) fn claim_refused(state: &mut LoopState) {
 /// The whole is judged once more, or a new goal is planned first.
 pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
     let Some(review) = &mut state.review else { return };
+    judge_anew(review);
+    if new_goal {
+        review.plan = None;
+        match &mut review.judging {
+            Judging::Audit(audit) => {
+                audit.finished.clear();
+                audit.aim = PlanAim::Unplanned;
+            }
+            Judging::Acceptance(acceptance) => acceptance.whole = false,
+        }
+    }
+}
+
+/// Nothing that was said of the work stands.
+fn judge_anew(review: &mut Review) {
     review.unreadable.clear();
     review.post_action = None;
     review.agreed = None;
-    review.agreed_tree = None;
-    review.started_at = None;
     review.objection = None;
     review.forget_rejections();
-    if new_goal {
-        review.plan = None;
-        review.finished.clear();
-        review.aim = Aim::Section { number: 1 };
+    if let Some(audit) = review.audit_mut() {
+        audit.began_at = None;
     }
 }
 
@@ -86,8 +101,8 @@ pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
 pub(super) fn remember(state: &mut LoopState) {
     let iteration = state.iteration;
     if let Some(review) = &mut state.review {
-        let known = review.known();
-        review.past.entry(iteration).or_insert_with(|| Arc::new(known));
+        let now = review.known();
+        review.past.entry(iteration).or_insert_with(|| Arc::new(now));
     }
 }
 
@@ -95,27 +110,21 @@ pub(super) fn remember(state: &mut LoopState) {
 pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     remember(state);
     let Some(review) = &mut state.review else { return };
-    review.unreadable.clear();
-    review.post_action = None;
-    review.agreed = None;
-    review.agreed_tree = None;
-    review.started_at = None;
+    judge_anew(review);
     review.last = None;
-    review.objection = None;
-    review.forget_rejections();
-    if let Some(known) = review.past.get(&to_iteration).cloned() {
-        review.go_back_to(&known);
+    if let Some(then) = review.past.get(&to_iteration).cloned() {
+        review.go_back_to(&then);
     }
 }
 
 pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
     let iteration = state.iteration;
-    let head = state.head_commit().map(str::to_owned);
     let Some(review) = &mut state.review else { return };
     match event {
         ReviewEvent::Planned { plan } => {
             review.plan = Some((**plan).clone());
             review.unreadable.clear();
+            in_audit(review, Auditing::planned);
             activity::answered(state);
         }
         ReviewEvent::MilestoneAmended { milestone } => {
@@ -123,54 +132,43 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
                 spec.milestone = Some((**milestone).clone());
             }
         }
-        ReviewEvent::AimChanged { aim } => {
-            review.aim = *aim;
-            review.started_at = None;
-        }
-        ReviewEvent::FindingWritten { finding, .. } => review.findings.put(finding.clone()),
-        ReviewEvent::FindingResolved { turn, id } => review.findings.close(*id, *turn),
+        ReviewEvent::AimChanged { aim } => review.set_aim(*aim),
+        ReviewEvent::FindingWritten { finding, .. } => in_audit(review, |audit| audit.findings.put(finding.clone())),
+        ReviewEvent::FindingResolved { turn, id } => in_audit(review, |audit| audit.findings.close(*id, *turn)),
         ReviewEvent::PlanAdjusted { adjustment, .. } => {
             if let Some(plan) = &mut review.plan {
                 plan.apply(adjustment);
             }
-            review.adjustments.push(adjustment.clone());
+            in_audit(review, |audit| audit.adjustments.push(adjustment.clone()));
         }
         ReviewEvent::VerdictGiven { verdict, .. } => review.said = Some(verdict.clone()),
-        ReviewEvent::Reported { report, .. } => review.report = Some((**report).clone()),
-        ReviewEvent::DecisionsTold { decisions, .. } => review.decisions = Some(decisions.clone()),
+        ReviewEvent::Reported { report, .. } => {
+            if let Some(acceptance) = review.acceptance_mut() {
+                acceptance.report = Some((**report).clone());
+            }
+        }
+        ReviewEvent::DecisionsTold { decisions, .. } => {
+            in_audit(review, |audit| audit.decisions = Some(decisions.clone()));
+        }
         ReviewEvent::QuestionDeferred { turn, question, default } => review.questions.push(DeferredQuestion {
             turn: *turn,
             question: question.clone(),
             default: default.clone(),
         }),
-        ReviewEvent::ReviewSkipped { because, .. } => {
-            review.skipped = Some(because.clone());
-        }
+        ReviewEvent::ReviewSkipped { because, .. } => review.skipped = Some(because.clone()),
         ReviewEvent::AnswerUnreadable { why, .. } => review.unreadable.push(why.clone()),
-        ReviewEvent::Reviewed { turn, ruling, summary, same } => {
-            review.summary.clone_from(summary);
+        ReviewEvent::Reviewed { turn, ruling, same } => {
             reviewed(state, *turn, ruling, *same);
             activity::answered(state);
         }
-        ReviewEvent::RejectedUnseen { reason, .. } => {
-            review.rejected(reason);
-        }
+        ReviewEvent::RejectedUnseen { reason, .. } => review.rejected(reason),
         ReviewEvent::SectionFinished { section, title, checkpoint } => {
-            let summary = review.summary.take().unwrap_or_default();
-            review.finished.push(FinishedSection {
-                number: *section,
-                title: title.clone(),
-                iteration,
-                commit: checkpoint.commit.clone(),
-                summary,
+            let summary = review.section_summary().cloned().unwrap_or_default();
+            in_audit(review, |audit| {
+                let (title, commit) = (title.clone(), checkpoint.commit.clone());
+                audit.finished.push(FinishedSection { number: *section, title, iteration, commit, summary });
             });
-            state.counters.not_tried.remove(&Step::Seal);
-            if let Some(workspace) = &mut state.workspace {
-                if checkpoint.commit.is_some() {
-                    workspace.head_commit.clone_from(&checkpoint.commit);
-                }
-                workspace.tree.clone_from(&checkpoint.tree);
-            }
+            sealed(state, checkpoint);
         }
         ReviewEvent::PostActionEnded { summary, commit } => {
             review.post_action =
@@ -188,67 +186,82 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
             state.counters.not_tried.remove(&Step::Undo);
             if let Some(workspace) = &mut state.workspace {
                 workspace.head_commit = Some(commit.clone());
-                workspace.tree.clone_from(tree);
+                workspace.tree = known(tree);
             }
         }
-        ReviewEvent::PersonRuled { approved, reason } => {
-            // Approving the whole says nothing of a single feature; overruling the reviewer does.
-            if *approved && review.rejections > 0 {
-                accept_feature(review, iteration, head);
-            }
-            review.forget_rejections();
-            review.objection = None;
-            // Why somebody agreed is for the journal; only a rejection gives the coder something to do.
-            review.direction = reason.clone().filter(|_| !*approved);
-            if !*approved {
-                // What was agreed to is worked at once more.
-                review.post_action = None;
-            }
-            activity::person_ruled(state);
-        }
+        ReviewEvent::PersonRuled { approved, reason } => person_ruled(state, *approved, reason.as_deref()),
     }
 }
 
-fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Ruling, same: Option<u32>) {
+fn in_audit(review: &mut Review, change: impl FnOnce(&mut Auditing)) {
+    if let Some(audit) = review.audit_mut() {
+        change(audit);
+    }
+}
+
+fn sealed(state: &mut LoopState, checkpoint: &CheckpointReport) {
+    state.counters.not_tried.remove(&Step::Seal);
+    if let Some(workspace) = &mut state.workspace {
+        if checkpoint.commit.is_some() {
+            workspace.head_commit.clone_from(&checkpoint.commit);
+        }
+        workspace.tree = known(&checkpoint.tree);
+    }
+}
+
+fn person_ruled(state: &mut LoopState, approved: bool, reason: Option<&str>) {
+    let iteration = state.iteration;
     let head = state.head_commit().map(str::to_owned);
-    let tree = state.workspace.as_ref().map(|workspace| workspace.tree.clone()).unwrap_or_default();
+    let Some(review) = &mut state.review else { return };
+    // Approving the whole says nothing of a single feature; overruling the reviewer does.
+    if approved
+        && review.rejections > 0
+        && let Some(acceptance) = review.acceptance_mut()
+    {
+        acceptance.accept(iteration, head);
+    }
+    review.forget_rejections();
+    review.objection = None;
+    // Why somebody agreed is for the journal; only a rejection gives the coder something to do.
+    review.direction = reason.filter(|_| !approved).map(str::to_owned);
+    if !approved {
+        // What was agreed to is worked at once more.
+        review.post_action = None;
+    }
+    activity::person_ruled(state);
+}
+
+fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Opinion, same: Option<u32>) {
+    let commit = state.head_commit().map(str::to_owned);
+    let tree = state.workspace.as_ref().and_then(|workspace| workspace.tree.clone());
     let Some(review) = &mut state.review else { return };
     review.said = None;
     review.skipped = None;
     review.unreadable.clear();
     review.last = Some((turn, ruling.clone()));
-    let whole = review.aim == Aim::Whole;
-    match ruling {
-        Ruling::Clean | Ruling::Dirty { .. } => review.findings.audited(),
-        Ruling::Accepted if !whole => accept_feature(review, turn.iteration, head.clone()),
-        Ruling::Accepted | Ruling::Rejected { .. } => {}
+    let whole = review.aims_at_whole();
+    match &mut review.judging {
+        Judging::Audit(audit) => audit.findings.audited(),
+        Judging::Acceptance(acceptance) if *ruling == Opinion::Accepted && !whole => {
+            acceptance.accept(turn.iteration, commit.clone());
+        }
+        Judging::Acceptance(_) => {}
     }
     match ruling {
-        Ruling::Clean | Ruling::Accepted => {
+        Opinion::Clean { .. } | Opinion::Accepted => {
             review.forget_rejections();
             review.objection = None;
             if whole {
-                review.agreed = head;
-                review.agreed_tree = Some(tree.clone());
+                review.agreed = Some(Agreed { commit, tree });
                 state.claims.made += 1;
             }
             state.counters.same = 0;
         }
-        Ruling::Dirty { open } => state.counters.unchanged(same.unwrap_or(1), tree, open, String::new()),
-        Ruling::Rejected { reason } if !whole => review.rejected(reason),
+        Opinion::Dirty { open } => state.counters.unchanged(same.unwrap_or(1), tree, open, String::new()),
+        Opinion::Rejected { reason } if !whole => review.rejected(reason),
         // Said of the whole it is told to the developer, and counts by the turns it takes.
-        Ruling::Rejected { reason } => {
+        Opinion::Rejected { reason } => {
             review.objection = Some(Objection { reason: reason.clone(), whole: true });
         }
     }
-}
-
-fn accept_feature(review: &mut Review, iteration: u32, commit: Option<String>) {
-    let (id, feature) = match &review.report {
-        Some(Report::Feature(report)) => (report.feature_id.clone(), report.feature.clone()),
-        Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => (None, String::new()),
-    };
-    // Accepted once more is not one more; without a report nobody knows whether it is another one.
-    review.accepted.retain(|known| known.id != id || (id.is_none() && known.feature != feature));
-    review.accepted.push(AcceptedFeature { iteration, id, feature, commit });
 }

@@ -152,7 +152,7 @@ impl Driven {
     #[track_caller]
     pub fn end_turn(&mut self, report: TurnReport) -> Vec<Event> {
         let turn = self.turn();
-        self.ok(Input::TurnEnded { turn, report })
+        self.ok(Input::turn_ended(turn, report))
     }
 
     /// Closes the last turn with a commit of its own, named after the turn.
@@ -172,7 +172,7 @@ impl Driven {
     /// The next gate's verdict, on the last checkpoint.
     #[track_caller]
     pub fn judge(&mut self, verdict: Verdict) -> Vec<Event> {
-        let gate = GateKey { iteration: self.state.iteration, index: self.state.gates.len(), attempt: 1 };
+        let gate = GateKey { on: self.state.iteration.into(), index: self.state.gates.len(), attempt: 1 };
         let report = self.gate_report(verdict);
         self.ok(Input::GateEnded { gate, report })
     }

@@ -196,7 +196,7 @@ impl Dice {
             }
             Effect::EndTurn { turn } => {
                 let outcome = if self.one_in(4) { self.outcome() } else { TurnOutcome::Interrupted };
-                let input = Input::TurnEnded { turn, report: self.report(outcome) };
+                let input = Input::turn_ended(turn, self.report(outcome));
                 self.spoken(&driven.state, input)
             }
             Effect::Checkpoint { turn } => {
@@ -207,8 +207,8 @@ impl Dice {
                 Input::Sealed { section, checkpoint: checkpoint(&driven.state, self.one_in(2)) }
             }
             Effect::Undo { commit } => {
-                let tree = driven.state.review.as_ref().and_then(|review| review.agreed_tree.clone());
-                Input::Undone { commit, tree: tree.unwrap_or_default(), saved: None }
+                let agreed = driven.state.review.as_ref().and_then(|review| review.agreed.clone());
+                Input::Undone { commit, tree: agreed.unwrap().tree.unwrap_or_default(), saved: None }
             }
             Effect::RunGate { gate } => Input::GateEnded { report: driven.report_of(gate.index, self.verdict()), gate },
             Effect::SetTimer { timer } => {
@@ -226,7 +226,7 @@ impl Dice {
             3.. if self.mood == Mood::Stalls => Input::Stalled { turn },
             _ => {
                 let outcome = self.outcome();
-                Input::TurnEnded { turn, report: self.report(outcome) }
+                Input::turn_ended(turn, self.report(outcome))
             }
         }
     }
@@ -368,11 +368,11 @@ impl Dice {
             12 => Input::Summarised { turn, summary: self.summary() },
             0 => {
                 let outcome = self.outcome();
-                Input::TurnEnded { turn, report: self.report(outcome) }
+                Input::turn_ended(turn, self.report(outcome))
             }
             1 => Input::Checkpointed { turn, checkpoint: checkpoint_of(turn) },
             2 => Input::GateEnded {
-                gate: GateKey { iteration, index: usize::try_from(self.throw(3)).unwrap(), attempt: 1 },
+                gate: GateKey { on: iteration.into(), index: usize::try_from(self.throw(3)).unwrap(), attempt: 1 },
                 // By chance it is the gate that is wanted, and then it is the verdict on the last checkpoint.
                 report: gate_report("late", Verdict::Pass, state.head_commit().map(str::to_owned)),
             },
@@ -403,7 +403,7 @@ fn checkpoint(state: &LoopState, unchanged: bool) -> CheckpointReport {
     if unchanged {
         return CheckpointReport {
             commit: workspace.and_then(|workspace| workspace.head_commit.clone()),
-            tree: workspace.map(|workspace| workspace.tree.clone()).unwrap_or_default(),
+            tree: workspace.and_then(|workspace| workspace.tree.clone()).unwrap_or_default(),
             files: Vec::new(),
             files_changed: 0,
             created: false,

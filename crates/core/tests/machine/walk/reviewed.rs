@@ -4,7 +4,7 @@ use proptest::option;
 use proptest::prelude::*;
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::{Role, TurnKey};
-use windlass_core::machine::{Act, Input, LoopState, Said};
+use windlass_core::machine::{Act, Input, LoopState, Opinion};
 use windlass_core::milestone::Milestone;
 use windlass_core::review::{Report, SectionSummary, Verdict};
 use windlass_core::spec::{ContextSpec, Done, LoopSpec, OnFailure, PostAction, ReviewSpec, WorkspaceKind};
@@ -80,16 +80,16 @@ impl Dice {
         match if self.one_in(4) { self.throw(8) } else { of_role + self.throw(3) } {
             0 => Act::WriteFinding { finding: self.finding() },
             1 => Act::ResolveFinding { id: format!("f{}", 1 + self.throw(3)) },
-            2 => Act::Say { verdict: self.pick(&[Said::Clean { summary }, Said::Dirty]) },
-            3 => Act::Say { verdict: Said::Accepted },
-            4 => Act::Say { verdict: Said::Rejected { reason: "no".into() } },
+            2 => Act::Say { verdict: self.pick(&[Opinion::Clean { summary }, Opinion::Dirty { open: Vec::new() }]) },
+            3 => Act::Say { verdict: Opinion::Accepted },
+            4 => Act::Say { verdict: Opinion::Rejected { reason: "no".into() } },
             5 => Act::Ask { question: "which?".into(), default: None },
             6 => Act::AdjustPlan {
                 section: u32::try_from(1 + self.throw(4)).unwrap(),
                 body: "## Other\nDo that.".into(),
                 rationale: "it has to be".into(),
             },
-            _ => Act::Report { text: "## ALL_FEATURES_COMPLETE\n\nDone.\n".into() },
+            _ => Act::Report { report: Box::new(Report::read("## ALL_FEATURES_COMPLETE\n\nDone.\n", "")) },
         }
     }
 
@@ -106,7 +106,7 @@ impl Dice {
 
     /// The same input, with what an agent of the turn's role would say at its end.
     pub(super) fn spoken(&mut self, state: &LoopState, input: Input) -> Input {
-        let Input::TurnEnded { turn, mut report } = input else { return input };
+        let Input::TurnEnded { turn, mut report, .. } = input else { return input };
         if state.review.is_some() {
             let said = match turn.role {
                 Role::Auditor => block_text(&self.audit(state)),
@@ -118,7 +118,7 @@ impl Dice {
             report.developer = (turn.role == Role::Coder).then(|| Box::new(self.developer()));
             report.answer = (!self.one_in(10)).then_some(said);
         }
-        Input::TurnEnded { turn, report }
+        Input::turn_ended(turn, report)
     }
 
     fn developer(&mut self) -> Report {
@@ -132,7 +132,7 @@ impl Dice {
         let open: Vec<String> = state
             .review
             .iter()
-            .flat_map(|review| review.findings.open())
+            .flat_map(|review| review.findings().open())
             .map(|finding| format!("\"{}\"", finding.id))
             .collect();
         let resolved = open.join(", ");

@@ -193,7 +193,10 @@ pub fn only_judged_changes_on_a_commit_are_verified(walk: &Walk) -> Result<(), T
             prop_assert!(workspace.tree != workspace.base_tree || workspace.head_commit != workspace.base_commit);
             prop_assert!(head_commit.is_some() && state.spec.commit != CommitPolicy::Off);
             prop_assert!(matches!(state.spec.workspace.kind, WorkspaceKind::Clone));
-            let agreed = state.review.as_ref().is_some_and(|review| review.agreed == *head_commit);
+            let agreed = state
+                .review
+                .as_ref()
+                .is_some_and(|review| review.agreed.as_ref().is_some_and(|agreed| agreed.commit == *head_commit));
             prop_assert!(agreed || (!state.gates.is_empty() && state.failing_gates().is_empty()));
         }
     }

@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Event;
-use super::input::CheckpointReport;
-use super::review::{Aim, Ruling, Said, SkippedBecause};
+use super::{Aim, Opinion, SkippedBecause};
+use crate::machine::event::Event;
+use crate::machine::input::CheckpointReport;
+
 use crate::findings::{Finding, FindingId};
 use crate::ids::TurnKey;
 use crate::milestone::Milestone;
 use crate::plan::{Adjustment, Plan};
-use crate::review::{CoderDecisions, Report, SectionSummary};
+use crate::review::{CoderDecisions, Report};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -41,7 +42,7 @@ pub enum ReviewEvent {
     /// What a reviewer says through a tool; its turn goes on.
     VerdictGiven {
         turn: TurnKey,
-        verdict: Said,
+        verdict: Opinion,
     },
     /// What the coder says of its turn.
     Reported {
@@ -71,9 +72,7 @@ pub enum ReviewEvent {
     },
     Reviewed {
         turn: TurnKey,
-        ruling: Ruling,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        summary: Option<SectionSummary>,
+        ruling: Opinion,
         /// Audits in a row with the same findings on the same tree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         same: Option<u32>,

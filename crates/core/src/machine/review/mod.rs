@@ -1,18 +1,26 @@
-//! What a reviewed loop is about: its plan, what was found and said, and where in all that the loop is.
+//! What a reviewed loop is about: what an audit and an acceptance share, and what each has of its own.
+
+mod acceptance;
+mod audit;
+mod review_event;
+
+pub use acceptance::{AcceptedFeature, Accepting};
+pub use audit::{Auditing, FinishedSection, PlanAim};
+pub use review_event::ReviewEvent;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::Then;
-use super::shared::Shared;
-use super::state::LoopState;
 use crate::commit_message;
 use crate::findings::{Findings, Scope};
 use crate::ids::{Role, TurnKey};
-use crate::plan::{Adjustment, Plan, Section};
-use crate::review::{CoderDecisions, Report, SectionSummary};
+use crate::machine::activity::Then;
+use crate::machine::shared::Shared;
+use crate::machine::state::LoopState;
+use crate::plan::{Plan, Section};
+use crate::review::{Report, SectionSummary};
 use crate::spec::{ReviewKind, ReviewSpec};
 
 /// The reasons that are kept for a person who has to say how to go on.
@@ -28,14 +36,19 @@ pub enum Aim {
     Whole,
 }
 
-/// What a reviewer's turn came to.
+/// What a reviewer thinks of the work: what it says through a tool or in its answer, and what its turn came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Ruling {
+pub enum Opinion {
     /// Nothing is open that blocks.
-    Clean,
-    /// These findings block.
+    Clean {
+        /// What was done in the section.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<SectionSummary>,
+    },
     Dirty {
+        /// The findings that block, once the turn is over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         open: Vec<String>,
     },
     Accepted,
@@ -56,41 +69,6 @@ pub enum SkippedBecause {
     UnknownCommit {
         commit: String,
     },
-}
-
-/// What a reviewer said through a tool, before its turn is over.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Said {
-    Clean {
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        summary: Option<SectionSummary>,
-    },
-    Dirty,
-    Accepted,
-    Rejected {
-        reason: String,
-    },
-}
-
-/// A section that the auditor found clean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct FinishedSection {
-    pub number: u32,
-    pub title: String,
-    pub iteration: u32,
-    pub commit: Option<String>,
-    pub summary: SectionSummary,
-}
-
-/// A feature that the acceptor accepted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct AcceptedFeature {
-    pub iteration: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    pub feature: String,
-    pub commit: Option<String>,
 }
 
 /// A question that nobody was there to answer.
@@ -122,27 +100,24 @@ pub struct PostActionRecord {
     pub undone_for: Vec<String>,
 }
 
+/// What the last reviewer agreed to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreed {
+    pub commit: Option<String>,
+    pub tree: Option<String>,
+}
+
 /// The judged part of a loop's state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Review {
+    pub judging: Judging,
     /// None until it is written.
     pub plan: Option<Plan>,
-    pub adjustments: Vec<Adjustment>,
-    pub aim: Aim,
-    /// Head and tree where the work on the present section began.
-    pub started_at: Option<(Option<String>, String)>,
-    pub finished: Vec<FinishedSection>,
-    pub findings: Findings,
     /// What the reviewer said through a tool in the turn that is under way.
-    pub said: Option<Said>,
-    /// The coder's own account of its last turn.
-    pub decisions: Option<CoderDecisions>,
-    pub report: Option<Report>,
+    pub said: Option<Opinion>,
     /// Why the last answers of the same reviewer (or planner) could not be read.
     pub unreadable: Vec<String>,
-    pub last: Option<(TurnKey, Ruling)>,
-    /// What the auditor says was done in the section that it found clean.
-    pub summary: Option<SectionSummary>,
+    pub last: Option<(TurnKey, Opinion)>,
     pub skipped: Option<SkippedBecause>,
     /// In a row.
     pub rejections: u32,
@@ -150,93 +125,153 @@ pub struct Review {
     pub reasons: Vec<String>,
     /// What was last said against the work, until it is accepted.
     pub objection: Option<Objection>,
-    pub accepted: Vec<AcceptedFeature>,
     /// What a person said when the loop asked.
     pub direction: Option<String>,
     pub questions: Vec<DeferredQuestion>,
-    /// The commit that the last reviewer agreed to.
-    pub agreed: Option<String>,
-    pub agreed_tree: Option<String>,
+    pub agreed: Option<Agreed>,
     pub post_action: Option<PostActionRecord>,
     /// What was known when each iteration was over.
     pub past: Shared<BTreeMap<u32, Arc<Known>>>,
+}
+
+/// Who judges, and what that kind of review knows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Judging {
+    /// An auditor looks for findings, section by section and then in the whole.
+    Audit(Auditing),
+    /// An acceptor accepts features one by one, and then the whole.
+    Acceptance(Accepting),
 }
 
 /// What a review knows and going back takes along.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
     plan: Option<Plan>,
-    adjustments: Vec<Adjustment>,
-    aim: Aim,
-    finished: Vec<FinishedSection>,
-    accepted: Vec<AcceptedFeature>,
-    findings: Findings,
+    judging: Judging,
 }
 
 impl Review {
-    pub(super) fn known(&self) -> Known {
-        Known {
-            plan: self.plan.clone(),
-            adjustments: self.adjustments.clone(),
-            aim: self.aim,
-            finished: self.finished.clone(),
-            accepted: self.accepted.clone(),
-            findings: self.findings.clone(),
-        }
-    }
-
-    pub(super) fn go_back_to(&mut self, known: &Known) {
-        // A plan that was written before anything was done is not undone.
-        if known.plan.is_some() {
-            self.plan.clone_from(&known.plan);
-            self.adjustments.clone_from(&known.adjustments);
-            self.aim = known.aim;
-        }
-        self.finished.clone_from(&known.finished);
-        self.accepted.clone_from(&known.accepted);
-        self.findings.go_back_to(&known.findings);
-    }
-
-    pub(super) fn new() -> Self {
+    pub(in crate::machine) fn new(kind: ReviewKind) -> Self {
         Self {
+            judging: match kind {
+                ReviewKind::Audit => Judging::Audit(Auditing::default()),
+                ReviewKind::Acceptance => Judging::Acceptance(Accepting::default()),
+            },
             plan: None,
-            adjustments: Vec::new(),
-            aim: Aim::Section { number: 1 },
-            started_at: None,
-            finished: Vec::new(),
-            findings: Findings::default(),
             said: None,
-            decisions: None,
-            report: None,
             unreadable: Vec::new(),
             last: None,
-            summary: None,
             skipped: None,
             rejections: 0,
             reasons: Vec::new(),
             objection: None,
-            accepted: Vec::new(),
             direction: None,
             questions: Vec::new(),
             agreed: None,
-            agreed_tree: None,
             post_action: None,
             past: Shared::default(),
         }
     }
 
-    /// The section that is worked at; none once the whole is mended.
-    pub fn section(&self) -> Option<&Section> {
-        match self.aim {
-            Aim::Section { number } => self.plan.as_ref()?.section(number),
-            Aim::Whole => None,
+    pub(in crate::machine) fn known(&self) -> Known {
+        Known { plan: self.plan.clone(), judging: self.judging.clone() }
+    }
+
+    pub(in crate::machine) fn go_back_to(&mut self, known: &Known) {
+        // A plan that was written before anything was done is not undone.
+        let planned = known.plan.is_some();
+        if planned {
+            self.plan.clone_from(&known.plan);
+        }
+        match (&mut self.judging, &known.judging) {
+            (Judging::Audit(now), Judging::Audit(then)) => now.go_back_to(then, planned),
+            (Judging::Acceptance(now), Judging::Acceptance(then)) => now.go_back_to(then, planned),
+            // A loop's kind of review never changes.
+            (Judging::Audit(_), Judging::Acceptance(_)) | (Judging::Acceptance(_), Judging::Audit(_)) => {}
         }
     }
 
+    pub fn audit(&self) -> Option<&Auditing> {
+        match &self.judging {
+            Judging::Audit(audit) => Some(audit),
+            Judging::Acceptance(_) => None,
+        }
+    }
+
+    pub(in crate::machine) fn audit_mut(&mut self) -> Option<&mut Auditing> {
+        match &mut self.judging {
+            Judging::Audit(audit) => Some(audit),
+            Judging::Acceptance(_) => None,
+        }
+    }
+
+    pub fn acceptance(&self) -> Option<&Accepting> {
+        match &self.judging {
+            Judging::Acceptance(acceptance) => Some(acceptance),
+            Judging::Audit(_) => None,
+        }
+    }
+
+    pub(in crate::machine) fn acceptance_mut(&mut self) -> Option<&mut Accepting> {
+        match &mut self.judging {
+            Judging::Acceptance(acceptance) => Some(acceptance),
+            Judging::Audit(_) => None,
+        }
+    }
+
+    /// What is worked at and judged, as people and scripts see it.
+    pub fn aim(&self) -> Aim {
+        self.section_number().map_or(Aim::Whole, |number| Aim::Section { number })
+    }
+
+    pub fn aims_at_whole(&self) -> bool {
+        match &self.judging {
+            Judging::Audit(audit) => audit.aim == PlanAim::Whole,
+            Judging::Acceptance(acceptance) => acceptance.whole,
+        }
+    }
+
+    pub(in crate::machine) fn set_aim(&mut self, aim: Aim) {
+        match &mut self.judging {
+            Judging::Audit(audit) => audit.set_aim(aim),
+            Judging::Acceptance(acceptance) => acceptance.whole = aim == Aim::Whole,
+        }
+    }
+
+    /// All findings of an audit; an acceptor writes none.
+    pub fn findings(&self) -> &Findings {
+        static NONE: Findings = Findings::NONE;
+        self.audit().map_or(&NONE, |audit| &audit.findings)
+    }
+
+    /// The sections that the auditor found clean.
+    pub fn finished(&self) -> &[FinishedSection] {
+        self.audit().map_or(&[], |audit| &audit.finished)
+    }
+
+    /// What the auditor says was done in the section that it just found clean.
+    pub fn section_summary(&self) -> Option<&SectionSummary> {
+        match &self.last {
+            Some((_, Opinion::Clean { summary })) => summary.as_ref(),
+            Some((_, Opinion::Dirty { .. } | Opinion::Accepted | Opinion::Rejected { .. })) | None => None,
+        }
+    }
+
+    /// The features that the acceptor accepted.
+    pub fn accepted(&self) -> &[AcceptedFeature] {
+        self.acceptance().map_or(&[], |acceptance| &acceptance.accepted)
+    }
+
+    /// The section that is worked at; none once the whole is mended.
+    pub fn section(&self) -> Option<&Section> {
+        self.plan.as_ref()?.section(self.section_number()?)
+    }
+
+    /// The goal of a loop whose features are accepted is its only section.
     pub fn section_number(&self) -> Option<u32> {
-        match self.aim {
-            Aim::Section { number } => Some(number),
-            Aim::Whole => None,
+        match &self.judging {
+            Judging::Audit(audit) => audit.section_number(),
+            Judging::Acceptance(acceptance) => (!acceptance.whole).then_some(1),
         }
     }
 
@@ -244,7 +279,7 @@ impl Review {
         self.plan.as_ref().map_or(0, Plan::count)
     }
 
-    pub(super) fn rejected(&mut self, reason: &str) {
+    pub(in crate::machine) fn rejected(&mut self, reason: &str) {
         self.objection = Some(Objection { reason: reason.to_owned(), whole: false });
         self.rejections += 1;
         self.reasons.push(reason.to_owned());
@@ -252,7 +287,7 @@ impl Review {
         self.reasons.drain(..kept);
     }
 
-    pub(super) fn forget_rejections(&mut self) {
+    pub(in crate::machine) fn forget_rejections(&mut self) {
         self.rejections = 0;
         self.reasons.clear();
     }
@@ -265,7 +300,7 @@ impl LoopState {
     }
 
     /// What comes first once a workspace is ready: the plan, if somebody has to write one.
-    pub(super) fn first(&self) -> Then {
+    pub(in crate::machine) fn first(&self) -> Then {
         match self.reviewed() {
             Some((spec, review)) if spec.planning && review.plan.is_none() => Then::Plan,
             Some(_) | None => Then::Work,
@@ -273,11 +308,10 @@ impl LoopState {
     }
 
     /// Whether all of the work is mended or judged, and not a part of it.
-    pub(super) fn aims_at_whole(&self) -> bool {
-        self.review.as_ref().is_some_and(|review| review.aim == Aim::Whole)
+    pub(in crate::machine) fn aims_at_whole(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| review.aims_at_whole())
     }
 
-    /// Whether features of a milestone are accepted one by one.
     /// The message of the commit that closes the last turn: a milestone's names the feature or the goal, since a
     /// developer's answer is a report in a fixed form; any other has the agent's own words.
     pub fn commit_message(&self) -> String {
@@ -296,15 +330,13 @@ impl LoopState {
         commit_message::titled(self.iteration, &name)
     }
 
+    /// Whether features of a milestone are accepted one by one.
     pub fn accepts_features(&self) -> bool {
-        self.spec.review.as_ref().is_some_and(|review| match review.kind {
-            ReviewKind::Acceptance => true,
-            ReviewKind::Audit => false,
-        })
+        self.review.as_ref().is_some_and(|review| review.acceptance().is_some())
     }
 
     /// The next key of a role in this iteration.
-    pub(super) fn next_key(&self, role: Role) -> TurnKey {
+    pub(in crate::machine) fn next_key(&self, role: Role) -> TurnKey {
         match self.last_keys.get(&role) {
             Some(last) if last.iteration == self.iteration => last.next_attempt(),
             Some(_) | None => TurnKey::first(self.iteration, role),
@@ -312,15 +344,15 @@ impl LoopState {
     }
 
     /// The ids of the findings that stand against what the loop aims at.
-    pub(super) fn blocking_findings(&self) -> Vec<String> {
+    pub(in crate::machine) fn blocking_findings(&self) -> Vec<String> {
         let Some((spec, review)) = self.reviewed() else { return Vec::new() };
         let scope = review.section_number().map_or(Scope::All, |section| Scope::Section { section });
-        review.findings.blocking(spec.warnings_block, scope).map(|finding| finding.id.to_string()).collect()
+        review.findings().blocking(spec.warnings_block, scope).map(|finding| finding.id.to_string()).collect()
     }
 
     /// Failing gates that stand against the aim. What failed on the base already need not pass before the end.
-    pub(super) fn blocking_gates(&self) -> Vec<String> {
-        let whole = self.review.as_ref().is_none_or(|review| review.aim == Aim::Whole);
+    pub(in crate::machine) fn blocking_gates(&self) -> Vec<String> {
+        let whole = self.review.as_ref().is_none_or(|review| review.aims_at_whole());
         let failing = self.gates.iter().filter(|(_, gate)| !gate.verdict.passed());
         failing
             .filter(|(index, _)| whole || !self.failed_before(**index))
@@ -329,11 +361,11 @@ impl LoopState {
     }
 
     /// Whether anything at all was done since the base.
-    pub(super) fn differs_from_base(&self) -> bool {
+    pub(in crate::machine) fn differs_from_base(&self) -> bool {
         let Some(workspace) = &self.workspace else { return true };
-        match (workspace.base_tree.as_str(), workspace.tree.as_str()) {
-            ("", _) | (_, "") => workspace.base_commit != workspace.head_commit,
-            (base, tree) => base != tree,
+        match (&workspace.base_tree, &workspace.tree) {
+            (Some(base), Some(tree)) => base != tree,
+            (None, _) | (_, None) => workspace.base_commit != workspace.head_commit,
         }
     }
 }
