@@ -270,6 +270,9 @@ impl Judge {
 
     /// Returns tracked files to the commit, removes new ones that are not ignored, and reports both.
     pub async fn put_back(&self) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        if self.is_untouched().await? {
+            return Ok(Vec::new());
+        }
         let mut all = self.put_back_in(&self.git, None).await?;
         for within in self.submodules() {
             if let Some(git) = self.git_within(&within)? {
@@ -277,6 +280,16 @@ impl Judge {
             }
         }
         Ok(all)
+    }
+
+    /// Whether the checkout is exactly as the last reset or save left it.
+    async fn is_untouched(&self) -> Result<bool, WorkspaceError> {
+        let (tree, file) = (self.tree(), self.stamps());
+        let looked = blocking(move || match Stamps::read(&file) {
+            Some(stamps) => Ok(stamps.differences(&tree)?.is_empty()),
+            None => Ok(false),
+        });
+        looked.await.map_err(WorkspaceError::file("read", self.tree()))
     }
 
     /// The same for the checkout itself, or for the submodule at a path.

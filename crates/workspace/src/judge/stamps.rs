@@ -2,13 +2,19 @@
 //!
 //! A file is known by inode, size, mode, and the time of its last change, which the kernel sets and no process can
 //! choose. Invariant: after `sweep` the checkout contains nothing that was created or changed since the stamps were taken.
+//!
+//! A judgement of an unchanged checkout walks it twice, so a walk costs one `fstatat` for each entry and no allocation.
+
+mod file;
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
+use std::ffi::{CStr, OsStr};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 
 use crate::copying;
 use crate::disk::still_wanted;
@@ -20,39 +26,48 @@ pub(super) const DOT_GIT: &str = ".git";
 struct Stamp {
     mode: u32,
     /// Nothing for directories, which change with their entries.
-    file: Option<(u64, u64, i64, i64)>,
+    file: Option<Version>,
+}
+
+/// What tells one content of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    inode: u64,
+    size: u64,
+    seconds: i64,
+    nanos: i64,
 }
 
 impl Stamp {
-    fn of(data: &Metadata) -> Self {
-        let file = (!data.is_dir()).then(|| (data.ino(), data.len(), data.ctime(), data.ctime_nsec()));
-        Self { mode: data.mode(), file }
-    }
-
-    fn line(self) -> String {
-        match self.file {
-            Some((inode, size, seconds, nanos)) => format!("{} {inode} {size} {seconds} {nanos} ", self.mode),
-            None => format!("{} ", self.mode),
-        }
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        let mut numbers = text.split_ascii_whitespace();
-        let mode = numbers.next()?.parse().ok()?;
-        let Some(inode) = numbers.next() else { return Some(Self { mode, file: None }) };
-        let file = (
-            inode.parse().ok()?,
-            numbers.next()?.parse().ok()?,
-            numbers.next()?.parse().ok()?,
-            numbers.next()?.parse().ok()?,
-        );
-        Some(Self { mode, file: Some(file) })
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "the types differ from system to system")]
+    fn of(stat: &Stat) -> Self {
+        let file = (!is_dir(stat)).then_some(Version {
+            inode: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            seconds: stat.st_ctime as i64,
+            nanos: stat.st_ctime_nsec as i64,
+        });
+        Self { mode: stat.st_mode as u32, file }
     }
 }
 
-/// The stamps of a whole checkout, by path from its top.
+fn is_dir(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+/// The entries of one directory, by name and in this order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Stamps(HashMap<PathBuf, Stamp>);
+struct Listing(Vec<(Box<[u8]>, Stamp)>);
+
+impl Listing {
+    fn place(&self, name: &[u8]) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
+    }
+}
+
+/// The stamps of a whole checkout: its directories, by path from its top.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamps(HashMap<PathBuf, Listing>);
 
 /// What a sweep found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -61,128 +76,150 @@ pub(super) struct Swept {
     pub(super) differed: bool,
 }
 
+/// An entry that is not what it was when the stamps were taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Difference {
+    pub(super) path: PathBuf,
+    pub(super) is_dir: bool,
+    /// It was removed, and nothing took its place.
+    pub(super) gone: bool,
+}
+
 impl Stamps {
     pub(super) fn take(top: &Path) -> io::Result<Self> {
         let mut stamps = Self::default();
-        let mut pending = vec![PathBuf::new()];
-        while let Some(dir) = pending.pop() {
-            for entry in fs::read_dir(top.join(&dir))? {
-                still_wanted()?;
-                let entry = entry?;
-                let path = dir.join(entry.file_name());
-                if path == Path::new(DOT_GIT) {
-                    continue;
-                }
-                let data = entry.metadata()?;
-                if data.is_dir() {
-                    pending.push(path.clone());
-                }
-                stamps.0.insert(path, Stamp::of(&data));
-            }
-        }
+        stamps.take_below(top, PathBuf::new())?;
         Ok(stamps)
     }
 
-    /// Whether the file at this path is as it was.
-    pub(super) fn same(&self, path: &Path, data: &Metadata) -> bool {
-        self.0.get(path) == Some(&Stamp::of(data))
-    }
-
-    /// Removes what was made or changed since, except below a directory that `keeps` names.
-    pub(super) fn sweep(&self, top: &Path, keeps: &dyn Fn(&Path) -> bool) -> io::Result<Swept> {
-        let mut swept = Swept::default();
-        let mut seen = 0;
-        let mut pending = vec![PathBuf::new()];
+    fn take_below(&mut self, top: &Path, dir: PathBuf) -> io::Result<()> {
+        let mut pending = vec![dir];
         while let Some(dir) = pending.pop() {
-            for entry in fs::read_dir(top.join(&dir))? {
-                still_wanted()?;
-                let entry = entry?;
-                let path = dir.join(entry.file_name());
-                if path == Path::new(DOT_GIT) {
-                    continue;
+            let mut listing: Vec<(Box<[u8]>, Stamp)> = Vec::new();
+            each_entry(top, &dir, |name, stat| {
+                if is_dir(stat) {
+                    pending.push(dir.join(as_path(name)));
                 }
-                let data = entry.metadata()?;
-                if data.is_dir() && keeps(&path) {
-                    swept.differed = true;
-                } else if self.same(&path, &data) {
-                    seen += 1;
-                    if data.is_dir() {
-                        pending.push(path);
-                    }
-                } else {
-                    swept.differed = true;
-                    copying::remove(&entry.path())?;
-                }
-            }
-        }
-        swept.differed |= seen != self.0.len();
-        Ok(swept)
-    }
-
-    /// Directories and files that were made or changed since, the uppermost of each.
-    pub(super) fn changed(&self, top: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
-        let mut changed = Vec::new();
-        let mut pending = vec![PathBuf::new()];
-        while let Some(dir) = pending.pop() {
-            for entry in fs::read_dir(top.join(&dir))? {
-                still_wanted()?;
-                let entry = entry?;
-                let path = dir.join(entry.file_name());
-                let data = entry.metadata()?;
-                if path == Path::new(DOT_GIT) {
-                } else if !self.same(&path, &data) {
-                    changed.push((path, data.is_dir()));
-                } else if data.is_dir() {
-                    pending.push(path);
-                }
-            }
-        }
-        Ok(changed)
-    }
-
-    /// Takes what is at this path now for known.
-    pub(super) fn adopt(&mut self, top: &Path, path: &Path) -> io::Result<()> {
-        let mut pending = vec![path.to_owned()];
-        while let Some(path) = pending.pop() {
-            let data = fs::symlink_metadata(top.join(&path))?;
-            if data.is_dir() {
-                for entry in fs::read_dir(top.join(&path))? {
-                    pending.push(path.join(entry?.file_name()));
-                }
-            }
-            self.0.insert(path, Stamp::of(&data));
+                listing.push((name.into(), Stamp::of(stat)));
+            })?;
+            listing.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+            self.0.insert(dir, Listing(listing));
         }
         Ok(())
     }
 
-    pub(super) fn write(&self, file: &Path) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        for (path, stamp) in &self.0 {
-            bytes.extend_from_slice(stamp.line().as_bytes());
-            bytes.push(b'/');
-            bytes.extend_from_slice(path.as_os_str().as_bytes());
-            bytes.push(0);
+    /// Tells of every entry that differs, the uppermost of each, one directory after another. Directories that `skips` names
+    /// are not entered; says whether there were any.
+    fn compare(
+        &self,
+        top: &Path,
+        skips: &dyn Fn(&Path) -> bool,
+        mut tell: impl FnMut(Difference) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        let nothing = Listing::default();
+        let mut skipped = false;
+        let mut pending = vec![PathBuf::new()];
+        while let Some(dir) = pending.pop() {
+            let known = self.0.get(&dir).unwrap_or(&nothing);
+            let mut seen = vec![false; known.0.len()];
+            let mut differences = Vec::new();
+            each_entry(top, &dir, |name, stat| {
+                let place = known.place(name).ok();
+                place.into_iter().for_each(|place| seen[place] = true);
+                let same = place.is_some_and(|place| known.0[place].1 == Stamp::of(stat));
+                let is_dir = is_dir(stat);
+                if same && !is_dir {
+                    return;
+                }
+                let path = dir.join(as_path(name));
+                if is_dir && skips(&path) {
+                    skipped = true;
+                } else if same {
+                    pending.push(path);
+                } else {
+                    differences.push(Difference { path, is_dir, gone: false });
+                }
+            })?;
+            let gone = known.0.iter().zip(&seen).filter(|(_, seen)| !**seen);
+            differences.extend(gone.map(|((name, stamp), _)| Difference {
+                path: dir.join(as_path(name)),
+                is_dir: stamp.file.is_none(),
+                gone: true,
+            }));
+            differences.into_iter().try_for_each(&mut tell)?;
         }
-        // One that was cut off must not be taken for the whole.
-        bytes.extend_from_slice(b"end");
-        fs::write(file, bytes)
+        Ok(skipped)
     }
 
-    pub(super) fn read(file: &Path) -> Option<Self> {
-        let bytes = fs::read(file).ok()?;
-        let mut records = bytes.strip_suffix(b"\0end")?.split(|&byte| byte == 0);
-        let parsed = records.try_fold(HashMap::new(), |mut stamps, record| {
-            let split = record.iter().position(|&byte| byte == b'/')?;
-            let stamp = Stamp::read(std::str::from_utf8(&record[..split]).ok()?)?;
-            stamps.insert(PathBuf::from(std::ffi::OsString::from_vec(record[split + 1..].to_vec())), stamp);
-            Some(stamps)
+    /// Removes what was made or changed since, except below a directory that `keeps` names.
+    pub(super) fn sweep(&self, top: &Path, keeps: &dyn Fn(&Path) -> bool) -> io::Result<Swept> {
+        let mut differed = false;
+        let kept = self.compare(top, keeps, |one| {
+            differed = true;
+            if one.gone { Ok(()) } else { copying::remove(&top.join(&one.path)) }
         })?;
-        Some(Self(parsed))
+        Ok(Swept { differed: differed || kept })
     }
+
+    /// Directories and files that were made, changed or removed since, the uppermost of each.
+    pub(super) fn differences(&self, top: &Path) -> io::Result<Vec<Difference>> {
+        let mut all = Vec::new();
+        self.compare(top, &|_| false, |one| {
+            all.push(one);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The same without what was removed.
+    pub(super) fn changed(&self, top: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+        let all = self.differences(top)?;
+        Ok(all.into_iter().filter(|one| !one.gone).map(|one| (one.path, one.is_dir)).collect())
+    }
+
+    /// Takes what is at this path now for known.
+    pub(super) fn adopt(&mut self, top: &Path, path: &Path) -> io::Result<()> {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        let stat = statat(CWD, top.join(path), AtFlags::SYMLINK_NOFOLLOW)?;
+        if is_dir(&stat) {
+            self.take_below(top, path.to_owned())?;
+        }
+        let listing = self.0.entry(dir.to_owned()).or_default();
+        let stamp = Stamp::of(&stat);
+        match listing.place(name.as_bytes()) {
+            Ok(place) => listing.0[place].1 = stamp,
+            Err(place) => listing.0.insert(place, (name.as_bytes().into(), stamp)),
+        }
+        Ok(())
+    }
+}
+
+/// Tells of each entry of a directory below `top`, except the gates' own repository.
+fn each_entry(top: &Path, dir: &Path, mut tell: impl FnMut(&[u8], &Stat)) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open: OwnedFd = openat(CWD, top.join(dir), flags, Mode::empty())?;
+    let at_top = dir.as_os_str().is_empty();
+    for entry in Dir::read_from(&open)? {
+        still_wanted()?;
+        let entry = entry?;
+        let name: &CStr = entry.file_name();
+        let bytes = name.to_bytes();
+        if matches!(bytes, b"." | b"..") || at_top && bytes == DOT_GIT.as_bytes() {
+            continue;
+        }
+        tell(bytes, &statat(&open, name, AtFlags::SYMLINK_NOFOLLOW)?);
+    }
+    Ok(())
+}
+
+fn as_path(name: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(name))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn nothing(_: &Path) -> bool {

@@ -11,6 +11,7 @@ mod fixture;
 mod guard;
 mod held_back;
 mod inplace;
+mod judging;
 mod links;
 mod merge;
 mod nested;
