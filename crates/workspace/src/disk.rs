@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::WorkspaceError;
 pub use blocking::blocking_until;
-pub(crate) use blocking::{blocking, still_wanted};
+pub(crate) use blocking::{Wanted, blocking, still_wanted};
 use measure::measure;
 pub use remove_tree::remove_tree;
 

@@ -41,6 +41,22 @@ pub async fn blocking_until<T: Send + 'static>(
     working.await
 }
 
+/// Who waits for what a thread does, to be told to threads that help it.
+pub(crate) struct Wanted(Option<Weak<()>>);
+
+impl Wanted {
+    /// As for this thread.
+    pub(crate) fn here() -> Self {
+        Self(WAITED_FOR.with_borrow(Clone::clone))
+    }
+
+    /// Does it on a new thread that ends with the one it helps.
+    pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        WAITED_FOR.set(self.0.clone());
+        work()
+    }
+}
+
 /// Fails once nobody waits for the work of this thread.
 pub(crate) fn still_wanted() -> io::Result<()> {
     let gone = WAITED_FOR.with_borrow(|waits| waits.as_ref().is_some_and(|waits| waits.strong_count() == 0));

@@ -218,24 +218,30 @@ impl Judge {
 
     /// Removes what was made or changed since the last reset. False if something was, and all of it may be missing.
     async fn sweep(&self, keep: Keep) -> Result<bool, WorkspaceError> {
-        let (tree, file) = (self.tree(), self.stamps());
-        let failed = WorkspaceError::file("clean", &tree);
-        let stamps = blocking(move || Ok(Stamps::read(&file))).await.map_err(failed)?;
-        let Some(stamps) = stamps.filter(|_| self.tree().is_dir()) else {
-            self.wipe().await?;
-            return Ok(false);
-        };
         let kept = match keep {
             Keep::Nothing => HashSet::new(),
-            Keep::Builds => {
-                let changed = stamps.changed(&self.tree()).map_err(WorkspaceError::file("read", self.tree()))?;
-                let dirs = changed.iter().filter_map(|(path, is_dir)| build_dir(path, *is_dir)).collect();
-                self.ignored_by_base(dirs).await?
-            }
+            Keep::Builds => self.kept_builds().await?,
         };
-        let tree = self.tree();
-        let swept = blocking(move || stamps.sweep(&tree, &|dir| kept.contains(dir))).await;
-        Ok(!swept.map_err(WorkspaceError::file("clean", self.tree()))?.differed)
+        let (tree, file) = (self.tree(), self.stamps());
+        let swept = blocking(move || match Stamps::read(&file).filter(|_| is_real_dir(&tree)) {
+            Some(stamps) => stamps.sweep(&tree, &|dir| kept.contains(dir)).map(Some),
+            None => Ok(None),
+        });
+        match swept.await.map_err(WorkspaceError::file("clean", self.tree()))? {
+            Some(swept) => Ok(!swept.differed),
+            None => self.wipe().await.map(|()| false),
+        }
+    }
+
+    /// Build directories with something that gates left, and that the base ignores.
+    async fn kept_builds(&self) -> Result<HashSet<PathBuf>, WorkspaceError> {
+        let (tree, file) = (self.tree(), self.stamps());
+        let changed = blocking(move || match Stamps::read(&file).filter(|_| is_real_dir(&tree)) {
+            Some(stamps) => stamps.changed(&tree),
+            None => Ok(Vec::new()),
+        });
+        let changed = changed.await.map_err(WorkspaceError::file("read", self.tree()))?;
+        self.ignored_by_base(changed.iter().filter_map(|(path, is_dir)| build_dir(path, *is_dir)).collect()).await
     }
 
     /// Removes these, which gates may have filled with very many files.
@@ -388,6 +394,11 @@ fn parse_status(output: &[u8]) -> Result<Vec<ChangedFile>, GitError> {
             Ok(ChangedFile { path: FilePath::new(path), change, from: None })
         })
         .collect()
+}
+
+/// Whether it is a directory, and no link to one.
+fn is_real_dir(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {

@@ -3,7 +3,8 @@
 //! A file is known by inode, size, mode, and the time of its last change, which the kernel sets and no process can
 //! choose. Invariant: after `sweep` the checkout contains nothing that was created or changed since the stamps were taken.
 //!
-//! A judgement of an unchanged checkout walks it twice, so a walk costs one `fstatat` for each entry and no allocation.
+//! A judgement of an unchanged checkout walks it twice, so a walk costs one `fstatat` for each entry, on several
+//! threads.
 
 mod file;
 
@@ -17,10 +18,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 
 use crate::copying;
-use crate::disk::still_wanted;
+use crate::disk::{Wanted, still_wanted};
 
 /// The gates' own repository at the top of the checkout, which is recreated for each judgement.
 pub(super) const DOT_GIT: &str = ".git";
+
+/// More do not make a disk faster.
+const MOST_THREADS: usize = 4;
+/// Fewer directories are not worth a thread.
+const SMALLEST_SHARE: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
@@ -76,6 +82,15 @@ pub(super) struct Swept {
     pub(super) differed: bool,
 }
 
+/// What a comparison found.
+#[derive(Debug, Default)]
+struct Compared {
+    /// Known directories that are yet to be compared.
+    below: Vec<PathBuf>,
+    differences: Vec<Difference>,
+    skipped: bool,
+}
+
 /// An entry that is not what it was when the stamps were taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
@@ -108,22 +123,30 @@ impl Stamps {
         Ok(())
     }
 
-    /// Tells of every entry that differs, the uppermost of each, one directory after another. Directories that `skips` names
-    /// are not entered; says whether there were any.
-    fn compare(
-        &self,
-        top: &Path,
-        skips: &dyn Fn(&Path) -> bool,
-        mut tell: impl FnMut(Difference) -> io::Result<()>,
-    ) -> io::Result<bool> {
+    /// Every entry that differs, the uppermost of each. Directories that `skips` names are not entered; says whether there were
+    /// any.
+    fn compare(&self, top: &Path, skips: &(dyn Fn(&Path) -> bool + Sync)) -> io::Result<Compared> {
+        let mut all = Compared { below: vec![PathBuf::new()], ..Compared::default() };
+        while !all.below.is_empty() {
+            let dirs = std::mem::take(&mut all.below);
+            let parts = on_threads(&dirs, |dirs| self.compare_dirs(top, dirs, skips));
+            for part in parts {
+                let part = part?;
+                all.below.extend(part.below);
+                all.differences.extend(part.differences);
+                all.skipped |= part.skipped;
+            }
+        }
+        Ok(all)
+    }
+
+    fn compare_dirs(&self, top: &Path, dirs: &[PathBuf], skips: &dyn Fn(&Path) -> bool) -> io::Result<Compared> {
         let nothing = Listing::default();
-        let mut skipped = false;
-        let mut pending = vec![PathBuf::new()];
-        while let Some(dir) = pending.pop() {
-            let known = self.0.get(&dir).unwrap_or(&nothing);
+        let mut found = Compared::default();
+        for dir in dirs {
+            let known = self.0.get(dir).unwrap_or(&nothing);
             let mut seen = vec![false; known.0.len()];
-            let mut differences = Vec::new();
-            each_entry(top, &dir, |name, stat| {
+            each_entry(top, dir, |name, stat| {
                 let place = known.place(name).ok();
                 place.into_iter().for_each(|place| seen[place] = true);
                 let same = place.is_some_and(|place| known.0[place].1 == Stamp::of(stat));
@@ -133,42 +156,35 @@ impl Stamps {
                 }
                 let path = dir.join(as_path(name));
                 if is_dir && skips(&path) {
-                    skipped = true;
+                    found.skipped = true;
                 } else if same {
-                    pending.push(path);
+                    found.below.push(path);
                 } else {
-                    differences.push(Difference { path, is_dir, gone: false });
+                    found.differences.push(Difference { path, is_dir, gone: false });
                 }
             })?;
             let gone = known.0.iter().zip(&seen).filter(|(_, seen)| !**seen);
-            differences.extend(gone.map(|((name, stamp), _)| Difference {
+            found.differences.extend(gone.map(|((name, stamp), _)| Difference {
                 path: dir.join(as_path(name)),
                 is_dir: stamp.file.is_none(),
                 gone: true,
             }));
-            differences.into_iter().try_for_each(&mut tell)?;
         }
-        Ok(skipped)
+        Ok(found)
     }
 
     /// Removes what was made or changed since, except below a directory that `keeps` names.
-    pub(super) fn sweep(&self, top: &Path, keeps: &dyn Fn(&Path) -> bool) -> io::Result<Swept> {
-        let mut differed = false;
-        let kept = self.compare(top, keeps, |one| {
-            differed = true;
-            if one.gone { Ok(()) } else { copying::remove(&top.join(&one.path)) }
-        })?;
-        Ok(Swept { differed: differed || kept })
+    pub(super) fn sweep(&self, top: &Path, keeps: &(dyn Fn(&Path) -> bool + Sync)) -> io::Result<Swept> {
+        let found = self.compare(top, keeps)?;
+        for one in found.differences.iter().filter(|one| !one.gone) {
+            copying::remove(&top.join(&one.path))?;
+        }
+        Ok(Swept { differed: !found.differences.is_empty() || found.skipped })
     }
 
     /// Directories and files that were made, changed or removed since, the uppermost of each.
     pub(super) fn differences(&self, top: &Path) -> io::Result<Vec<Difference>> {
-        let mut all = Vec::new();
-        self.compare(top, &|_| false, |one| {
-            all.push(one);
-            Ok(())
-        })?;
-        Ok(all)
+        Ok(self.compare(top, &|_| false)?.differences)
     }
 
     /// The same without what was removed.
@@ -194,11 +210,32 @@ impl Stamps {
     }
 }
 
+/// Shares directories among threads, if there are many.
+fn on_threads<T: Send>(dirs: &[PathBuf], work: impl Fn(&[PathBuf]) -> T + Sync) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let share = dirs.len().div_ceil(threads).max(SMALLEST_SHARE);
+    let mut shares = dirs.chunks(share);
+    let own = shares.next().unwrap_or_default();
+    let (work, wanted) = (&work, &Wanted::here());
+    std::thread::scope(|scope| {
+        let others = shares.map(|dirs| scope.spawn(move || wanted.during(|| work(dirs))));
+        let others: Vec<_> = others.collect();
+        let mut done = vec![work(own)];
+        done.extend(others.into_iter().map(|other| match other.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }));
+        done
+    })
+}
+
 /// Tells of each entry of a directory below `top`, except the gates' own repository.
 fn each_entry(top: &Path, dir: &Path, mut tell: impl FnMut(&[u8], &Stat)) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let open: OwnedFd = openat(CWD, top.join(dir), flags, Mode::empty())?;
     let at_top = dir.as_os_str().is_empty();
+    // With a slash at its end, a link would be followed.
+    let path = if at_top { top.to_owned() } else { top.join(dir) };
+    let open: OwnedFd = openat(CWD, path, flags, Mode::empty())?;
     for entry in Dir::read_from(&open)? {
         still_wanted()?;
         let entry = entry?;

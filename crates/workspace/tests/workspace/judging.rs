@@ -2,7 +2,6 @@
 
 use std::fs::{File, FileTimes};
 use std::io::Write;
-use std::time::Duration;
 
 use crate::fixture::{Fixture, listed, read, write};
 use windlass_workspace::{Judge, Keep, Kind, Workspaces};
@@ -36,8 +35,6 @@ async fn what_a_gate_changed_removed_or_hid_behind_times_is_reported_and_undone(
     let fx = Fixture::new();
     let (judge, commit) = judge(&fx, &fx.workspaces).await;
     let tree = judge.tree();
-    // As late as a gate starts.
-    std::thread::sleep(Duration::from_millis(20));
     // The same size and time, another content.
     let before = std::fs::metadata(tree.join("src/lib.rs")).unwrap().modified().unwrap();
     let mut file = File::options().write(true).open(tree.join("src/lib.rs")).unwrap();
