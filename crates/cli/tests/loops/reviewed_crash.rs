@@ -1,7 +1,10 @@
 //! The crash sweep of a reviewed loop: two sections, a dirty audit, the audit of the whole, a post-action that is
-//! taken back. The program is killed with -9 at every fault point, every time it is passed, and resumed.
+//! taken back. The program is killed with -9 at every fault point, every time it is passed, and resumed; and stopped while git
+//! hangs.
 
+use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::reviewed::{CLEAN, WORKS, audited_command, audits, plan};
 use crate::support::*;
@@ -51,7 +54,7 @@ struct EndState {
     undone: usize,
     head_is_the_branch: bool,
     clean: bool,
-    locks: Vec<std::path::PathBuf>,
+    locks: Vec<PathBuf>,
 }
 
 fn text(value: &serde_json::Value) -> String {
@@ -151,4 +154,57 @@ fn wherever_a_reviewed_loop_is_killed_the_end_is_the_same() {
     assert!(undisturbed.head_is_the_branch && undisturbed.clean && undisturbed.locks.is_empty());
     let cases = sweep(Series::of(&POINTS, None), &undisturbed, killed_at);
     assert!(cases > POINTS.len() * 3, "only {cases} cases");
+}
+
+/// A git that hangs where `condition` holds, until `held` is removed; it writes its process id to `reached` first.
+fn hanging_git(world: &World, condition: &str) -> (PathBuf, PathBuf) {
+    let dirs = std::env::var_os("PATH").unwrap_or_default();
+    let git = std::env::split_paths(&dirs).map(|dir| dir.join("git")).find(|path| path.is_file()).unwrap();
+    let (held, reached) = (world.root().join("held"), world.root().join("reached"));
+    std::fs::write(&held, "").unwrap();
+    let script = format!(
+        "if test -e '{0}' && {condition}; then\n  echo $$ > '{1}.new'; mv '{1}.new' '{1}'\n  \
+         while test -e '{0}'; do sleep 0.05; done\nfi\nexec '{2}' \"$@\"",
+        held.display(),
+        reached.display(),
+        git.display()
+    );
+    world.install_script("git", &script);
+    (held, reached)
+}
+
+/// Whether a process runs; one that nobody asked for its end yet does not.
+fn runs(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}
+
+#[test]
+// promise: control-1
+fn stop_interrupts_a_commit_that_hangs_and_resume_makes_it() {
+    let world = crate::world();
+    world.run(command(&world)).assert_code(0);
+    let undisturbed = end_state(&world);
+    let in_workspace = "case \"$GIT_WORK_TREE\" in */worktrees/*) true;; *) false;; esac";
+    let steps = [
+        ("checkpoint", "test \"$1\" = add".to_owned()),
+        ("seal", "case \" $* \" in *' --allow-empty '*) true;; *) false;; esac".to_owned()),
+        ("undo", format!("test \"$1\" = read-tree && {in_workspace} && test -e \"$GIT_WORK_TREE/finisher.txt\"")),
+    ];
+    for (phase, condition) in steps {
+        let world = crate::world();
+        let command = command(&world);
+        let (held, reached) = hanging_git(&world, &condition);
+        let running = world.start(command);
+        assert!(windlass_testkit::watch::wait_exists(&reached, Some(Duration::from_secs(60))).unwrap(), "{phase}");
+        assert_eq!(status(&world, "work")["phase"], phase);
+        call(&world, &["stop", "work"]).assert_code(0).assert_stdout_has("stopped");
+        assert!(held.exists(), "{phase}: git would still hang");
+        assert!(!runs(&std::fs::read_to_string(&reached).unwrap()), "{phase}: git still runs");
+        running.wait().assert_code(4).assert_stdout_has("cancelled");
+        std::fs::remove_file(held).unwrap();
+        call(&world, &["resume", "work"]).assert_code(0);
+        world.wait_no_processes();
+        assert_eq!(end_state(&world), undisturbed, "{phase}");
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{Effect, GateKey, Input, LoopState, Timer};
+use windlass_core::trouble::{Trouble, TroubleKind};
 
 use super::live::LiveAgents;
 use super::{DriveError, gate, judge, review, setup, summary, turn, workspace};
@@ -46,8 +47,14 @@ impl Key {
     /// Whether dropping it leaves nothing half done that the next driver would not find and do again.
     fn can_be_given_up(&self) -> bool {
         match self {
-            Key::Workspace | Key::Setup | Key::Summary(_) | Key::Checkpoint(_) | Key::Gate(_) => true,
-            Key::Turn(_) | Key::Seal(_) | Key::Undo | Key::Timer(_) => false,
+            Key::Workspace
+            | Key::Setup
+            | Key::Summary(_)
+            | Key::Checkpoint(_)
+            | Key::Gate(_)
+            | Key::Seal(_)
+            | Key::Undo => true,
+            Key::Turn(_) | Key::Timer(_) => false,
         }
     }
 }
@@ -105,6 +112,9 @@ impl Context {
 
 /// So long may a commit take once somebody waits for the loop to rest.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(2_000);
+
+/// So long may a commit that was given up take to let go: its git is killed, and it ends with what it reads or compares.
+const LETTING_GO: std::time::Duration = std::time::Duration::from_millis(300);
 
 /// So long may a step take that is no longer wanted: a little more than a process tree that does not end by itself.
 const GIVE_UP: std::time::Duration =
@@ -210,10 +220,16 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
             let ended = turn::recover(context.clone(), &state, turn).await?;
             put_back_after(&context, &state, ended).await
         }
-        Effect::Seal { section } => review::seal(context, &state, section).await,
-        Effect::Undo { commit } => review::undo(context, &state, commit).await,
+        Effect::Seal { section } => {
+            in_time(context.clone(), async move { review::seal(context, &state, section).await }).await
+        }
+        Effect::Undo { commit } => {
+            in_time(context.clone(), async move { review::undo(context, &state, commit).await }).await
+        }
         Effect::Summarise { turn } => summary::run(context, &state, turn).await,
-        Effect::Checkpoint { turn } => workspace::checkpoint_in_time(context, &state, turn).await,
+        Effect::Checkpoint { turn } => {
+            in_time(context.clone(), async move { workspace::checkpoint(context, &state, turn).await }).await
+        }
         Effect::RunGate { gate } => gate::run(context, &state, gate).await,
         Effect::SetTimer { timer } => {
             let clock = Arc::clone(&context.engine.clock);
@@ -223,6 +239,42 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
                 () = context.ended() => {}
             }
             Ok(Input::TimerFired { timer: timer.kind })
+        }
+    }
+}
+
+/// Performs a step that changes commits or files on a thread of its own, so that very many files block nobody. Gives it up if
+/// it takes too long while somebody waits for the loop to stop or pause: nothing was tried then, and the step is
+/// performed when the loop resumes.
+async fn in_time(
+    mut context: Context,
+    step: impl Future<Output = Result<Input, DriveError>> + Send + 'static,
+) -> Result<Input, DriveError> {
+    let (wanted, given_up) = oneshot::channel::<()>();
+    let runtime = tokio::runtime::Handle::current();
+    let mut working = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                // Nothing is ever sent: it is closed when this effect is dropped too.
+                _ = given_up => None,
+                done = step => Some(done),
+            }
+        })
+    });
+    let done = tokio::select! {
+        done = &mut working => Some(done),
+        () = context.out_of_patience() => {
+            drop(wanted);
+            tokio::time::timeout(LETTING_GO, working).await.ok()
+        }
+    };
+    match done {
+        Some(Ok(Some(done))) => done,
+        Some(Err(panic)) => Err(DriveError::Lost(panic.to_string())),
+        Some(Ok(None)) | None => {
+            let message = "interrupted; it is done when the loop is resumed".to_owned();
+            Err(DriveError::NotTried(Trouble { kind: TroubleKind::Git, message }))
         }
     }
 }

@@ -188,40 +188,8 @@ pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<
     Ok(None)
 }
 
-/// A checkpoint, given up if git takes too long while somebody waits for the loop to stop or pause. The files stay as
-/// they are for the next one.
-pub(super) async fn checkpoint_in_time(
-    context: Context,
-    state: &LoopState,
-    turn: TurnKey,
-) -> Result<Input, DriveError> {
-    let mut waiting = context.clone();
-    tokio::select! {
-        made = checkpoint(context, state, turn) => made,
-        () = waiting.out_of_patience() => {
-            let known = state.workspace.as_ref();
-            // It blocks a claim, which nothing was judged for.
-            let held = "what this turn changed (git took too long and was ended)";
-            let kept = CheckpointReport {
-                commit: state.head_commit().filter(|_| state.spec.commit != CommitPolicy::Off).map(str::to_owned),
-                tree: known.and_then(|known| known.tree.clone()).unwrap_or_default(),
-                files: Vec::new(),
-                files_changed: 0,
-                created: false,
-                restored: Vec::new(),
-                held_back: vec![held.to_owned()],
-                agent_commits: Vec::new(),
-                ignored_new: Vec::new(),
-                ignored_new_count: 0,
-                moved_refs: Vec::new(),
-                notes: Vec::new(),
-            };
-            Ok(Input::Checkpointed { turn, checkpoint: kept })
-        }
-    }
-}
-
-async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
+/// Commits what the turn left on disk.
+pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKey) -> Result<Input, DriveError> {
     let workspace = handle(state)?;
     let known = state.workspace.as_ref();
     let request = CheckpointRequest {

@@ -32,7 +32,7 @@ impl Batch {
                 // An interrupt that is under way already ends the turn; the wish decides what follows.
                 let _ = self.interrupt_turn(Interrupt::Stop);
             }
-            // A commit is not interruptible; the wish is looked at when it is made.
+            // A commit is made, or given up after a while; the wish is looked at then.
             Some(Doing::Checkpoint { .. } | Doing::Seal { .. } | Doing::Undo { .. }) => {}
             Some(
                 Doing::OpenWorkspace { .. }
