@@ -71,7 +71,7 @@ pub use judge::{Judge, Keep, Save};
 pub use landed::Landed;
 pub use look::DiffTo;
 pub use merge::{MergeInRequest, MergeOutcome, MergePlan, MergeRequest, PlannedMerge, TargetMerged};
-pub use planted::{GitSettings, PutBack};
+pub use planted::{COMMON_DIR_ITSELF, GitSettings, PutBack};
 pub use remove::Removed;
 pub use reopen::{Reopen, Reopened};
 pub use restore::{RestoreRequest, Restored};

@@ -108,10 +108,8 @@ impl GitSettings {
                 // Not by the agent.
                 (Some(_), _) if self.sealed => continue,
                 _ if self.sealed && path.ends_with("info/exclude") => continue,
-                // An empty file has no effect, and is a placeholder in the view.
-                (None, Some(Thing::File { content, .. })) if self.sealed && content.is_empty() && !leads(path) => {
-                    continue;
-                }
+                // A file without effect is a placeholder in the view.
+                (None, Some(Thing::File { content, .. })) if self.sealed && means_nothing(path, content) => continue,
                 (None, _) => Change::Added,
                 (Some(_), None) => Change::Deleted,
                 (Some(_), Some(_)) => Change::Modified,
@@ -134,10 +132,14 @@ impl GitSettings {
     }
 }
 
-/// Whether git would fail with an empty file.
-fn leads(path: &Path) -> bool {
-    path.ends_with("commondir") || path.ends_with("gitdir")
+/// Whether a file changes nothing for git, which fails at an empty one that leads elsewhere.
+fn means_nothing(path: &Path, content: &[u8]) -> bool {
+    let leads = path.ends_with("commondir") || path.ends_with("gitdir");
+    if leads { path.ends_with("commondir") && content == COMMON_DIR_ITSELF.as_bytes() } else { content.is_empty() }
 }
+
+/// What a `commondir` holds that leads to the git directory it is in.
+pub const COMMON_DIR_ITSELF: &str = ".\n";
 
 fn note(path: PathBuf, things: &mut BTreeMap<PathBuf, Thing>) -> io::Result<()> {
     if let Some(thing) = look(&path)? {

@@ -105,10 +105,52 @@ fn in_place_the_users_git_runs_nothing_of_the_agents_and_nothing_is_left_behind(
         let left = |name: &str| git_dir.join(name).exists();
         assert_eq!(std::fs::read_to_string(git_dir.join("config")).unwrap(), config);
         assert!(!left("hooks") && !left("config.worktree") && !left("commondir") && !left("info/attributes"));
-        assert!(!left("objects/info/alternates") && !left("worktrees"));
+        assert!(!left("objects/info/alternates") && !left("worktrees") && !left("modules"));
         assert!(hooks_path != Some("tools/hooks") || !repo.path().join("tools").exists());
-        assert!(repo.path().join("sub/file").exists() && repo.path().join("mod/.git").is_file(), "it was planted");
+        assert!(repo.path().join("sub/file").exists() && repo.path().join("mod/file").is_file(), "it was planted");
         look_around(&world, repo.path());
         assert!(!mark.exists(), "something of the agent's ran ({hooks_path:?})");
     }
+}
+
+/// Tries to make what git follows, by writing, by moving something there and by moving what is there away.
+const MAKE: &str = r#"
+for name in commondir config.worktree hooks/pre-commit info/attributes objects/info/alternates worktrees/w/config modules/m/config; do
+  mkdir -p "$(dirname .git/$name)"; echo evil > evil
+  echo evil > .git/$name && echo "wrote $name" >> made
+  mv evil .git/$name && echo "moved $name" >> made
+  top=.git/${name%%/*}; case $top in .git/objects|.git/info) continue;; esac
+  mv $top .git/away && echo "moved $top away" >> made
+  rm -rf $top && echo "removed $top" >> made
+done 2> /dev/null
+rm -f evil; echo work > file; git add file; git -c user.name=a -c user.email=a@b commit -qm work && git log -1 --format=%s > committed
+"#;
+
+#[test]
+// promise: safety-9
+fn in_place_what_git_follows_cannot_be_made_during_a_turn() {
+    if !sandbox_works() {
+        return;
+    }
+    let world = crate::world();
+    let git_dir = world.repo().path().join(".git");
+    let _ = std::fs::remove_dir_all(git_dir.join("hooks"));
+    let _ = std::fs::remove_dir_all(git_dir.join("info"));
+    let before = names_in(&git_dir);
+    let agent = world.install_script("agent", &format!("{MAKE}\necho '{PROMISE}'"));
+    let agent = agent.to_string_lossy().into_owned();
+    let args = ["run", "do it", "--name", "work", "--agent-command", &agent, "--max-iterations", "1", "--in-place"];
+    call(&world, &args).assert_code(0);
+    let made = std::fs::read_to_string(world.repo().path().join("made")).unwrap_or_default();
+    assert_eq!(made, "");
+    assert_eq!(std::fs::read_to_string(world.repo().path().join("committed")).unwrap(), "work\n", "git works there");
+    let new: Vec<String> = names_in(&git_dir).into_iter().filter(|name| !before.contains(name)).collect();
+    assert!(
+        !new.iter().any(|name| ["commondir", "config.worktree", "hooks", "worktrees", "modules"].contains(&&**name)),
+        "{new:?}"
+    );
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }

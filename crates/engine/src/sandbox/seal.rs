@@ -1,13 +1,13 @@
 //! What a person's git would run or follow, sealed in the view: hooks, settings, what leads to others.
 //!
-//! In the user's own checkout names that do not exist yet are sealed too: they are made, empty, so that something can be
-//! mounted there, and removed when the loop rests. Invariant: only what was made here and is still empty is removed.
+//! In the user's own checkout names that do not exist yet are sealed too: they are made, without a meaning, so that something
+//! can be mounted there, and removed when the loop rests. Invariant: only what was made here and is unchanged is removed.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use windlass_supervise::Access;
-use windlass_workspace::{GitSettings, Workspace};
+use windlass_workspace::{COMMON_DIR_ITSELF, GitSettings, Workspace};
 
 use super::SandboxError;
 use super::places::Places;
@@ -43,14 +43,16 @@ pub(super) fn seal_in_place(places: &mut Places, workspace: &Workspace, temp: &P
             made.dir(&dir.join("objects/info"))?;
             made.file(&dir.join("objects/info/alternates"))?;
             made.dir(&dir.join("worktrees"))?;
+            made.dir(&dir.join("modules"))?;
+            made.common_dir(&dir.join("commondir"))?;
         }
         made.file(&dir.join("config.worktree"))?;
         put_sealed(places, &dir);
     }
     let common = &workspace.common_dir;
     places.put(&common.join("worktrees"), Access::ReadOnly);
-    // Mounts of their own, so that they cannot be moved out of the way.
-    places.put(&common.join("modules"), Access::Writable);
+    // Those that are there already are mounts of their own.
+    places.put(&common.join("modules"), Access::ReadOnly);
     if workspace.git_dir.starts_with(common.join("worktrees")) {
         places.put(&workspace.git_dir, Access::Writable);
     }
@@ -88,11 +90,16 @@ pub(crate) fn remove_placeholders(temp: &Path) {
         if found.is_dir() {
             // Only if it is empty.
             let _ = std::fs::remove_dir(path);
-        } else if found.is_file() && found.len() == 0 {
+        } else if found.is_file() && is_unchanged(path, found.len()) {
             let _ = std::fs::remove_file(path);
         }
     }
     let _ = std::fs::remove_file(list);
+}
+
+fn is_unchanged(path: &Path, len: u64) -> bool {
+    let itself = || std::fs::read_to_string(path).is_ok_and(|text| text == COMMON_DIR_ITSELF);
+    len == 0 || path.ends_with("commondir") && len == COMMON_DIR_ITSELF.len() as u64 && itself()
 }
 
 /// What is made in the user's checkout, noted before it is there.
@@ -107,6 +114,15 @@ impl Made {
 
     fn file(&mut self, path: &Path) -> Result<(), SandboxError> {
         self.make(path, |path| std::fs::File::create_new(path).map(drop))
+    }
+
+    fn common_dir(&mut self, path: &Path) -> Result<(), SandboxError> {
+        // Whole at once, because git may run there and fails at an empty file.
+        self.make(path, |path| {
+            let mut partial = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(path))?;
+            partial.write_all(COMMON_DIR_ITSELF.as_bytes())?;
+            partial.persist_noclobber(path).map(drop).map_err(|error| error.error)
+        })
     }
 
     fn make(&mut self, path: &Path, make: fn(&Path) -> std::io::Result<()>) -> Result<(), SandboxError> {
@@ -140,6 +156,9 @@ mod tests {
         for name in ["empty", "filled", "theirs"] {
             made.file(&top.join(name)).unwrap();
         }
+        made.common_dir(&top.join("commondir")).unwrap();
+        made.common_dir(&top.join("used/commondir")).unwrap();
+        std::fs::write(top.join("used/commondir"), "..").unwrap();
         std::fs::write(top.join("filled"), "by a person").unwrap();
         std::fs::write(top.join("used/hook"), "by a person").unwrap();
         remove_placeholders(&temp);
