@@ -12,6 +12,7 @@ use super::agent_git::AgentGit;
 use super::clone::loop_ref;
 use super::history::{Entry, LONGEST_HISTORY, history};
 use super::message::{compose, is_of_turn};
+use super::quarantine::Quarantine;
 use super::stage::stage;
 use super::{Kind, Unwanted, Workspace, WorkspaceError, Workspaces, hold_back, save};
 use crate::git::{ChangedFile, FilePath, Git, GitError, HeadFile, parse_raw};
@@ -112,10 +113,14 @@ impl Workspaces {
         self.end_operations(&git, workspace, &request.turn_id, &mut notes).await?;
         let tip = self.settle_head(&git, workspace, request, &mut notes).await?;
         hold_back::note(workspace, &[])?;
-        let mut taken = self.take_in(workspace, &git, request, tip, &mut notes).await?;
+        let quarantine = Quarantine::open(&git, workspace)?;
+        let mut taken = self.take_in(workspace, quarantine.git(), request, tip, &mut notes).await?;
         let Taken { files, history, tree, .. } = &taken;
-        let found = hold_back::search(&git, workspace, request, files, history, tree.as_deref()).await?;
-        if !found.nothing() {
+        let found = hold_back::search(quarantine.git(), workspace, request, files, history, tree.as_deref()).await?;
+        if found.nothing() {
+            quarantine.release().await?;
+        } else {
+            drop(quarantine);
             hold_back::hold(&git, workspace, request, &found.files).await?;
             if !found.in_commits.is_empty() {
                 let what = found.in_commits.join(", ");

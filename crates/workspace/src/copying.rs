@@ -102,6 +102,20 @@ pub(super) fn without_links(top: &Path, relative: &Path) -> Option<PathBuf> {
     Some(path)
 }
 
+/// A file next to another, named by it.
+pub(super) fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Copies an index with its time: git takes a file that is not older than the index for possibly changed.
+pub(super) fn copy_into(from: &Path, to: &mut fs::File) -> io::Result<()> {
+    let mut index = fs::File::open(from)?;
+    io::copy(&mut index, to)?;
+    to.set_modified(index.metadata()?.modified()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

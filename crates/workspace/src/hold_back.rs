@@ -234,8 +234,8 @@ pub(super) async fn hold(
     if files.is_empty() {
         return Ok(());
     }
-    let source = format!("--source={}", request.previous_head);
-    let args = ["restore", "--quiet", &source, "--staged", "--pathspec-from-file=-", "--pathspec-file-nul"];
+    // Unlike `restore`, it accepts files that neither the index nor the commit has.
+    let args = ["reset", "--quiet", &request.previous_head, "--pathspec-from-file=-", "--pathspec-file-nul"];
     let paths: Vec<u8> = files.iter().flat_map(|(path, _)| path.as_bytes().iter().copied().chain([0])).collect();
     git.call(&args).input(paths).literal_paths().run().await?;
     Ok(())

@@ -38,6 +38,7 @@ mod planted;
 mod project;
 mod protect;
 mod publish;
+mod quarantine;
 mod remove;
 mod reopen;
 mod restore;

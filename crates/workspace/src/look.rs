@@ -1,9 +1,10 @@
 //! Differences, for people and for decisions.
 //!
-//! Invariant: only reads. The tree on disk is taken into a copy of the engine's index.
+//! Invariant: only reads. The tree on disk is taken into a copy of the engine's index, and its objects go to a quarantine.
 
 use super::checkpoint::changed;
-use super::stage::{Scratch, stage};
+use super::quarantine::Quarantine;
+use super::stage::stage;
 use super::{Workspace, WorkspaceError, Workspaces};
 use crate::git::{ChangedFile, Git};
 
@@ -41,10 +42,10 @@ impl Workspaces {
         match to {
             DiffTo::Commit(commit) => patch(&self.home_git(workspace), from, commit, colours).await,
             DiffTo::Worktree => {
-                let scratch = Scratch::new(workspace);
-                let git = self.git(workspace).await?.index(&scratch.file);
-                let tree = stage(self, &git, workspace, &[], "look").await?.tree(&git).await?;
-                patch(&git, from, &tree, colours).await
+                let quarantine = Quarantine::open(&self.git(workspace).await?, workspace)?;
+                let git = quarantine.git();
+                let tree = stage(self, git, workspace, &[], "look").await?.tree(git).await?;
+                patch(git, from, &tree, colours).await
             }
         }
     }
@@ -78,19 +79,17 @@ impl Workspaces {
         commit: &str,
         never_commit: &[String],
     ) -> Result<Vec<ChangedFile>, WorkspaceError> {
-        let scratch = Scratch::new(workspace);
-        let git = self.git(workspace).await?.index(&scratch.file);
-        let staged = stage(self, &git, workspace, never_commit, "look").await?;
-        let tree = staged.tree(&git).await?;
-        Ok(changed(&git, commit, &tree).await?)
+        let quarantine = Quarantine::open(&self.git(workspace).await?, workspace)?;
+        let git = quarantine.git();
+        let tree = stage(self, git, workspace, never_commit, "look").await?.tree(git).await?;
+        Ok(changed(git, commit, &tree).await?)
     }
 
     /// The hash of the tree on disk.
     pub async fn tree_hash(&self, workspace: &Workspace, never_commit: &[String]) -> Result<String, WorkspaceError> {
-        let scratch = Scratch::new(workspace);
-        let git = self.git(workspace).await?.index(&scratch.file);
-        let staged = stage(self, &git, workspace, never_commit, "look").await?;
-        Ok(staged.tree(&git).await?)
+        let quarantine = Quarantine::open(&self.git(workspace).await?, workspace)?;
+        let git = quarantine.git();
+        Ok(stage(self, git, workspace, never_commit, "look").await?.tree(git).await?)
     }
 }
 

@@ -132,7 +132,7 @@ async fn flatten(
     let mut note = format!("{path} is a repository of its own: its files are committed as plain files");
     if nested.committed {
         let head = head_commit(workspace, path).unwrap_or_default();
-        let home = Store { git: git.clone(), objects: workspace.objects() };
+        let home = Store { git: git.clone().without_quarantine(), objects: workspace.objects() };
         match keep_history(workspaces, &home, workspace, path, &head).await {
             Ok(Some(name)) => note.push_str(&format!(", its history is kept at {name}")),
             Ok(None) => {}
@@ -161,7 +161,7 @@ impl Store {
                     .committing_as_windlass(workspace.fallback_identity),
                 objects: module.git_dir.join("objects"),
             },
-            None => Self { git: git.clone(), objects: workspace.objects() },
+            None => Self { git: git.clone().without_quarantine(), objects: workspace.objects() },
         }
     }
 }

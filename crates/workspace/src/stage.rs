@@ -10,6 +10,7 @@ use super::clone::loop_ref;
 use super::hold_back::HELD_BACK;
 use super::nested::{self, Nested};
 use super::{Workspace, WorkspaceError, Workspaces};
+pub(super) use crate::copying::{beside, copy_into};
 use crate::git::{ChangedFile, FilePath, Git, GitError, Index, Output, between, is_id, parse_raw};
 
 /// The file beside the index that names what is never committed.
@@ -216,12 +217,6 @@ fn remembered_tree(file: &Path, index: &Index) -> Option<String> {
     (checksum == index.checksum && is_id(tree)).then(|| tree.to_owned())
 }
 
-pub(super) fn beside(file: &Path, ending: &str) -> std::path::PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
 pub(super) fn workspace_index(git: &Git, workspace: &Workspace) -> std::path::PathBuf {
     git.index_file().map_or_else(|| workspace.index.clone(), Path::to_owned)
 }
@@ -292,13 +287,6 @@ impl Workspaces {
 pub(super) fn noted(workspace: &Workspace, ending: &str) -> Vec<String> {
     let text = std::fs::read(beside(&workspace.index, ending)).ok();
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-}
-
-/// Copies an index with its time: git takes a file that is not older than the index for possibly changed.
-pub(super) fn copy_into(from: &Path, to: &mut std::fs::File) -> std::io::Result<()> {
-    let mut index = std::fs::File::open(from)?;
-    std::io::copy(&mut index, to)?;
-    to.set_modified(index.metadata()?.modified()?)
 }
 
 /// A copy of the engine's index that vanishes with it.

@@ -55,6 +55,8 @@ pub struct Git {
     work_tree: Option<PathBuf>,
     cwd: PathBuf,
     index: Option<PathBuf>,
+    /// Where new objects are written instead of the repository's own store.
+    object_dir: Option<PathBuf>,
     overrides: Vec<(String, String)>,
     /// Directories and files below which a dead process's locks may be removed.
     owned: Vec<PathBuf>,
@@ -73,6 +75,7 @@ impl Git {
             work_tree: None,
             cwd: dir.into(),
             index: None,
+            object_dir: None,
             overrides: Vec::new(),
             owned: Vec::new(),
             fallback_identity: false,
@@ -105,13 +108,28 @@ impl Git {
     pub(crate) fn elsewhere(&self, git_dir: &Path) -> Self {
         let mut owned = self.owned.clone();
         owned.push(git_dir.to_owned());
-        Self { git_dir: Some(git_dir.to_owned()), common_dir: Some(git_dir.to_owned()), owned, ..self.clone() }
+        let git_dir = Some(git_dir.to_owned());
+        Self { common_dir: git_dir.clone(), git_dir, object_dir: None, owned, ..self.clone() }
     }
 
     /// With this index file instead of the repository's own.
     #[must_use]
     pub fn index(mut self, file: impl Into<PathBuf>) -> Self {
         self.index = Some(file.into());
+        self
+    }
+
+    /// Writes new objects to this directory, whose alternate is the repository's own store.
+    #[must_use]
+    pub(crate) fn quarantined(mut self, object_dir: &Path) -> Self {
+        self.object_dir = Some(object_dir.to_owned());
+        self
+    }
+
+    /// Writes new objects to the repository's own store.
+    #[must_use]
+    pub(crate) fn without_quarantine(mut self) -> Self {
+        self.object_dir = None;
         self
     }
 

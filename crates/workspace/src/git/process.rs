@@ -113,6 +113,7 @@ fn command(call: &Call<'_>) -> Command {
         ("GIT_COMMON_DIR", &git.common_dir),
         ("GIT_WORK_TREE", &git.work_tree),
         ("GIT_INDEX_FILE", &git.index),
+        ("GIT_OBJECT_DIRECTORY", &git.object_dir),
     ];
     for (name, place) in places {
         if let Some(place) = place {

@@ -251,3 +251,52 @@ async fn no_ref_keeps_a_secret_of_a_cut_off_turn_or_of_commits_elsewhere() {
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t3")).await.expect("checkpoint");
     assert!(!two.notes.iter().any(|note| note.contains(&ws.keep_ref("stray", "t3"))), "{:?}", two.notes);
 }
+
+/// Whether any object that the repository can read holds the key, whatever refers to it.
+fn is_stored(fx: &Fixture, dir: &std::path::Path) -> bool {
+    fx.git(dir, &["cat-file", "--batch-all-objects", "--unordered", "--batch"]).contains(KEY)
+}
+
+#[tokio::test]
+async fn what_is_held_back_leaves_no_object_behind() {
+    for kind in [Kind::Clone, Kind::InPlace] {
+        let fx = Fixture::new();
+        let opened = fx.open("fix", kind).await;
+        let ws = &opened.workspace;
+        write(&ws.dir.join("conf.py"), format!("b = '{KEY}'\n"));
+        write(&ws.dir.join("good.py"), "good\n");
+        // Looking takes the disk in too.
+        fx.workspaces.changed_since(ws, &ws.base_commit, &[]).await.expect("changes");
+        let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+        assert_eq!(one.held_back, ["conf.py (line 1: github-token)"]);
+        assert_eq!(names(&one), ["good.py added"]);
+        for dir in [&ws.git_dir, &fx.repo] {
+            assert!(!is_stored(&fx, dir), "{kind:?}: {}", dir.display());
+        }
+        let left = std::fs::read_dir(ws.objects()).unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("tmp_objdir")).collect();
+        assert!(left.is_empty(), "{left:?}");
+        // It goes in once it is allowed.
+        let mut request = next(&one, "t2");
+        request.unwanted.allowed = vec!["conf.py".to_owned()];
+        let two = fx.workspaces.checkpoint(ws, &request).await.expect("checkpoint");
+        assert_eq!(names(&two), ["conf.py added"]);
+        assert!(is_stored(&fx, &fx.repo));
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_process_left_in_quarantine_is_removed_and_the_checkpoint_is_whole() {
+    let fx = Fixture::new();
+    let opened = fx.open("fix", Kind::Clone).await;
+    let ws = &opened.workspace;
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let left = ws.objects().join(format!("tmp_objdir-windlass-{}-0", gone.id()));
+    write(&left.join("ab/cd"), "unfinished");
+    write(&ws.dir.join("new"), "new\n");
+    let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
+    assert_eq!(names(&one), ["new added"]);
+    assert!(!left.exists());
+    fx.git(&ws.git_dir, &["fsck", "--strict", "--connectivity-only", "windlass/fix"]);
+}
