@@ -36,6 +36,7 @@ impl Request for Doctor {
 pub async fn look(context: &Context, calls: Option<Duration>) -> DoctorReport {
     let mut findings = vec![git(context).await, data(context).await];
     findings.push(project(context).await);
+    findings.extend(submodules(context).await);
     findings.push(settings(context).await);
     findings.extend(environment(context).await);
     findings.extend(containment());
@@ -110,6 +111,14 @@ async fn project(context: &Context) -> Diagnosis {
             warning("project", failure.message, fix)
         }
     }
+}
+
+/// Submodules that a loop would find empty.
+async fn submodules(context: &Context) -> Option<Diagnosis> {
+    let (root, workspaces) = (context.project_if_any().await?, context.workspaces().ok()?);
+    let missing = workspaces.missing_submodules(&root).await.ok().filter(|missing| !missing.is_empty())?;
+    let detail = format!("not on this machine, so empty in a loop's workspace: {}", missing.join(", "));
+    Some(warning("submodules", detail, "git submodule update --init --recursive"))
 }
 
 async fn settings(context: &Context) -> Diagnosis {

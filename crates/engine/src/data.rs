@@ -107,6 +107,13 @@ impl DataDir {
         self.root.join("builds").join(format!("{:016x}", hasher.finish()))
     }
 
+    /// Those of all projects.
+    pub fn all_builds(&self) -> Vec<PathBuf> {
+        let is_one = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let entries = std::fs::read_dir(self.root.join("builds")).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_str().is_some_and(is_one)).map(|entry| entry.path()).collect()
+    }
+
     /// What the loop's processes have for a temporary directory where they are in a sandbox; gone with the loop's end.
     pub fn loop_temp(&self, id: &str) -> PathBuf {
         self.root.join("tmp").join(id)

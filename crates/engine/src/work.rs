@@ -1,6 +1,8 @@
 //! A loop's work in a person's hands: looked at, taken back, merged, cleared away.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thiserror::Error;
 use windlass_core::machine::{Input, IterationRecord, LoopState, decide};
@@ -168,6 +170,24 @@ impl Engine {
         let work = disk_use(self.workspace(state)?.dir).await;
         let judge = disk_use(self.data.judge(&state.id.0)).await;
         Ok(DiskUse { bytes: work.bytes + judge.bytes, files: work.files + judge.files })
+    }
+
+    /// Builds that loops of a project, or of every project, handed on so long ago; with what they take.
+    pub async fn old_builds(&self, project: Option<&str>, age: Duration) -> Vec<(PathBuf, DiskUse)> {
+        let places = match project {
+            Some(project) => vec![self.data.builds(project)],
+            None => self.data.all_builds(),
+        };
+        let is_old = |place: &PathBuf| {
+            let data = std::fs::symlink_metadata(place).ok().filter(std::fs::Metadata::is_dir);
+            data.and_then(|data| data.modified().ok()?.elapsed().ok()).is_some_and(|since| since >= age)
+        };
+        let mut old = Vec::new();
+        for place in places.into_iter().filter(is_old) {
+            let used = disk_use(place.clone()).await;
+            old.push((place, used));
+        }
+        old
     }
 
     /// Removes a held loop for good: its journal first, then what was kept beside it. Its workspace is removed before, by

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use windlass_core::ids::LoopId;
@@ -57,7 +58,8 @@ impl Request for CleanLoops {
         };
         let days = retention_days(&here.context, root.as_deref())?;
         let project = root.map(|root| root.to_string_lossy().into_owned());
-        let mut listed = here.engine().await?.store.list(ListFilter { project, ..ListFilter::default() }).await?;
+        let filter = ListFilter { project: project.clone(), ..ListFilter::default() };
+        let mut listed = here.engine().await?.store.list(filter).await?;
         if self.demo {
             let demos = here.context.data().demos();
             listed.retain(|one| Path::new(&one.entry.project).starts_with(&demos) && !one.entry.open);
@@ -67,13 +69,32 @@ impl Request for CleanLoops {
         }
         let Self { branches, records, older_than_ms, dry_run, demo, .. } = self;
         let wanted = Wanted { named: demo, branches, records, dry_run, older_than_ms };
-        clean(here, &listed, &wanted, days).await
+        let mut report = clean(here, &listed, &wanted, days).await?;
+        if !demo {
+            report.freed_bytes += clean_builds(here, project.as_deref(), &wanted, days).await?;
+        }
+        Ok(report)
     }
 }
 
 async fn clean(here: &Local, listed: &[Listed], wanted: &Wanted, days: u32) -> Result<CleanReport, Problem> {
     let (rows, residue, warnings) = look_at_all(&here.engine().await?, listed, wanted, days).await?;
     Ok(report(rows, residue, warnings, wanted.dry_run, days))
+}
+
+/// Removes builds that no loop of the project handed on again for as long as a workspace stays. Returns what they take.
+async fn clean_builds(here: &Local, project: Option<&str>, wanted: &Wanted, days: u32) -> Result<u64, Problem> {
+    let engine = here.engine().await?;
+    let days = Duration::from_secs(u64::from(days) * 86_400);
+    let age = wanted.older_than_ms.map_or(days, Duration::from_millis);
+    let mut freed = 0;
+    for (place, used) in engine.old_builds(project, age).await {
+        if !wanted.dry_run {
+            engine.workspaces.remove_own(&place)?;
+        }
+        freed += used.bytes;
+    }
+    Ok(freed)
 }
 
 /// How long a workspace stays after its work is merged.

@@ -163,3 +163,43 @@ fn every_loop_has_ports_of_its_own_in_turns_and_gates() {
     second.wait().assert_code(0);
     assert_eq!(read("gate"), a, "a gate has the ports of its loop");
 }
+
+#[test]
+fn clean_removes_builds_that_no_loop_renewed_and_nothing_else() {
+    let world = World::new();
+    let builds = world.data_dir().join("builds");
+    let place = |dir: std::path::PathBuf| {
+        std::fs::create_dir_all(dir.join("target")).unwrap();
+        std::fs::write(dir.join("target/app"), [7; 4096]).unwrap();
+        dir
+    };
+    let [old, new, notes] = ["00000000000000aa", "00000000000000bb", "notes"].map(|name| place(builds.join(name)));
+    let outside = place(world.root().join("outside"));
+    std::os::unix::fs::symlink(&outside, builds.join("00000000000000cc")).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(15 * 86_400);
+    for dir in [&old, &notes, &outside] {
+        std::fs::File::open(dir).unwrap().set_modified(long_ago).unwrap();
+    }
+    let would = call(&world, &["clean", "--all", "--dry-run", "--json"]).assert_code(0).json();
+    assert!(would["freed_bytes"].as_u64().unwrap() >= 4096, "{would}");
+    assert!(old.exists());
+    call(&world, &["clean", "--all"]).assert_code(0);
+    assert!(!old.exists());
+    for stays in [new, notes, outside] {
+        assert!(stays.join("target/app").exists(), "{}", stays.display());
+    }
+}
+
+#[test]
+fn doctor_names_submodules_that_a_workspace_would_have_empty() {
+    let world = World::new();
+    let repo = world.repo();
+    repo.write(".gitmodules", "[submodule \"sub\"]\n\tpath = libs/sub\n\turl = ../sub\n");
+    let pointer = format!("160000,{},libs/sub", repo.head());
+    repo.git(["update-index", "--add", "--cacheinfo", &pointer]);
+    repo.git(["add", ".gitmodules"]);
+    repo.git(["commit", "-qm", "submodule"]);
+    let doctor = call(&world, &["doctor", "--json"]).json();
+    let finding = doctor["findings"].as_array().unwrap().iter().find(|one| one["what"] == "submodules");
+    assert!(finding.is_some_and(|one| one["detail"].as_str().unwrap().contains("libs/sub")), "{doctor}");
+}

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::git::{Entry, FilePath, Git, GitError, GitHost, hex};
-use crate::{Home, Workspace};
+use crate::project::Project;
+use crate::{Home, Workspace, WorkspaceError, Workspaces};
 
 pub(crate) use checkout::{Repository, pointers};
 
@@ -137,6 +138,22 @@ impl Pointer {
             None => entry.path.clone(),
         };
         Self { path: FilePath::new(path), commit: hex(&entry.id[..id_len]) }
+    }
+}
+
+impl Workspaces {
+    /// Paths of submodules that would be empty in a workspace at HEAD: their commits are not on this machine.
+    pub async fn missing_submodules(&self, project: &Path) -> Result<Vec<String>, WorkspaceError> {
+        let project = Project::inspect(&self.host, project).await?;
+        let git = project.git(&self.host);
+        let Some(head) = git.commit("HEAD").await? else { return Ok(Vec::new()) };
+        let home = Home {
+            checkout: project.checkout.clone(),
+            git_dir: project.git_dir.clone(),
+            common_dir: project.common_dir.clone(),
+            branch: project.branch.clone(),
+        };
+        Ok(Submodules::of(&self.host, &home, &git, &head).await?.missing)
     }
 }
 

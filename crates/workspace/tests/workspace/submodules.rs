@@ -197,6 +197,7 @@ async fn a_submodule_that_the_user_has_not_is_empty_and_named() {
     std::fs::remove_dir_all(fx.repo.join(".git/modules")).expect("remove");
     let opened = fx.open("fix", Kind::Clone).await;
     assert!(opened.notes[0].contains("stay empty: libs/sub"), "{:?}", opened.notes);
+    assert_eq!(fx.workspaces.missing_submodules(&fx.repo).await.expect("submodules"), ["libs/sub"]);
     let (_, tree) = judge(&fx, &opened, &opened.workspace.base_commit).await;
     for top in [&opened.workspace.dir, &tree] {
         assert_eq!(std::fs::read_dir(top.join("libs/sub")).expect("directory").count(), 0);
