@@ -161,12 +161,29 @@ export interface WindlassSettings {
   warnings_block?: boolean;
 }
 
+export interface AboutAgent {
+  /** Hosts that it contacts; @models in network_hosts contains them */
+  hosts?: Array<string>;
+  /** Command that installs it */
+  install?: string;
+  /** Variables of your environment with a key that logs in; the agent gets them */
+  keys?: Array<string>;
+  /** Command that logs in */
+  login?: string;
+  /** Arguments that make it print its version; --version if unset */
+  version_args?: Array<string>;
+  /** The first version it was tried with, and the first it was not: ["1.2.0", "1.3.0"] */
+  versions?: Array<string>;
+}
+
 export interface AgentProfile {
+  /** How it is installed and logged in, and which version was tried */
+  about?: AboutAgent;
   /** Whose language it speaks: command, claude, codex, copilot, opencode, gemini, qwen or acp */
   adapter?: "command" | "claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen" | "acp";
   /** Regular expression whose first group is the answer, for text output: a promise counts only there */
   answer_pattern?: string;
-  /** Arguments on top of those that a known agent is started with */
+  /** Arguments after all others */
   args?: Array<string>;
   /** Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin, {model} for the model */
   command?: Array<string>;
@@ -181,24 +198,38 @@ export interface AgentProfile {
   env?: Record<string, string>;
   /** Variables of your environment that this agent gets beside its own credentials, as in the setting env_pass */
   env_pass?: Array<string>;
+  /** Regular expression whose first group is the message of an error, for text output and standard error; figures that usage_pattern finds later mean that the agent recovered */
+  error_pattern?: string;
+  /** What the agent's JSON lines mean, for jsonl output: all rules that fit a line apply. Without rules, a line is one of Windlass's own events */
+  events?: Array<EventRule>;
   loop_enabled?: CopilotLoopConfig["loop_enabled"];
   max_iterations?: CopilotLoopConfig["max_iterations"];
   /** MCP servers for the loop's sessions, by name, beside the agent's own */
   mcp_servers?: Record<string, McpServer>;
-  /** The model, where the command has {model} */
+  /** The model, where command or model_args has {model} */
   model?: string;
-  /** How standard output is read: as text, or as one event a line (jsonl) */
+  /** Arguments added if a model is set; {model} stands for it */
+  model_args?: Array<string>;
+  /** How standard output is read: as text, or as JSON lines (jsonl) */
   output?: "text" | "jsonl";
+  /** Directory of an agent without an adapter, and what of it a sandbox shows */
+  places?: ProfilePlaces;
   /** Prices by model, in US dollars per million tokens; they go before the built-in list */
   prices?: Record<string, ModelPrice>;
+  /** Arguments added for a reviewer that runs without a sandbox */
+  read_only_args?: Array<string>;
   /** Arguments added to go on in a session; {session} stands for its id */
   resume_args?: Array<string>;
+  /** Arguments added to go on in the last session of the directory, for an agent that names no session */
+  resume_last_args?: Array<string>;
   /** Regular expression whose first group is the session's id, for text output */
   session_pattern?: string;
   /** Settings of the agent itself, in its own format, for the loop's sessions only */
   settings?: Record<string, unknown>;
   /** Put behind the agent's own system prompt in the loop's sessions */
   system_prompt?: string;
+  /** Arguments added if there is a system prompt; {system_prompt} stands for it */
+  system_prompt_args?: Array<string>;
   /** Regular expression with the named groups input, output and cost, for text output */
   usage_pattern?: string;
 }
@@ -210,6 +241,55 @@ export interface CopilotLoopConfig {
   loop_enabled?: boolean | null;
   /** Maximum number of loop iterations */
   max_iterations?: number | null;
+}
+
+export interface EventRule {
+  /** Tokens read from the cache */
+  cache_read_tokens?: string;
+  /** Tokens written to the cache */
+  cache_write_tokens?: string;
+  /** Cost of one request in US dollars; 0 is unknown */
+  cost_usd?: string;
+  /** List in the line; the other paths are then read in each of its items */
+  each?: string;
+  /** The line is the last of the turn: finished or failed. Without such a rule, exit code 0 is success */
+  end?: "finished" | "failed";
+  /** Message of an error; text or a tool call after it means that the agent recovered */
+  error?: string;
+  /** The provider's code of the error */
+  error_code?: string;
+  /** HTTP status of the error */
+  error_status?: string;
+  /** Whether input_tokens contains the cached tokens */
+  input_has_cached?: boolean;
+  /** Input tokens of one request */
+  input_tokens?: string;
+  /** Model that the figures are of */
+  model?: string;
+  /** Output tokens of one request */
+  output_tokens?: string;
+  /** Reasoning tokens of one request, if the output does not contain them */
+  reasoning_tokens?: string;
+  /** ID of the agent's session */
+  session?: string;
+  /** A whole message of the agent */
+  text?: string;
+  /** A part of a message */
+  text_part?: string;
+  /** What the agent thinks */
+  thinking?: string;
+  /** Name of a tool that the agent calls */
+  tool?: string;
+  /** Whether it failed: true, or a text */
+  tool_failed?: string;
+  /** ID of a call or of its result */
+  tool_id?: string;
+  /** Input of that call */
+  tool_input?: string;
+  /** What a tool returned */
+  tool_result?: string;
+  /** Values by path that a line must have; * is any. Paths are like message.content.0.text; -1 is the last item */
+  when?: Record<string, string>;
 }
 
 export interface McpServer {
@@ -232,4 +312,19 @@ export interface ModelPrice {
   output: number;
   /** The same for reasoning; as output if unset */
   reasoning?: number;
+}
+
+export interface ProfilePlaces {
+  /** Settings: the agent gets copies */
+  copy?: Array<string>;
+  /** Its directory, if neither config_dir nor the variable names another; ~/ is your home */
+  dir?: string;
+  /** Directories below it that stay after a turn, such as sessions: writable. "" is all of it */
+  keep?: Array<string>;
+  /** Files of the login: writable */
+  login?: Array<string>;
+  /** Read-only */
+  show?: Array<string>;
+  /** Environment variable that names another directory; set if the profile has config_dir */
+  variable?: string;
 }

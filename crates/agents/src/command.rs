@@ -7,9 +7,13 @@ use windlass_core::profile::{AgentProfile, OutputFormat};
 use windlass_core::usage::Usage;
 use windlass_process::{CommandSpec, Stdin};
 
+use crate::fault::Fault;
+use crate::jsonl::JsonSession;
 use crate::lines::LineSplitter;
 use crate::text::TextDecoder;
-use crate::{Exit, LaunchError, Session, TurnRequest};
+use crate::{Exit, Injected, LaunchError, LaunchFacts, Session, TurnRequest};
+
+mod mapped;
 
 /// The kernel takes no longer argument.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -20,26 +24,52 @@ const LONGEST_PATTERN_LINE: usize = 64 * 1024;
 /// Text is passed on at the end of a line, or after this much of one.
 const TEXT_CHUNK: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
+/// The session of an agent that names none, but can resume the last one of its directory.
+const LAST_SESSION: &str = "last";
 /// Shown at the end of a turn of an agent that prints JSON which its profile does not map.
 const READ_AS_WORDS: &str = "windlass: this agent prints JSON lines, and Windlass reads all of them as the agent's words. \
                              Set answer_pattern, or output = \"jsonl\", in its profile to pick out the answer";
 
-pub(crate) fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
+pub(crate) fn launch(
+    request: &TurnRequest<'_>,
+    facts: &LaunchFacts,
+    injected: &Injected,
+) -> Result<CommandSpec, LaunchError> {
     let agent = request.agent.name.clone();
     let profile = &request.agent.profile;
     let mut words = profile.command.clone();
-    if let Some(session) = request.session {
-        words.extend(profile.resume_args.iter().map(|word| word.replace("{session}", session)));
+    if profile.model.as_deref().is_some_and(|model| !model.is_empty()) {
+        words.extend(profile.model_args.clone());
     }
+    if injected.system_prompt.is_some() {
+        words.extend(profile.system_prompt_args.clone());
+    }
+    if injected.read_only && !facts.confined {
+        words.extend(profile.read_only_args.clone());
+    }
+    match request.session {
+        Some(LAST_SESSION) if !profile.resume_last_args.is_empty() => words.extend(profile.resume_last_args.clone()),
+        Some(_) => words.extend(profile.resume_args.clone()),
+        None => {}
+    }
+    words.extend(profile.args.clone());
     let takes_prompt = words.iter().any(|word| word.contains("{prompt}") || word.contains("{prompt_file}"));
     let mut filled = Vec::with_capacity(words.len());
     for word in words {
-        filled.push(fill(&word, request, &agent)?);
+        filled.push(fill(&word, request, injected, &agent)?);
     }
     let mut filled = filled.into_iter();
     let program = filled.next().filter(|program| !program.is_empty()).ok_or(LaunchError::NoCommand { agent })?;
     let mut env = request.env.clone();
     env.extend(profile.env.clone());
+    let variable = profile.places.as_ref().and_then(|places| places.variable.clone());
+    if let (Some(variable), Some(dir)) = (variable, &profile.config_dir) {
+        let dir = match (dir.strip_prefix("~/"), env.get("HOME")) {
+            (Some(below), Some(home)) => format!("{home}/{below}"),
+            _ => dir.clone(),
+        };
+        env.insert(variable, dir);
+    }
     Ok(CommandSpec {
         program,
         args: filled.collect(),
@@ -50,21 +80,24 @@ pub(crate) fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchErr
 }
 
 /// Puts values in place of the names in one pass, so that a prompt that looks like a name stays as it is.
-fn fill(word: &str, request: &TurnRequest<'_>, agent: &str) -> Result<String, LaunchError> {
+fn fill(word: &str, request: &TurnRequest<'_>, injected: &Injected, agent: &str) -> Result<String, LaunchError> {
+    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    let values: [(&str, &dyn Fn() -> String); 6] = [
+        ("{prompt}", &|| request.prompt.to_owned()),
+        ("{prompt_file}", &|| path(&request.prompt_file)),
+        ("{self}", &|| path(&request.own_program)),
+        ("{session}", &|| text(request.session)),
+        ("{model}", &|| text(request.agent.profile.model.as_deref())),
+        ("{system_prompt}", &|| text(injected.system_prompt.as_deref())),
+    ];
     let mut filled = String::new();
     let mut rest = word;
     while let Some(start) = rest.find('{') {
         filled.push_str(&rest[..start]);
         rest = &rest[start..];
-        let (name, value) = if rest.starts_with("{prompt}") {
-            ("{prompt}", request.prompt.to_owned())
-        } else if rest.starts_with("{prompt_file}") {
-            ("{prompt_file}", request.prompt_file.to_string_lossy().into_owned())
-        } else if rest.starts_with("{self}") {
-            ("{self}", request.own_program.to_string_lossy().into_owned())
-        } else {
-            ("{", "{".to_owned())
-        };
+        let named = values.iter().find(|(name, _)| rest.starts_with(name));
+        let (name, value) = named.map_or(("{", "{".to_owned()), |(name, value)| (*name, value()));
         filled.push_str(&value);
         rest = &rest[name.len()..];
     }
@@ -84,6 +117,7 @@ pub fn check_patterns(profile: &AgentProfile) -> Result<(), (&'static str, regex
         ("session_pattern", &profile.session_pattern),
         ("usage_pattern", &profile.usage_pattern),
         ("answer_pattern", &profile.answer_pattern),
+        ("error_pattern", &profile.error_pattern),
     ];
     for (key, pattern) in patterns {
         if let Some(pattern) = pattern {
@@ -93,9 +127,24 @@ pub fn check_patterns(profile: &AgentProfile) -> Result<(), (&'static str, regex
     Ok(())
 }
 
+/// A reader of what the profile says that its program prints.
+pub(crate) fn session(profile: &AgentProfile) -> Box<dyn Session> {
+    let last = (!profile.resume_last_args.is_empty()).then(|| LAST_SESSION.to_owned());
+    match profile.output.unwrap_or_default() {
+        OutputFormat::Jsonl if !profile.events.is_empty() => {
+            Box::new(JsonSession::new(mapped::Mapped::new(profile, last)))
+        }
+        OutputFormat::Jsonl | OutputFormat::Text => Box::new(CommandSession::new(profile, last)),
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct CommandSession {
     output: Output,
+    /// Standard error, if the profile says what an error looks like.
+    aside: Option<(LineSplitter, Regex)>,
+    /// The session to report if the program names none.
+    last: Option<String>,
     stderr_tail: Vec<u8>,
     /// The last error the agent reported and has not recovered from.
     error: Option<AgentEvent>,
@@ -115,10 +164,11 @@ struct Patterns {
     session: Option<Regex>,
     usage: Option<Regex>,
     answer: Option<Regex>,
+    error: Option<Regex>,
 }
 
 impl CommandSession {
-    pub(crate) fn new(profile: &AgentProfile) -> Self {
+    pub(crate) fn new(profile: &AgentProfile, last: Option<String>) -> Self {
         let compile = |pattern: &Option<String>| pattern.as_deref().and_then(|text| Regex::new(text).ok());
         let output = match profile.output.unwrap_or_default() {
             OutputFormat::Jsonl => Output::Jsonl { lines: LineSplitter::new(LONGEST_JSON_LINE) },
@@ -128,8 +178,10 @@ impl CommandSession {
                     session: compile(&profile.session_pattern),
                     usage: compile(&profile.usage_pattern),
                     answer: compile(&profile.answer_pattern),
+                    error: compile(&profile.error_pattern),
                 };
-                let any = patterns.session.is_some() || patterns.usage.is_some() || patterns.answer.is_some();
+                let all = [&patterns.session, &patterns.usage, &patterns.answer, &patterns.error];
+                let any = all.into_iter().any(Option::is_some);
                 Output::Text {
                     decoder: TextDecoder::default(),
                     pending: String::new(),
@@ -138,7 +190,30 @@ impl CommandSession {
             }
         };
         let read_whole = profile.output.unwrap_or_default() == OutputFormat::Text && profile.answer_pattern.is_none();
-        Self { output, stderr_tail: Vec::new(), error: None, prints_json: read_whole.then_some(false) }
+        let aside = compile(&profile.error_pattern).map(|pattern| (LineSplitter::new(LONGEST_PATTERN_LINE), pattern));
+        let prints_json = read_whole.then_some(false);
+        Self { output, aside, last, stderr_tail: Vec::new(), error: None, prints_json }
+    }
+
+    /// Of text output: an error that a pattern found, and figures of a later request, which show that it was overcome.
+    fn look_back(&mut self, events: &[AgentEvent]) {
+        for event in events {
+            match event {
+                AgentEvent::Session { .. } => self.last = None,
+                AgentEvent::Error { .. } if matches!(self.output, Output::Text { .. }) => {
+                    self.error = Some(event.clone());
+                }
+                AgentEvent::Usage { .. } if matches!(self.output, Output::Text { .. }) => self.error = None,
+                AgentEvent::Error { .. }
+                | AgentEvent::Usage { .. }
+                | AgentEvent::Text { .. }
+                | AgentEvent::Thinking { .. }
+                | AgentEvent::ToolUse { .. }
+                | AgentEvent::ToolResult { .. }
+                | AgentEvent::Result { .. }
+                | AgentEvent::Raw { .. } => {}
+            }
+        }
     }
 
     /// Remembers what decides the outcome.
@@ -170,6 +245,7 @@ impl CommandSession {
 
 impl Session for CommandSession {
     fn stdout(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>) {
+        let before = events.len();
         match &mut self.output {
             Output::Text { decoder, pending, patterns } => {
                 decoder.push(bytes, pending);
@@ -194,9 +270,15 @@ impl Session for CommandSession {
                 });
             }
         }
+        self.look_back(&events[before..]);
     }
 
-    fn stderr(&mut self, bytes: &[u8], _events: &mut Vec<AgentEvent>) {
+    fn stderr(&mut self, bytes: &[u8], events: &mut Vec<AgentEvent>) {
+        let before = events.len();
+        if let Some((lines, pattern)) = &mut self.aside {
+            lines.push(bytes, |line, _| events.extend(error_in(pattern, &String::from_utf8_lossy(line))));
+        }
+        self.look_back(&events[before..]);
         let keep = bytes.len().min(STDERR_TAIL);
         self.stderr_tail.extend_from_slice(&bytes[bytes.len() - keep..]);
         let excess = self.stderr_tail.len().saturating_sub(STDERR_TAIL);
@@ -204,6 +286,10 @@ impl Session for CommandSession {
     }
 
     fn finish(&mut self, events: &mut Vec<AgentEvent>) {
+        let before = events.len();
+        if let Some((lines, pattern)) = &mut self.aside {
+            lines.finish(|line, _| events.extend(error_in(pattern, &String::from_utf8_lossy(line))));
+        }
         match &mut self.output {
             Output::Text { decoder, pending, patterns } => {
                 decoder.finish(pending);
@@ -227,6 +313,10 @@ impl Session for CommandSession {
                     }
                 });
             }
+        }
+        self.look_back(&events[before..]);
+        if let Some(id) = self.last.take() {
+            events.push(AgentEvent::Session { id });
         }
     }
 
@@ -259,6 +349,12 @@ impl Session for CommandSession {
         let message = if said.is_empty() { exit.to_string() } else { format!("{exit}: {said}") };
         TurnOutcome::Failed { kind: ErrorKind::Other, message }
     }
+}
+
+/// The error that a line names.
+fn error_in(pattern: &Regex, line: &str) -> Option<AgentEvent> {
+    let found = pattern.captures(line)?;
+    Some(Fault::of(None, "", found.get(1).or(found.get(0))?.as_str()).event())
 }
 
 /// Only whole lines are checked, so that it does not matter how the output was cut.
@@ -313,6 +409,7 @@ impl Patterns {
                 .named_by_agent(),
             });
         }
+        events.extend(self.error.as_ref().and_then(|pattern| error_in(pattern, line)));
         if self.answer.is_some() {
             events.push(match group(&self.answer) {
                 Some(answer) => AgentEvent::Text { text: format!("{answer}\n") },

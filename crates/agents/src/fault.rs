@@ -107,12 +107,16 @@ fn embedded(message: &str) -> Option<Value> {
 }
 
 static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i)(?:status(?: code)?|HTTP|API Error|last error|request rejected)[:( ]+\(?([1-5]\d\d)\b").ok()
+    Regex::new(
+        r"(?i)(?:status(?: code)?|HTTP|API Error|last error|request rejected)[:( ]+\(?([1-5]\d\d)\b|^([45]\d\d) ",
+    )
+    .ok()
 });
 
 /// The HTTP status that a message names.
 fn spoken(message: &str) -> Option<u16> {
-    STATUS.as_ref()?.captures(message)?.get(1)?.as_str().parse().ok()
+    let found = STATUS.as_ref()?.captures(message)?;
+    found.get(1).or(found.get(2))?.as_str().parse().ok()
 }
 
 /// The kind by code, then by status, then by words.
@@ -149,7 +153,8 @@ fn by_code(code: &str) -> Option<ErrorKind> {
         "overloaded" | "overloaded_error" | "server_is_overloaded" | "server_error" | "unavailable" => {
             ErrorKind::Overloaded
         }
-        "authentication"
+        "auth"
+        | "authentication"
         | "authentication_error"
         | "authentication_failed"
         | "invalid_api_key"
@@ -260,6 +265,10 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
 ];
 
 fn by_words(words: &str) -> ErrorKind {
+    // All that undici says of a body that ended early.
+    if words.trim() == "terminated" {
+        return ErrorKind::Network;
+    }
     let found = WORDS.iter().find(|(_, list)| list.iter().any(|word| words.contains(word)));
     let no_model = words.contains("model") && ["does not exist", "not found"].iter().any(|no| words.contains(no));
     found.map_or(if no_model { ErrorKind::ModelNotFound } else { ErrorKind::Other }, |(kind, _)| *kind)

@@ -54,21 +54,21 @@ impl Injected {
             read_only: facts.read_only,
             settings,
         };
-        match injected.refused_by(profile.adapter()) {
+        match injected.refused_by(profile) {
             Some(key) => Err(LaunchError::NoWay { agent: agent.name.clone(), key }),
             None => Ok(injected),
         }
     }
 
     /// What of it the adapter has no way for; silence would be worse than an error.
-    fn refused_by(&self, adapter: AdapterKind) -> Option<&'static str> {
+    fn refused_by(&self, profile: &AgentProfile) -> Option<&'static str> {
         let wanted = [
             ("mcp_servers", !self.mcp_servers.is_empty()),
             ("system_prompt", self.system_prompt.is_some()),
             ("denied_tools", !self.denied_tools.is_empty()),
             ("settings", !self.settings.is_empty()),
         ];
-        wanted.into_iter().find(|(key, wanted)| *wanted && !takes(adapter, key)).map(|(key, _)| key)
+        wanted.into_iter().find(|(key, wanted)| *wanted && !profile_takes(profile, key)).map(|(key, _)| key)
     }
 
     /// The servers in the JSON format of most agents, each with `more` next to its command.
@@ -103,6 +103,12 @@ pub fn takes(adapter: AdapterKind, key: &str) -> bool {
     }
 }
 
+/// A command takes what its profile has arguments for.
+fn profile_takes(profile: &AgentProfile, key: &str) -> bool {
+    let by_arguments = key == "system_prompt" && !profile.system_prompt_args.is_empty();
+    takes(profile.adapter(), key) || profile.adapter() == AdapterKind::Command && by_arguments
+}
+
 /// The first key of a profile that its agent cannot be given.
 pub fn not_taken(profile: &AgentProfile) -> Option<&'static str> {
     let said = [
@@ -112,5 +118,5 @@ pub fn not_taken(profile: &AgentProfile) -> Option<&'static str> {
         ("settings", !profile.settings.is_empty()),
         ("config_dir", profile.config_dir.is_some()),
     ];
-    said.into_iter().find(|(key, said)| *said && !takes(profile.adapter(), key)).map(|(key, _)| key)
+    said.into_iter().find(|(key, said)| *said && !profile_takes(profile, key)).map(|(key, _)| key)
 }

@@ -45,7 +45,9 @@ pub use command::check_patterns;
 pub use injected::{Injected, OWN_MCP_SERVER, PrivateFile, not_taken, takes};
 pub use places::{OwnPlace, PlaceKind, own_places};
 pub use prices::{Prices, prices_as_of};
-pub use probe::{KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, known, own_variables, version_in};
+pub use probe::{
+    Facts, KNOWN_AGENTS, KnownAgent, VersionFit, built_in_profiles, known, own_variables, version_args, version_in,
+};
 pub use takeover::takeover;
 pub use traps::{Place, TRAPS, Trap};
 
@@ -232,7 +234,9 @@ pub fn launch(request: &TurnRequest<'_>) -> Result<Launch, LaunchError> {
 pub fn launch_with(request: &TurnRequest<'_>, facts: &LaunchFacts) -> Result<Launch, LaunchError> {
     let injected = Injected::of(request.agent, facts)?;
     match request.agent.profile.adapter() {
-        AdapterKind::Command => command::launch(request).map(|command| Launch { command, files: Vec::new() }),
+        AdapterKind::Command => {
+            command::launch(request, facts, &injected).map(|command| Launch { command, files: Vec::new() })
+        }
         AdapterKind::Claude => claude::launch(request, facts, &injected),
         AdapterKind::Codex => codex::launch(request, facts, &injected),
         AdapterKind::Copilot => copilot::launch(request, facts, &injected),
@@ -339,7 +343,7 @@ pub fn session(profile: &AgentProfile) -> Box<dyn Session> {
 /// A reader for one turn's output.
 pub fn session_with(profile: &AgentProfile, facts: &SessionFacts) -> Box<dyn Session> {
     match profile.adapter() {
-        AdapterKind::Command => Box::new(command::CommandSession::new(profile)),
+        AdapterKind::Command => command::session(profile),
         AdapterKind::Claude => Box::new(JsonSession::new(claude::Claude::new(profile, facts))),
         AdapterKind::Codex => Box::new(JsonSession::new(codex::Codex::new(profile, facts))),
         AdapterKind::Copilot => Box::new(JsonSession::new(copilot::Copilot::new(profile, facts))),

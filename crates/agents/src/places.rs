@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use windlass_core::profile::{AdapterKind, AgentProfile};
+use windlass_core::profile::{AdapterKind, AgentProfile, ProfilePlaces};
 
 use crate::probe::known;
 
@@ -197,12 +197,44 @@ pub fn own_places(profile: &AgentProfile, env: &BTreeMap<String, String>, cwd: &
         }
         Some(AdapterKind::Acp | AdapterKind::Command) | None => {}
     }
-    if matches!(profile.adapter(), AdapterKind::Acp | AdapterKind::Command)
-        && let Some(dir) = profile.config_dir.as_deref()
-    {
-        put(dir.strip_prefix("~/").map_or(dir.into(), |below| home.join(below)), PlaceKind::Kept);
+    if matches!(profile.adapter(), AdapterKind::Acp | AdapterKind::Command) {
+        let path = |text: &str| text.strip_prefix("~/").map_or(text.into(), |below| home.join(below));
+        let own = profile.config_dir.as_deref().map(path);
+        match &profile.places {
+            Some(places) => {
+                let set = || places.variable.as_deref().and_then(said);
+                if let Some(dir) = own.or_else(set).or_else(|| places.dir.as_deref().map(path)) {
+                    below_described(&dir, &home, places, &mut put);
+                }
+            }
+            None => own.into_iter().for_each(|dir| put(dir, PlaceKind::Kept)),
+        }
     }
     places
+}
+
+/// As the profile says. Without a word on what is kept, all of the directory is.
+fn below_described(dir: &Path, home: &Path, places: &ProfilePlaces, put: &mut impl FnMut(PathBuf, PlaceKind)) {
+    let kinds = [
+        (&places.keep, PlaceKind::Kept),
+        (&places.login, PlaceKind::Login),
+        (&places.copy, PlaceKind::Copied),
+        (&places.show, PlaceKind::Shown),
+    ];
+    if kinds.iter().all(|(names, _)| names.is_empty()) {
+        return put(dir.to_owned(), PlaceKind::Kept);
+    }
+    put(dir.to_owned(), PlaceKind::Root);
+    for (names, kind) in kinds {
+        for name in names {
+            let path = match name.strip_prefix("~/") {
+                Some(below) => home.join(below),
+                None if name.is_empty() => dir.to_owned(),
+                None => dir.join(name),
+            };
+            put(path, kind);
+        }
+    }
 }
 
 fn below(dir: &Path, own: &Own, put: &mut impl FnMut(PathBuf, PlaceKind)) {
@@ -299,5 +331,31 @@ mod tests {
         assert_eq!(places(&profile, &[HOME]), []);
         profile.config_dir = Some("~/.my-agent".into());
         assert_eq!(places(&profile, &[HOME]), [("/h/.my-agent".into(), PlaceKind::Kept)]);
+    }
+
+    #[test]
+    fn a_profile_says_what_of_a_directory_is_shown() {
+        let mut profile = AgentProfile::of_command(vec!["my-agent".into()]);
+        profile.places = serde_json::from_value(serde_json::json!({
+            "dir": "~/.mine", "variable": "MINE", "keep": ["sessions"], "login": ["~/.login"], "copy": ["settings"],
+            "show": ["plugins"],
+        }))
+        .ok();
+        let below = |dir: &str| {
+            vec![
+                (dir.to_owned(), PlaceKind::Root),
+                (format!("{dir}/sessions"), PlaceKind::Kept),
+                ("/h/.login".into(), PlaceKind::Login),
+                (format!("{dir}/settings"), PlaceKind::Copied),
+                (format!("{dir}/plugins"), PlaceKind::Shown),
+            ]
+        };
+        assert_eq!(places(&profile, &[HOME]), below("/h/.mine"));
+        assert_eq!(places(&profile, &[HOME, ("MINE", "/elsewhere")]), below("/elsewhere"));
+        profile.config_dir = Some("~/.work".into());
+        assert_eq!(places(&profile, &[HOME, ("MINE", "/elsewhere")]), below("/h/.work"));
+        profile.places = Some(ProfilePlaces { dir: Some("~/.mine".into()), ..ProfilePlaces::default() });
+        profile.config_dir = None;
+        assert_eq!(places(&profile, &[HOME]), [("/h/.mine".into(), PlaceKind::Kept)]);
     }
 }

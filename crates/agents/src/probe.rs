@@ -11,8 +11,6 @@ pub struct KnownAgent {
     /// The name of its built-in profile, and of its program.
     pub name: &'static str,
     pub display_name: &'static str,
-    /// Arguments that make it print its version and nothing else.
-    pub version_args: &'static [&'static str],
     /// The range of tested versions; the upper bound is a guess of where to expect a change.
     pub known_good: (&'static str, &'static str),
     /// What to run to log in.
@@ -49,7 +47,6 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         adapter: AdapterKind::Claude,
         name: "claude",
         display_name: "Claude Code",
-        version_args: &["--version"],
         known_good: ("2.1.325", "2.2.0"),
         login: "claude auth login",
         key_variables: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -79,7 +76,6 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         adapter: AdapterKind::Codex,
         name: "codex",
         display_name: "Codex",
-        version_args: &["--version"],
         known_good: ("0.166.0", "0.167.0"),
         login: "codex login",
         key_variables: &["CODEX_API_KEY"],
@@ -96,7 +92,6 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         adapter: AdapterKind::Copilot,
         name: "copilot",
         display_name: "Copilot",
-        version_args: &["--version"],
         known_good: ("1.0.102", "1.1.0"),
         login: "copilot login",
         key_variables: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
@@ -113,7 +108,6 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         adapter: AdapterKind::Gemini,
         name: "gemini",
         display_name: "Gemini CLI",
-        version_args: &["--version"],
         known_good: ("0.61.0", "0.62.0"),
         login: "gemini",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
@@ -138,7 +132,6 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         adapter: AdapterKind::Opencode,
         name: "opencode",
         display_name: "OpenCode",
-        version_args: &["--version"],
         known_good: ("1.18.33", "1.19.0"),
         login: "opencode auth login",
         // Each provider has its own.
@@ -167,7 +160,6 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
         adapter: AdapterKind::Qwen,
         name: "qwen",
         display_name: "Qwen Code",
-        version_args: &["--version"],
         known_good: ("0.24.4", "0.25.0"),
         login: "qwen",
         key_variables: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
@@ -182,24 +174,60 @@ pub const KNOWN_AGENTS: &[KnownAgent] = &[
     },
 ];
 
-impl KnownAgent {
-    pub fn of(adapter: AdapterKind) -> Option<&'static KnownAgent> {
-        KNOWN_AGENTS.iter().find(|known| known.adapter == adapter)
+/// What Windlass can tell people of an agent, from its adapter or from its profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub install: Option<String>,
+    pub login: Option<String>,
+    /// Variables with a key that logs in.
+    pub keys: Vec<String>,
+    /// The first version that was tried, and the first that was not.
+    pub versions: Option<(String, String)>,
+}
+
+impl Facts {
+    pub fn of(profile: &AgentProfile) -> Facts {
+        let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        if let Some(known) = KnownAgent::of(profile.adapter()) {
+            return Facts {
+                install: Some(format!("npm install -g {}", known.npm_package)),
+                login: Some(known.login.to_owned()),
+                keys: texts(known.key_variables),
+                versions: Some((known.known_good.0.to_owned(), known.known_good.1.to_owned())),
+            };
+        }
+        let about = profile.about.clone().unwrap_or_default();
+        let versions = match about.versions.as_slice() {
+            [from, below] => Some((from.clone(), below.clone())),
+            _ => None,
+        };
+        Facts { install: about.install, login: about.login, keys: about.keys, versions }
     }
 
-    /// Compares the printed version to the tested ones; `None` if the output contains no version.
+    /// Compares the printed version to the tried ones; `None` if there are none, or the output contains no version.
     pub fn fit(&self, printed: &str) -> Option<VersionFit> {
-        let version = version_in(printed)?;
+        let (from, below) = self.versions.as_ref()?;
         let numbers = |text: &str| -> Vec<u64> { text.split('.').filter_map(|part| part.parse().ok()).collect() };
-        let (from, below) = (numbers(self.known_good.0), numbers(self.known_good.1));
-        let version = numbers(version);
-        Some(if version < from {
+        let version = numbers(version_in(printed)?);
+        Some(if version < numbers(from) {
             VersionFit::Older
-        } else if version < below {
+        } else if version < numbers(below) {
             VersionFit::Tried
         } else {
             VersionFit::Newer
         })
+    }
+}
+
+/// The arguments that make an agent's program print its version and nothing else.
+pub fn version_args(profile: &AgentProfile) -> Vec<String> {
+    let own = profile.about.as_ref().map(|about| about.version_args.clone()).filter(|args| !args.is_empty());
+    own.unwrap_or_else(|| vec!["--version".to_owned()])
+}
+
+impl KnownAgent {
+    pub fn of(adapter: AdapterKind) -> Option<&'static KnownAgent> {
+        KNOWN_AGENTS.iter().find(|known| known.adapter == adapter)
     }
 }
 
@@ -276,7 +304,7 @@ mod tests {
 
     #[test]
     fn ranges_compare_numbers_and_not_letters() {
-        let claude = KnownAgent::of(AdapterKind::Claude).unwrap();
+        let claude = Facts::of(&built_in_profiles()["claude"]);
         assert_eq!(claude.fit("2.1.325 (Claude Code)"), Some(VersionFit::Tried));
         assert_eq!(claude.fit("2.1.999"), Some(VersionFit::Tried));
         assert_eq!(claude.fit("2.2.0"), Some(VersionFit::Newer));

@@ -12,7 +12,7 @@ pub fn takeover(profile: &AgentProfile, session: &str) -> Option<Vec<String>> {
         AdapterKind::Codex => vec!["resume".to_owned(), session.to_owned()],
         AdapterKind::Copilot => vec![format!("--resume={session}")],
         AdapterKind::Opencode => vec!["--session".to_owned(), session.to_owned()],
-        // Of an ACP agent only the side that speaks the protocol is known.
+        // The profile says how a turn resumes, which may be without a terminal. Of an ACP agent only the side that speaks the protocol is known.
         AdapterKind::Command | AdapterKind::Acp => return None,
     };
     Some([vec![program], args].concat())

@@ -54,7 +54,7 @@ impl Trap {
     }
 }
 
-use AdapterKind::{Claude, Codex, Copilot, Gemini, Opencode, Qwen};
+use AdapterKind::{Claude, Codex, Command, Copilot, Gemini, Opencode, Qwen};
 
 const fn file(agents: &'static [AdapterKind], path: &'static str, look: fn(&str) -> Vec<String>) -> Trap {
     Trap { agents, place: Place::File(path), look }
@@ -99,7 +99,25 @@ pub const TRAPS: &[Trap] = &[
     file(&[Copilot], ".copilot/mcp-config.json", servers),
     below(&[Copilot], ".github/copilot", ".json", claude_settings),
     below(&[Copilot], ".github/hooks", ".json", anything),
+    // Of agents without an adapter: pi, Cline, Aider.
+    below(&[Command], ".pi/extensions", "", anything),
+    file(&[Command], ".pi/settings.json", pi_settings),
+    below(&[Command], ".clinerules/hooks", "", anything),
+    below(&[Command], ".cline/hooks", "", anything),
+    below(&[Command], ".cline/plugins", "", anything),
+    file(&[Command], ".aider.conf.yml", anything),
+    file(&[Command], ".env", aider_variables),
 ];
+
+fn pi_settings(text: &str) -> Vec<String> {
+    keys(text, &["packages", "extensions", "npmCommand", "shellPath", "shellCommandPrefix"])
+}
+
+/// Aider takes its options from there too.
+fn aider_variables(text: &str) -> Vec<String> {
+    let name = |line: &str| line.trim_start().trim_start_matches("export ").split('=').next().map(str::to_owned);
+    text.lines().filter_map(name).map(|name| name.trim().to_owned()).filter(|name| name.starts_with("AIDER_")).collect()
+}
 
 fn servers(text: &str) -> Vec<String> {
     keys(text, &["mcpServers", "servers"])
@@ -284,6 +302,9 @@ mod tests {
         let commented = "{ // why\n \"plugin\": [\"evil\"] /* \" */ }";
         assert_eq!(found("opencode.jsonc", commented), ["plugin: [\"evil\"]"]);
         assert_eq!(found(".opencode/plugin/a/b.ts", "export {}").len(), 1);
+        assert_eq!(found(".pi/settings.json", r#"{ "packages": ["evil"] }"#), [r#"packages: ["evil"]"#]);
+        assert_eq!(found(".env", "A=b\nexport AIDER_LINT_CMD=evil\n"), ["AIDER_LINT_CMD"]);
+        assert!(found(".env", "DATABASE_URL=x\n").is_empty());
         assert_eq!(found(".mcp.json", "{ not json").len(), 1);
     }
 

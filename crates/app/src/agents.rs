@@ -1,16 +1,20 @@
 //! Which agents this machine has, in which version, and, if asked, whether they answer.
 
+mod add;
+mod logins;
+mod versions;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_agents::{KNOWN_AGENTS, KnownAgent, VersionFit};
+use windlass_agents::{Facts, VersionFit};
 use windlass_core::duration::human;
 use windlass_core::profile::AgentProfile;
 use windlass_core::sandbox::{SandboxLevel, SandboxSpec};
 use windlass_core::spec::AgentChoice;
-use windlass_engine::call::{self, Answer, Call, VersionProbe};
+use windlass_engine::call::{self, Answer, Call};
 use windlass_engine::config::{Options, Sandbox, SandboxSupport, Settings, asked_container};
-use windlass_engine::environment::{for_agent, for_commands};
+use windlass_engine::environment::for_agent;
 use windlass_engine::trust::{agreed_to_no_sandbox, project_says_what_runs, settings_are_trusted};
 use windlass_supervise::Launcher;
 
@@ -21,6 +25,10 @@ use crate::reports::{AgentReport, KnownGood};
 use crate::request::Request;
 use crate::requests::{AgentsOf, CallAgents};
 use crate::words::one_line;
+
+pub use add::{AddAgent, AddedAgent};
+pub(crate) use logins::is_logged_out;
+use versions::version_of;
 
 impl Request for AgentsOf {
     type Report = Vec<AgentReport>;
@@ -112,11 +120,21 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
         Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxSpec::default(),
     };
     let unconfined = may_run_unconfined(context, &agreed, project.as_deref());
-    let mut reports = Vec::new();
-    let mut calls = tokio::task::JoinSet::new();
+    let trusted = |name: &str| strange.is_none() || !project_says_what_runs(&settings, name);
+    // All at once: each starts a program.
+    let mut looks = tokio::task::JoinSet::new();
     for (name, agent) in &settings.agents {
-        let runs = strange.is_none() || !project_says_what_runs(&settings, name);
-        let report = report(context, project.as_deref(), name, &agent.profile, runs, unconfined).await;
+        let (context, project) = (context.clone(), project.clone());
+        let (name, profile, runs) = (name.clone(), agent.profile.clone(), trusted(name));
+        looks.spawn(async move { report(&context, project.as_deref(), &name, &profile, runs, unconfined).await });
+    }
+    let mut reports = looks.join_all().await;
+    // As the settings have them.
+    reports.sort_by(|one, other| one.name.cmp(&other.name));
+    let mut calls = tokio::task::JoinSet::new();
+    for (index, report) in reports.iter().enumerate() {
+        let name = &report.name;
+        let (Some(agent), runs) = (settings.agents.get(name), trusted(name)) else { continue };
         if let Some(timeout) = call_for
             && report.installed
             && !report.built_in
@@ -139,10 +157,8 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
                 data: context.data(),
                 sandbox: sandbox.clone(),
             };
-            let index = reports.len();
             calls.spawn(async move { (index, call::ask(&call).await) });
         }
-        reports.push(report);
     }
     while let Some(called) = calls.join_next().await {
         if let Ok((index, called)) = called {
@@ -162,7 +178,7 @@ async fn report(
     runs: bool,
     unconfined: bool,
 ) -> AgentReport {
-    let known = KnownAgent::of(profile.adapter());
+    let facts = Facts::of(profile);
     let program = profile.command.first().cloned().unwrap_or_default();
     let mut report = AgentReport {
         name: name.to_owned(),
@@ -172,9 +188,9 @@ async fn report(
         built_in: false,
         path: None,
         version: None,
-        known_good: known
-            .map(|known| KnownGood { from: known.known_good.0.to_owned(), below: known.known_good.1.to_owned() }),
-        login: known.map(|known| known.login.to_owned()),
+        known_good: facts.versions.clone().map(|(from, below)| KnownGood { from, below }),
+        login: facts.login.clone(),
+        logged_out: false,
         problem: None,
         call: None,
     };
@@ -188,9 +204,10 @@ async fn report(
     match find_program(context, project, &program) {
         Some(path) => {
             report.installed = true;
+            report.logged_out = is_logged_out(context, profile);
             if runs {
                 report.version = version_of(context, &path, profile, unconfined).await;
-                report.problem = known.and_then(|known| untried(known, report.version.as_deref()));
+                report.problem = untried(&facts, report.version.as_deref());
             } else {
                 report.problem = Some(NOT_AGREED.to_owned());
             }
@@ -198,22 +215,17 @@ async fn report(
         }
         None if program.is_empty() => report.problem = Some("its profile has no command".into()),
         None => {
-            let get = known.map_or(String::new(), |known| format!("; {}", install_command(known)));
+            let get = facts.install.map_or(String::new(), |install| format!("; {install}"));
             report.problem = Some(format!("{program} is not on the PATH{get}"));
         }
     }
     report
 }
 
-/// The command that installs an agent.
-pub(crate) fn install_command(known: &KnownAgent) -> String {
-    format!("npm install -g {}", known.npm_package)
-}
-
 /// A version that Windlass was not tried with, said so.
-fn untried(known: &KnownAgent, version: Option<&str>) -> Option<String> {
-    let (from, below) = known.known_good;
-    let side = match known.fit(version?)? {
+fn untried(facts: &Facts, version: Option<&str>) -> Option<String> {
+    let (from, below) = facts.versions.as_ref()?;
+    let side = match facts.fit(version?)? {
         VersionFit::Tried => return None,
         VersionFit::Older => "older",
         VersionFit::Newer => "newer",
@@ -226,13 +238,13 @@ pub async fn after_failure(context: &Context, agent: &AgentChoice) -> Vec<String
     let settings = context.settings(None, Options::default());
     let unconfined = settings.is_ok_and(|settings| may_run_unconfined(context, &settings, None));
     let untried_version = async {
-        let known = KnownAgent::of(agent.profile.adapter())?;
+        let facts = Facts::of(&agent.profile);
         let path = find_program(context, None, agent.profile.command.first()?)?;
         let version = version_of(context, &path, &agent.profile, unconfined).await?;
-        Some(format!("its version {version} is {}", untried(known, Some(&version))?))
+        Some(format!("its version {version} is {}", untried(&facts, Some(&version))?))
     };
     let mut hints: Vec<String> = untried_version.await.into_iter().collect();
-    if KnownAgent::of(agent.profile.adapter()).is_some() {
+    if Facts::of(&agent.profile).login.is_some() {
         hints.push("`windlass agents --call` shows whether it answers at all".to_owned());
     }
     hints
@@ -240,8 +252,10 @@ pub async fn after_failure(context: &Context, agent: &AgentChoice) -> Vec<String
 
 /// The first known agent that is installed, which is what `run` takes when none is named.
 pub(crate) fn first_installed(context: &Context) -> Option<String> {
-    let found = KNOWN_AGENTS.iter().find(|known| find_program(context, None, known.name).is_some());
-    found.map(|known| known.name.to_owned())
+    let adapters = windlass_agents::KNOWN_AGENTS.iter().map(|known| known.name.to_owned());
+    let built_in = windlass_engine::config::built_in_agents();
+    let described = built_in.into_iter().filter(|(_, profile)| profile.about.is_some()).map(|(name, _)| name);
+    adapters.chain(described).find(|name| find_program(context, None, name).is_some())
 }
 
 pub(crate) fn find_program(context: &Context, project: Option<&Path>, program: &str) -> Option<PathBuf> {
@@ -261,21 +275,4 @@ pub(crate) fn find_program(context: &Context, project: Option<&Path>, program: &
 fn may_run_unconfined(context: &Context, settings: &Settings, project: Option<&Path>) -> bool {
     settings.sandbox.value == Some(Sandbox::Off)
         || project.is_some_and(|project| agreed_to_no_sandbox(&context.data(), project))
-}
-
-/// What its program says of its version. It runs in a sandbox wherever there is one, whatever the settings say, and without
-/// one only if the user agreed to that.
-async fn version_of(context: &Context, program: &Path, profile: &AgentProfile, unconfined: bool) -> Option<String> {
-    let confined = windlass_supervise::probe_sandbox(&context.search_path()).is_ok();
-    if !confined && !unconfined {
-        return None;
-    }
-    let probe = VersionProbe {
-        launcher: &Launcher::current().ok()?,
-        program,
-        profile,
-        env: for_commands(&context.env.texts(), &[]),
-        confined,
-    };
-    call::version(probe).await.map(|text| one_line(&text, 60))
 }

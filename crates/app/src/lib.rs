@@ -32,6 +32,7 @@ mod views;
 pub mod words;
 mod work;
 
+pub use agents::{AddAgent, AddedAgent};
 pub use context::{Context, refuse_agents};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};

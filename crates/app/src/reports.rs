@@ -28,6 +28,9 @@ pub struct AgentReport {
     pub known_good: Option<KnownGood>,
     /// What logs it in.
     pub login: Option<String>,
+    /// It is installed, but was never used by this user, and no key is in the environment.
+    #[serde(default)]
+    pub logged_out: bool,
     pub problem: Option<String>,
     /// What became of the call, if one was asked for.
     pub call: Option<Called>,

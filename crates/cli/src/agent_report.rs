@@ -4,15 +4,20 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use windlass_app::agents::{AnswerText, answer};
-use windlass_app::{AgentReport, AgentsOf, App, CallAgents};
+use windlass_app::{AddAgent, AddedAgent, AgentReport, AgentsOf, App, CallAgents};
 
-use crate::args::AgentsArgs;
+use crate::args::{AddAgentArgs, AgentsArgs, AgentsCommand, AgentsCommandArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::style::{Style, json_line, one_line};
+use crate::trust::answered;
 
-pub async fn agents(app: &App, args: &AgentsArgs) -> Result<Exit, Failure> {
+pub async fn agents(app: &App, args: &AgentsCommandArgs) -> Result<Exit, Failure> {
+    if let Some(AgentsCommand::Add(args)) = &args.command {
+        return add(app, args).await;
+    }
+    let args = &args.report;
     let reports = match args.calls() {
         Some(limit) => {
             let timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
@@ -22,6 +27,51 @@ pub async fn agents(app: &App, args: &AgentsArgs) -> Result<Exit, Failure> {
     };
     print(&shown(&reports, args));
     Ok(Exit::Completed)
+}
+
+async fn add(app: &App, args: &AddAgentArgs) -> Result<Exit, Failure> {
+    let words = args.command.as_deref().map(|command| {
+        shlex::split(command).ok_or_else(|| Failure::usage("the command has an unclosed quote", "close the quote"))
+    });
+    let command = words.transpose()?.unwrap_or_default();
+    let request = AddAgent { name: args.name.clone(), command, write: args.yes };
+    let mut report = app.run(request.clone()).await?;
+    if args.json {
+        print(&json_line(&json!(report)));
+        return Ok(Exit::Completed);
+    }
+    let style = Style::for_stdout();
+    if !report.written {
+        let text: String = report.text.lines().map(|line| format!("  {line}\n").replace("  \n", "\n")).collect();
+        print(&format!("{}\n\n{text}\n", style.bold(&report.file)));
+        if report.template {
+            print(&style.warn("Windlass was not tried with this agent: the profile follows its documentation\n"));
+        }
+        if !answered(&format!("add it to {}? [Y/n] ", report.file))? {
+            print(&format!("nothing written; `windlass agents add {} --yes` writes it\n", report.name));
+            return Ok(Exit::Completed);
+        }
+        report = app.run(AddAgent { write: true, ..request }).await?;
+    }
+    print(&added(&report));
+    Ok(Exit::Completed)
+}
+
+fn added(report: &AddedAgent) -> String {
+    let mut text = format!("added [agents.{}] to {}\n", report.name, report.file);
+    if report.template {
+        text.push_str("  note     Windlass was not tried with this agent: the profile follows its documentation\n");
+    }
+    if !report.installed
+        && let Some(install) = &report.install
+    {
+        let _ = writeln!(text, "  next     {install}");
+    }
+    if let Some(login) = &report.login {
+        let _ = writeln!(text, "  next     {login}");
+    }
+    text.push_str("  next     windlass agents --call\n");
+    text
 }
 
 /// The agents of a machine, in words or as JSON.
@@ -40,6 +90,9 @@ fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
             (None, None) => "installed".to_owned(),
         };
         let _ = writeln!(text, "{mark} {:<12} {}  {detail}", agent.name, style.dim(&agent.program));
+        if let (true, None, Some(login)) = (agent.logged_out, &agent.call, &agent.login) {
+            let _ = writeln!(text, "    {}", style.warn(&format!("does not look logged in: {login}")));
+        }
         if let Some(answer) = answer(agent) {
             write_answer(&mut text, agent, &answer, style);
         }
@@ -47,6 +100,7 @@ fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
     if !args.call {
         text.push_str(&style.dim("whether they are logged in: windlass agents --call (one tiny call each)\n"));
     }
+    text.push_str(&style.dim("more agents, from templates: windlass agents add NAME\n"));
     text.push_str(&style.dim("any other program: windlass run … --agent-command \"PROGRAM ARGUMENTS\"\n"));
     text
 }

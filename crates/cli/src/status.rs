@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
-use windlass_agents::KNOWN_AGENTS;
+use windlass_agents::Facts;
 use windlass_app::plan_rows;
 pub use windlass_app::words::count;
 use windlass_core::duration::human;
@@ -221,9 +221,9 @@ fn completed(state: &LoopState, style: Style) -> String {
 /// The command that logs the agent in.
 fn log_in(state: &LoopState) -> String {
     let agent = state.agent(state.last_turn.as_ref().map_or(Role::Coder, |last| last.key.role));
-    let adapter = agent.profile.adapter();
-    match KNOWN_AGENTS.iter().find(|known| known.adapter == adapter) {
-        Some(known) => format!("{}, or give it a key that is valid ({})", known.login, known.key_variables.join(", ")),
+    let facts = Facts::of(&agent.profile);
+    match facts.login {
+        Some(login) => format!("{login}, or give it a key that is valid ({})", facts.keys.join(", ")),
         None => format!("log in with `{}` itself, or give it a key that is valid", agent.display_name()),
     }
 }

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+mod data;
+
+pub use data::{AboutAgent, EndOfTurn, EventRule, ProfilePlaces};
+
 /// Default number of iterations of a profile that says none.
 pub const DEFAULT_ITERATIONS: u32 = 5;
 /// The least and most iterations a loop may be given.
@@ -29,6 +33,18 @@ pub struct AgentProfile {
     /// Arguments for a turn that resumes the agent's session; `{session}` stands for its id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resume_args: Vec<String>,
+    /// Arguments for a turn that resumes the last session of the directory, for an agent that names no session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resume_last_args: Vec<String>,
+    /// Arguments for a turn with a model; `{model}` stands for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_args: Vec<String>,
+    /// Arguments for a turn with a system prompt; `{system_prompt}` stands for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system_prompt_args: Vec<String>,
+    /// Arguments for a turn that only reads, outside a sandbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_only_args: Vec<String>,
     /// Variables of the engine's environment that the agent gets besides the ordinary ones and its own credentials:
     /// names, or beginnings of names with a `*` behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,6 +55,9 @@ pub struct AgentProfile {
     /// How standard output is read; `text` if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputFormat>,
+    /// What the agent's JSON lines mean, for `jsonl` output. Without rules, each line is a neutral event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventRule>,
     /// A regular expression whose first group is the agent's session id, for `text` output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_pattern: Option<String>,
@@ -48,6 +67,9 @@ pub struct AgentProfile {
     /// A regular expression whose first group is the final answer, for `text` output: only there a promise counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_pattern: Option<String>,
+    /// A regular expression whose first group is the message of an error, in a line of `text` output or of stderr.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_pattern: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Put behind the agent's own system prompt.
@@ -65,6 +87,12 @@ pub struct AgentProfile {
     /// The directory of the agent's own configuration and login.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_dir: Option<String>,
+    /// Where the agent keeps what, for an agent without an adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<ProfilePlaces>,
+    /// How it is installed, logged in and asked for its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<AboutAgent>,
     /// Prices by model; they go before the built-in list.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, ModelPrice>,
@@ -144,7 +172,7 @@ pub enum OutputFormat {
     /// Everything on standard output is assistant text.
     #[default]
     Text,
-    /// One neutral event a line.
+    /// One JSON object a line: a neutral event, or what `events` makes of it.
     Jsonl,
 }
 
@@ -160,7 +188,8 @@ impl AgentProfile {
 
     /// Whether the agent has sessions that a turn can resume. A command has them where its profile says how.
     pub fn has_sessions(&self) -> bool {
-        self.adapter() != AdapterKind::Command || !self.resume_args.is_empty()
+        let resumes = !self.resume_args.is_empty() || !self.resume_last_args.is_empty();
+        self.adapter() != AdapterKind::Command || resumes
     }
 
     pub fn loops(&self) -> bool {
@@ -181,7 +210,7 @@ impl AgentProfile {
         fn pick<T: Clone>(base: &Option<T>, over: &Option<T>) -> Option<T> {
             over.clone().or_else(|| base.clone())
         }
-        fn pick_list(base: &[String], over: &[String]) -> Vec<String> {
+        fn pick_list<T: Clone>(base: &[T], over: &[T]) -> Vec<T> {
             if over.is_empty() { base.to_vec() } else { over.to_vec() }
         }
         fn pick_map<V: Clone>(base: &BTreeMap<String, V>, over: &BTreeMap<String, V>) -> BTreeMap<String, V> {
@@ -195,18 +224,26 @@ impl AgentProfile {
             command: pick_list(&self.command, &over.command),
             args: pick_list(&self.args, &over.args),
             resume_args: pick_list(&self.resume_args, &over.resume_args),
+            resume_last_args: pick_list(&self.resume_last_args, &over.resume_last_args),
+            model_args: pick_list(&self.model_args, &over.model_args),
+            system_prompt_args: pick_list(&self.system_prompt_args, &over.system_prompt_args),
+            read_only_args: pick_list(&self.read_only_args, &over.read_only_args),
             env_pass: pick_list(&self.env_pass, &over.env_pass),
             env: pick_map(&self.env, &over.env),
             output: pick(&self.output, &over.output),
+            events: pick_list(&self.events, &over.events),
             session_pattern: pick(&self.session_pattern, &over.session_pattern),
             usage_pattern: pick(&self.usage_pattern, &over.usage_pattern),
             answer_pattern: pick(&self.answer_pattern, &over.answer_pattern),
+            error_pattern: pick(&self.error_pattern, &over.error_pattern),
             model: pick(&self.model, &over.model),
             system_prompt: pick(&self.system_prompt, &over.system_prompt),
             mcp_servers: pick_map(&self.mcp_servers, &over.mcp_servers),
             denied_tools: pick_list(&self.denied_tools, &over.denied_tools),
             settings,
             config_dir: pick(&self.config_dir, &over.config_dir),
+            places: pick(&self.places, &over.places),
+            about: pick(&self.about, &over.about),
             prices: pick_map(&self.prices, &over.prices),
             loop_enabled: pick(&self.loop_enabled, &over.loop_enabled),
             max_iterations: pick(&self.max_iterations, &over.max_iterations),

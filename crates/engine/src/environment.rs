@@ -22,7 +22,10 @@ pub fn for_commands(all: &Variables, named: &[String]) -> Variables {
 /// What an agent gets: also its own credentials, and what its profile names.
 pub fn for_agent(all: &Variables, named: &[String], profile: &AgentProfile) -> Variables {
     let own = windlass_agents::own_variables(profile);
-    let named = named.iter().chain(&profile.env_pass).map(String::as_str);
+    let about = profile.about.as_ref();
+    let variable = profile.places.as_ref().and_then(|places| places.variable.as_ref());
+    let described = about.into_iter().flat_map(|about| &about.keys).chain(variable);
+    let named = named.iter().chain(&profile.env_pass).chain(described).map(String::as_str);
     pick(all, &named.chain(own.iter().copied()).collect::<Vec<_>>())
 }
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_engine::config::{
-    FieldKind, KEYS, NOT_IN_PROJECT, PROFILE_FIELDS, ProfileField, environment, loop_schema, profile_schema, schema,
-    typescript,
+    FieldKind, KEYS, NOT_IN_PROJECT, PROFILE_FIELDS, ProfileField, TableKind, environment, loop_schema, profile_schema,
+    schema, typescript,
 };
 use windlass_engine::trust;
 
@@ -83,9 +83,16 @@ fn configuration_page() -> String {
     let row = |name: &str, doc: &str| format!("| `{name}` | {} |\n", cell(doc));
     for field in PROFILE_FIELDS {
         page.push_str(&row(field.name, field.doc));
-        if let FieldKind::Tables(tables) = field.kind {
-            let inner = |inner: &ProfileField| row(&format!("{}.NAME.{}", field.name, inner.name), inner.doc);
+        let mut inside = |tables: &TableKind, between: &str| {
+            let inner = |inner: &ProfileField| row(&format!("{}{between}{}", field.name, inner.name), inner.doc);
             page.extend(tables.fields.iter().map(inner));
+        };
+        if let FieldKind::Tables(tables) = field.kind {
+            inside(tables, ".NAME.");
+        } else if let FieldKind::Table(tables) = field.kind {
+            inside(tables, ".");
+        } else if let FieldKind::List(tables) = field.kind {
+            inside(tables, "[].");
         }
     }
     page.push_str("\n## Other environment variables\n\n| variable | meaning |\n|---|---|\n");

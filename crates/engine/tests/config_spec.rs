@@ -181,6 +181,27 @@ fn a_sandbox_that_was_asked_for_and_cannot_be_had_is_an_error() {
 }
 
 #[test]
+fn the_hosts_of_models_are_those_of_profiles_too_but_not_of_a_projects() {
+    let works = SandboxSupport::Works { backend: "bubblewrap".into() };
+    let hosts = |listed: &str, origin: Option<Origin>| {
+        let options =
+            Options { network: Some(NetworkAccess::List), network_hosts: value(listed), ..Options::default() };
+        let mut profile = text_agent();
+        profile.about = serde_json::from_value(serde_json::json!({ "hosts": ["api.example"] })).ok();
+        let mut settings = with_agent(options, profile);
+        let mine = settings.agents.get_mut("mine").unwrap();
+        mine.origins.extend(origin.map(|origin| ("about", origin)));
+        let run = RunOptions { sandbox: works.clone(), ..run() };
+        resolve_spec(&settings, &run).unwrap().spec.sandbox.hosts
+    };
+    let has = |hosts: Vec<String>| hosts.iter().any(|host| host == "api.example");
+    assert!(has(hosts("@models", None)));
+    assert!(!has(hosts("@registries", None)));
+    let project = Origin::ProjectFile { path: "config.toml".into(), line: 1 };
+    assert!(!has(hosts("@models", Some(project))));
+}
+
+#[test]
 fn a_container_is_part_of_the_loop() {
     let docker = DockerSpec { image: "debian:12".into(), socket: "/run/docker.sock".into(), rootless: true };
     let flags = Options { sandbox: Some(Sandbox::Docker), ..Options::default() };

@@ -10,13 +10,13 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
-    AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop, CleanLoops, ContinueLoop,
-    DiffLoop, Doctor, FeedPage, FeedQuery, FindLoop, Health, InitProject, IssueOf, Kind, ListLoops, ListProjects,
-    LoopFindings, LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf,
-    MilestoneOrder, MilestonesOf, MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop,
-    Problem, ProveLoop, RawQuery, RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportUsage, RestartLoop, ResumeLoop,
-    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop,
-    StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    AddAgent, AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop, CleanLoops,
+    ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindLoop, Health, InitProject, IssueOf, Kind, ListLoops,
+    ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop,
+    MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop,
+    PreviewLoop, Problem, ProveLoop, RawQuery, RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportUsage, RestartLoop,
+    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone,
+    SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -100,6 +100,7 @@ fn of_this_machine(table: Table) -> Table {
             get(board::events),
         )
         .ask::<AgentsOf>(Route::get("/api/agents", "Which agents are installed, as `agents --json`"))
+        .ask::<AddAgent>(Route::post("/api/agents/add", "Add the profile of an agent to the user's settings file"))
         .ask::<CallAgents>(Route::post(
             "/api/agents/call",
             "One tiny call to each installed agent, as `agents --call --json`",

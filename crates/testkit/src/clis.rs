@@ -41,6 +41,10 @@ pub enum Cli {
     Gemini,
     Copilot,
     Qwen,
+    /// Without an adapter: a profile of Windlass says all that is known of it.
+    Pi,
+    /// As pi.
+    Cline,
     /// Speaks ACP for Claude Code.
     ClaudeAcp,
     /// Speaks ACP for Codex.
@@ -48,12 +52,26 @@ pub enum Cli {
 }
 
 impl Cli {
-    /// The agents themselves.
+    /// The agents with an adapter.
     pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
 
+    /// The agents of the conformance table.
+    pub const AGENTS: [Cli; 8] =
+        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::Pi, Cli::Cline];
+
     /// Everything that is installed.
-    pub const ALL: [Cli; 8] =
-        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::ClaudeAcp, Cli::CodexAcp];
+    pub const ALL: [Cli; 10] = [
+        Cli::Claude,
+        Cli::Codex,
+        Cli::Opencode,
+        Cli::Gemini,
+        Cli::Copilot,
+        Cli::Qwen,
+        Cli::Pi,
+        Cli::Cline,
+        Cli::ClaudeAcp,
+        Cli::CodexAcp,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -63,6 +81,8 @@ impl Cli {
             Cli::Gemini => "gemini",
             Cli::Copilot => "copilot",
             Cli::Qwen => "qwen",
+            Cli::Pi => "pi",
+            Cli::Cline => "cline",
             Cli::ClaudeAcp => "claude-agent-acp",
             Cli::CodexAcp => "codex-acp",
         }
@@ -81,6 +101,12 @@ impl Cli {
             Cli::Gemini => "@google/gemini-cli",
             Cli::Copilot => "@github/copilot",
             Cli::Qwen => "@qwen-code/qwen-code",
+            Cli::Pi => "@mariozechner/pi-coding-agent",
+            // The program alone; the package `cline` brings a library of 290 MB besides.
+            Cli::Cline if cfg!(all(target_os = "linux", target_arch = "x86_64")) => "@cline/cli-linux-x64",
+            Cli::Cline if cfg!(target_os = "linux") => "@cline/cli-linux-arm64",
+            Cli::Cline if cfg!(target_arch = "x86_64") => "@cline/cli-darwin-x64",
+            Cli::Cline => "@cline/cli-darwin-arm64",
             Cli::ClaudeAcp => "@agentclientprotocol/claude-agent-acp",
             Cli::CodexAcp => "@agentclientprotocol/codex-acp",
         }
@@ -95,6 +121,8 @@ impl Cli {
             Cli::Gemini => "0.61.0",
             Cli::Copilot => "1.0.102",
             Cli::Qwen => "0.24.4",
+            Cli::Pi => "0.73.1",
+            Cli::Cline => "3.0.65",
             Cli::ClaudeAcp => "0.49.0",
             Cli::CodexAcp => "2.6.0",
         }
@@ -106,7 +134,7 @@ impl Cli {
             Cli::Claude | Cli::ClaudeAcp => Wire::Anthropic,
             Cli::Codex | Cli::CodexAcp => Wire::Responses,
             Cli::Gemini => Wire::Gemini,
-            Cli::Opencode | Cli::Copilot | Cli::Qwen => Wire::Chat,
+            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline => Wire::Chat,
         }
     }
 
@@ -117,7 +145,8 @@ impl Cli {
             Cli::Codex | Cli::CodexAcp => "gpt-5.5",
             Cli::Gemini => "gemini-2.5-pro",
             Cli::Copilot => "gpt-4.1",
-            Cli::Opencode | Cli::Qwen => "scripted",
+            Cli::Pi => "local/scripted",
+            Cli::Opencode | Cli::Qwen | Cli::Cline => "scripted",
         }
     }
 

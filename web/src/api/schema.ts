@@ -21,6 +21,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/add": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Add the profile of an agent to the user's settings file */
+        post: operations["post_agents_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/call": {
         parameters: {
             query?: never;
@@ -1083,6 +1100,21 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
+        /** @description What people are told of a program, and what Windlass asks it before a loop. */
+        AboutAgent: {
+            /** @description Hosts that it contacts. */
+            hosts?: string[];
+            /** @description The command that installs it. */
+            install?: string | null;
+            /** @description Variables with a key that logs in; the agent gets them. */
+            keys?: string[];
+            /** @description The command that logs in. */
+            login?: string | null;
+            /** @description Arguments that make it print its version; `--version` if unset. */
+            version_args?: string[];
+            /** @description The first version that was tried, and the first that was not. */
+            versions?: string[];
+        };
         /** @description A feature that the acceptor accepted. */
         AcceptedFeature: {
             commit: string | null;
@@ -1093,6 +1125,35 @@ export interface components {
         };
         /** @description The adapters there are: each knows one agent's command line and format. */
         AdapterKind: ("claude" | "codex" | "copilot" | "opencode" | "gemini" | "qwen") | "command" | "acp";
+        /** @description Writes the profile of an agent into the user's settings file. */
+        AddAgent: {
+            /**
+             * @description Program and arguments, for an agent that Windlass has no template of.
+             * @default []
+             */
+            command?: string[];
+            /** @default  */
+            name?: string;
+            /**
+             * @description Write the profile. Without it nothing is written.
+             * @default false
+             */
+            write?: boolean;
+        };
+        /** @description The profile of an agent. */
+        AddedAgent: {
+            /** @description The user's settings file. */
+            file: string;
+            install: string | null;
+            installed: boolean;
+            login: string | null;
+            name: string;
+            /** @description Whether it comes from a template, which Windlass was not tried with. */
+            template: boolean;
+            /** @description What is added to it. */
+            text: string;
+            written: boolean;
+        };
         /** @description A section's new text, with the old one and the reason. */
         Adjustment: {
             after: string;
@@ -1114,6 +1175,8 @@ export interface components {
         };
         /** @description One agent. Every field is optional in a file; a profile of a built-in name overrides that one field by field. */
         AgentProfile: {
+            /** @description How it is installed, logged in and asked for its version. */
+            about?: components["schemas"]["AboutAgent"] | null;
             /** @description Which adapter starts it and reads its output; `command` if unset. */
             adapter?: components["schemas"]["AdapterKind"] | null;
             /** @description A regular expression whose first group is the final answer, for `text` output: only there a promise counts. */
@@ -1139,6 +1202,10 @@ export interface components {
              *     names, or beginnings of names with a `*` behind them.
              */
             env_pass?: string[];
+            /** @description A regular expression whose first group is the message of an error, in a line of `text` output or of stderr. */
+            error_pattern?: string | null;
+            /** @description What the agent's JSON lines mean, for `jsonl` output. Without rules, each line is a neutral event. */
+            events?: components["schemas"]["EventRule"][];
             /** @description Whether starting this agent means looping: unset means no, except for `windlass run`, which is that wish. */
             loop_enabled?: boolean | null;
             /**
@@ -1151,14 +1218,22 @@ export interface components {
                 [key: string]: components["schemas"]["McpServer"];
             };
             model?: string | null;
+            /** @description Arguments for a turn with a model; `{model}` stands for it. */
+            model_args?: string[];
             /** @description How standard output is read; `text` if unset. */
             output?: components["schemas"]["OutputFormat"] | null;
+            /** @description Where the agent keeps what, for an agent without an adapter. */
+            places?: components["schemas"]["ProfilePlaces"] | null;
             /** @description Prices by model; they go before the built-in list. */
             prices?: {
                 [key: string]: components["schemas"]["ModelPrice"];
             };
+            /** @description Arguments for a turn that only reads, outside a sandbox. */
+            read_only_args?: string[];
             /** @description Arguments for a turn that resumes the agent's session; `{session}` stands for its id. */
             resume_args?: string[];
+            /** @description Arguments for a turn that resumes the last session of the directory, for an agent that names no session. */
+            resume_last_args?: string[];
             /** @description A regular expression whose first group is the agent's session id, for `text` output. */
             session_pattern?: string | null;
             /** @description Settings of the agent itself, in its own format, for the loop's sessions only. */
@@ -1167,6 +1242,8 @@ export interface components {
             };
             /** @description Put behind the agent's own system prompt. */
             system_prompt?: string | null;
+            /** @description Arguments for a turn with a system prompt; `{system_prompt}` stands for it. */
+            system_prompt_args?: string[];
             /** @description A regular expression with named groups `input`, `output`, `cost`, for `text` output. */
             usage_pattern?: string | null;
         };
@@ -1180,6 +1257,11 @@ export interface components {
             installed: boolean;
             /** @description The versions it was tried with. */
             known_good: components["schemas"]["KnownGood"] | null;
+            /**
+             * @description It is installed, but was never used by this user, and no key is in the environment.
+             * @default false
+             */
+            logged_out: boolean;
             /** @description What logs it in. */
             login: string | null;
             name: string;
@@ -1617,6 +1699,11 @@ export interface components {
          * @enum {string}
          */
         End: "completed" | "exhausted" | "cancelled" | "stalled" | "errored";
+        /**
+         * @description What an agent's last line says of the turn.
+         * @enum {string}
+         */
+        EndOfTurn: "finished" | "failed";
         EndpointSettings: {
             /** @description The environment variable that holds the key; none for a server that wants none. */
             api_key_env?: string | null;
@@ -1858,6 +1945,47 @@ export interface components {
             /** @constant */
             type: "residue_checked";
         } | components["schemas"]["ReviewEvent"];
+        /** @description What one kind of JSON line means. A path names a value in the line: `message.content`; a number is the index of a list. */
+        EventRule: {
+            cache_read_tokens?: string | null;
+            cache_write_tokens?: string | null;
+            cost_usd?: string | null;
+            /** @description A list in the line: the other paths are read in each of its items. */
+            each?: string | null;
+            /** @description The line is the agent's last of the turn. */
+            end?: components["schemas"]["EndOfTurn"] | null;
+            /** @description The message of an error. */
+            error?: string | null;
+            /** @description A code of the provider, such as `rate_limit_error`. */
+            error_code?: string | null;
+            /** @description The HTTP status. */
+            error_status?: string | null;
+            /** @description The figure of the input contains the cached tokens. */
+            input_has_cached?: boolean | null;
+            input_tokens?: string | null;
+            model?: string | null;
+            output_tokens?: string | null;
+            reasoning_tokens?: string | null;
+            session?: string | null;
+            /** @description A whole message of the agent. */
+            text?: string | null;
+            /** @description A part of a message, without a line end. */
+            text_part?: string | null;
+            thinking?: string | null;
+            /** @description The name of a tool that is called. */
+            tool?: string | null;
+            /** @description Whether the tool failed: true, or a text. */
+            tool_failed?: string | null;
+            /** @description The ID of the call, of a tool or of its result. */
+            tool_id?: string | null;
+            tool_input?: string | null;
+            /** @description What a tool returned. */
+            tool_result?: string | null;
+            /** @description The rule applies to lines with these values at these paths; `*` is any value but null and the empty text. */
+            when?: {
+                [key: string]: string;
+            };
+        };
         Feature: {
             acceptance: string | null;
             /** @description What is written below the text, without its indentation. */
@@ -3416,6 +3544,21 @@ export interface components {
             hint: string | null;
             message: string;
         };
+        /** @description The directory of an agent, and what of it a sandbox shows. Names are relative to the directory; `~/…` is in the home. */
+        ProfilePlaces: {
+            /** @description Settings: the agent gets copies. */
+            copy?: string[];
+            /** @description The directory, if neither `config_dir` nor the variable names another. */
+            dir?: string | null;
+            /** @description Directories that stay after a turn, such as sessions; writable. */
+            keep?: string[];
+            /** @description Files of the login; writable, because tokens are refreshed. */
+            login?: string[];
+            /** @description Read-only. */
+            show?: string[];
+            /** @description The environment variable that names another directory. */
+            variable?: string | null;
+        };
         ProjectView: {
             /** Format: uint */
             loops: number;
@@ -4886,6 +5029,75 @@ export interface operations {
             };
             /** @description No token, or a wrong one */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What went wrong */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_agents_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AddAgent"];
+            };
+        };
+        responses: {
+            /** @description Add the profile of an agent to the user's settings file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedAgent"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a person has to agree first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -15,7 +15,7 @@ fn profile(change: impl FnOnce(&mut AgentProfile)) -> AgentProfile {
 }
 
 fn read(profile: &AgentProfile, stdout: &[u8], chunk: usize) -> (CommandSession, Vec<AgentEvent>) {
-    let mut session = CommandSession::new(profile);
+    let mut session = CommandSession::new(profile, None);
     let mut events = Vec::new();
     for part in stdout.chunks(chunk.max(1)) {
         session.stdout(part, &mut events);
@@ -49,6 +49,10 @@ fn request<'a>(agent: &'a AgentChoice, prompt: &'a str, session: Option<&'a str>
         env: BTreeMap::from([("PATH".into(), "/bin".into())]),
         own_program: PathBuf::from("/bin/windlass"),
     }
+}
+
+fn launch(request: &TurnRequest<'_>) -> Result<CommandSpec, LaunchError> {
+    super::launch(request, &LaunchFacts::default(), &Injected::default())
 }
 
 fn choice(words: &[&str]) -> AgentChoice {
@@ -211,4 +215,164 @@ fn a_turn_says_that_json_lines_were_read_as_words() {
         let mapped = profile(|profile| profile.answer_pattern = Some("text\": \"(.*)\"".into()));
         assert_eq!(notes(&mapped, json, chunk), 0, "its profile says what is its answer");
     }
+}
+
+#[test]
+fn arguments_are_added_for_what_a_turn_has() {
+    let mut agent = choice(&["agent", "--json"]);
+    agent.profile = serde_json::from_value(serde_json::json!({
+        "command": ["agent", "--json"], "args": ["--last"], "model_args": ["--model", "{model}"],
+        "system_prompt_args": ["--system={system_prompt}"], "read_only_args": ["--plan"],
+        "resume_args": ["--resume", "{session}"], "resume_last_args": ["--continue"],
+        "config_dir": "~/.other", "places": { "variable": "AGENT_HOME" },
+    }))
+    .unwrap();
+    let words = |agent: &AgentChoice, session, facts: &LaunchFacts, injected: &Injected| {
+        super::launch(&request(agent, "x", session), facts, injected).unwrap().args
+    };
+    let (facts, none) = (LaunchFacts::default(), Injected::default());
+    assert_eq!(words(&agent, None, &facts, &none), ["--json", "--last"]);
+    assert_eq!(words(&agent, Some("s-1"), &facts, &none), ["--json", "--resume", "s-1", "--last"]);
+    assert_eq!(words(&agent, Some(LAST_SESSION), &facts, &none), ["--json", "--continue", "--last"]);
+    agent.profile.model = Some("m".into());
+    let injected = Injected { read_only: true, system_prompt: Some("{model}".into()), ..Injected::default() };
+    let with_all = words(&agent, None, &facts, &injected);
+    assert_eq!(with_all, ["--json", "--model", "m", "--system={model}", "--plan", "--last"]);
+    let confined = LaunchFacts { confined: true, ..LaunchFacts::default() };
+    assert!(!words(&agent, None, &confined, &injected).contains(&"--plan".to_owned()), "the sandbox keeps the files");
+    let mut started = request(&agent, "x", None);
+    started.env.insert("HOME".into(), "/h".into());
+    let spec = super::launch(&started, &facts, &none).unwrap();
+    assert_eq!(spec.env.get("AGENT_HOME").map(String::as_str), Some("/h/.other"));
+}
+
+#[test]
+fn an_agent_without_session_names_resumes_its_last_one() {
+    let named = |said: &str| {
+        let profile = profile(|profile| {
+            profile.resume_last_args = vec!["--continue".into()];
+            profile.session_pattern = Some("session: (.+)".into());
+        });
+        let mut session = super::session(&profile);
+        let mut events = Vec::new();
+        session.stdout(said.as_bytes(), &mut events);
+        session.finish(&mut events);
+        let id = |event: &AgentEvent| if let AgentEvent::Session { id } = event { Some(id.clone()) } else { None };
+        events.iter().filter_map(id).collect::<Vec<_>>()
+    };
+    assert_eq!(named("hello\n"), [LAST_SESSION]);
+    assert_eq!(named("session: 7\nhello\n"), ["7"]);
+}
+
+#[test]
+fn an_error_in_text_or_on_stderr_fails_the_turn_unless_figures_follow() {
+    let profile = profile(|profile| {
+        profile.error_pattern = Some("^litellm\\.(.+)$".into());
+        profile.usage_pattern = Some("Tokens: (?<input>\\d+) sent, (?<output>\\d+) received".into());
+    });
+    let outcome = |stdout: &str, stderr: &str| {
+        let mut session = CommandSession::new(&profile, None);
+        let mut events = Vec::new();
+        session.stdout(stdout.as_bytes(), &mut events);
+        session.stderr(stderr.as_bytes(), &mut events);
+        session.finish(&mut events);
+        session.outcome(Exit::Code(0), now())
+    };
+    let kind = |outcome| if let TurnOutcome::Failed { kind, .. } = outcome { Some(kind) } else { None };
+    let wrong_key = "litellm.AuthenticationError: Incorrect API key provided: x.\n";
+    assert_eq!(kind(outcome(wrong_key, "")), Some(ErrorKind::Auth));
+    assert_eq!(kind(outcome("", wrong_key)), Some(ErrorKind::Auth));
+    assert_eq!(outcome(&format!("{wrong_key}Tokens: 10 sent, 5 received\n"), ""), TurnOutcome::Finished);
+    let limited = outcome("litellm.RateLimitError: rate limit exceeded\n", "");
+    assert!(matches!(limited, TurnOutcome::RateLimited { .. }), "{limited:?}");
+    assert_eq!(outcome("it said litellm.AuthenticationError\n", ""), TurnOutcome::Finished);
+}
+
+/// Rules as a profile has them.
+fn mapped(rules: serde_json::Value) -> AgentProfile {
+    profile(|profile| {
+        profile.output = Some(OutputFormat::Jsonl);
+        profile.events = serde_json::from_value(rules).unwrap();
+    })
+}
+
+fn read_mapped(profile: &AgentProfile, lines: &[&str], exit: Exit) -> (Vec<AgentEvent>, TurnOutcome) {
+    let mut session = super::session(profile);
+    let mut events = Vec::new();
+    for line in lines {
+        session.stdout(format!("{line}\n").as_bytes(), &mut events);
+    }
+    session.finish(&mut events);
+    let outcome = session.outcome(exit, now());
+    (events, outcome)
+}
+
+#[test]
+// promise: settings-9
+fn rules_turn_lines_of_any_format_into_events() {
+    let profile = mapped(serde_json::json!([
+        { "when": { "t": "init" }, "session": "id", "model": "m" },
+        { "when": { "t": "msg" }, "each": "parts", "text": "text", "thinking": "thought" },
+        { "when": { "t": "call" }, "tool": "fn.name", "tool_input": "fn.args", "tool_id": "n" },
+        { "when": { "t": "ret" }, "tool_id": "n", "tool_result": "out", "tool_failed": "bad" },
+        { "when": { "t": "use" }, "input_tokens": "in", "output_tokens": "out", "cache_read_tokens": "hit",
+          "cost_usd": "usd", "input_has_cached": true },
+        { "when": { "t": "end", "all.-1": "ok" }, "end": "finished" },
+    ]));
+    let lines = [
+        r#"{"t":"init","id":"s-1","m":"some-model"}"#,
+        r#"{"t":"msg","parts":[{"thought":"hm"},{"t":"text","text":"hello"},{"image":1}]}"#,
+        r#"{"t":"call","n":3,"fn":{"name":"sh","args":{"cmd":"ls"}}}"#,
+        r#"{"t":"ret","n":3,"out":"a.txt","bad":false}"#,
+        r#"{"t":"use","in":100,"out":10,"hit":60,"usd":0.5}"#,
+        r#"{"t":"other"}"#,
+        r#"{"t":"end","all":["no","ok"]}"#,
+    ];
+    let (events, outcome) = read_mapped(&profile, &lines, Exit::Code(0));
+    assert_eq!(outcome, TurnOutcome::Finished);
+    let usage = Usage {
+        input_tokens: 40,
+        output_tokens: 10,
+        cache_read_tokens: 60,
+        messages: 1,
+        cost_usd: Some(0.5),
+        ..Usage::default()
+    };
+    let expected = [
+        AgentEvent::Session { id: "s-1".into() },
+        AgentEvent::Thinking { text: "hm".into() },
+        AgentEvent::Text { text: "hello\n".into() },
+        AgentEvent::ToolUse { id: "3".into(), name: "sh".into(), input: r#"{"cmd":"ls"}"#.into() },
+        AgentEvent::ToolResult { id: "3".into(), output: "a.txt".into(), is_error: false },
+        AgentEvent::Usage { model: "some-model".into(), usage: usage.named_by_agent() },
+        AgentEvent::Raw { line: r#"{"t":"other"}"#.into() },
+        AgentEvent::Result { text: String::new(), is_error: false },
+    ];
+    assert_eq!(events, expected);
+}
+
+#[test]
+fn a_mapped_turn_fails_without_its_last_line_or_with_an_error() {
+    let rules = serde_json::json!([
+        { "when": { "t": "msg" }, "text": "text" },
+        { "when": { "t": "err" }, "error": "why", "error_status": "code" },
+        { "when": { "t": "end" }, "end": "finished" },
+    ]);
+    let ends = mapped(rules.clone());
+    let kind = |profile: &AgentProfile, lines: &[&str], exit| {
+        let outcome = read_mapped(profile, lines, exit).1;
+        if let TurnOutcome::Failed { kind, .. } = outcome { Some(kind) } else { None }
+    };
+    let (said, failed, end) = (r#"{"t":"msg","text":"x"}"#, r#"{"t":"err","why":"no","code":401}"#, r#"{"t":"end"}"#);
+    assert_eq!(kind(&ends, &[said], Exit::Code(0)), Some(ErrorKind::Network), "cut off");
+    assert_eq!(kind(&ends, &[said, failed], Exit::Code(0)), Some(ErrorKind::Auth));
+    assert_eq!(kind(&ends, &[failed, said, end], Exit::Code(0)), None, "it recovered");
+    assert_eq!(kind(&ends, &[said, end], Exit::Code(1)), Some(ErrorKind::Other));
+    // An agent without a last line is done when its process is.
+    let mut endless = rules;
+    endless.as_array_mut().unwrap().pop();
+    let endless = mapped(endless);
+    assert_eq!(kind(&endless, &[said], Exit::Code(0)), None);
+    assert_eq!(kind(&endless, &[said, failed], Exit::Code(0)), Some(ErrorKind::Auth));
+    assert_eq!(kind(&endless, &[], Exit::Code(0)), Some(ErrorKind::Other), "it said nothing");
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use windlass_agents::{KnownAgent, PlaceKind, own_places};
+use windlass_agents::Facts;
 use windlass_core::spec::{AgentChoice, LoopSpec};
 use windlass_engine::{copilot_loop, limits};
 
@@ -50,8 +50,8 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
         return Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint));
     }
     let place = if program.starts_with('/') { "" } else { " on PATH" };
-    let mut hint = match KnownAgent::of(agent.profile.adapter()) {
-        Some(known) => format!("install it: {}; or choose another", agents::install_command(known)),
+    let mut hint = match Facts::of(&agent.profile).install {
+        Some(install) => format!("install it: {install}; or choose another"),
         None => "check the command, or choose another".to_owned(),
     };
     hint.push_str(match agents::first_installed(context) {
@@ -64,25 +64,13 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
 
 /// An agent that was never used by this user and has no key in the environment cannot be logged in.
 fn logged_out(context: &Context, agent: &AgentChoice) -> Option<String> {
-    let known = KnownAgent::of(agent.profile.adapter())?;
-    let env = context.env.texts();
-    let names = || env.keys().chain(agent.profile.env.keys());
-    let own = |name: &&String| {
-        known.own_variables.iter().chain(known.key_variables).any(|own| match own.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == own,
-        })
-    };
-    let places = own_places(&agent.profile, &env, &context.cwd);
-    let mut roots = places.iter().filter(|place| place.kind == PlaceKind::Root).peekable();
-    roots.peek()?;
-    if names().any(|name| own(&name)) || roots.any(|root| root.path.exists()) {
-        return None;
-    }
-    Some(format!(
-        "{} does not look logged in: log in with `{}`, or set {}",
-        agent.name,
-        known.login,
-        known.key_variables.join(" or ")
-    ))
+    let facts = Facts::of(&agent.profile);
+    agents::is_logged_out(context, &agent.profile).then(|| {
+        format!(
+            "{} does not look logged in: log in with `{}`, or set {}",
+            agent.name,
+            facts.login.unwrap_or_default(),
+            facts.keys.join(" or ")
+        )
+    })
 }

@@ -35,9 +35,9 @@ pub use review::{ApproveArgs, FindingsArgs, RejectArgs};
 pub use run::RunArgs;
 pub use serve::{ServeArgs, ServeCommand, SessionsArgs};
 pub use setup::{
-    AgentsArgs, AttemptsArgs, CompletionsArgs, ConfigArgs, ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, EditArgs,
-    GetArgs, InitArgs, ManArgs, RecipeArgs, RecipeCheckArgs, RecipeCommand, RecipeShowArgs, ReportArgs, SchemaArgs,
-    SchemaOf, SetArgs, UnsetArgs,
+    AddAgentArgs, AgentsArgs, AgentsCommand, AgentsCommandArgs, AttemptsArgs, CompletionsArgs, ConfigArgs,
+    ConfigCommand, DemoArgs, DoctorArgs, DriveArgs, EditArgs, GetArgs, InitArgs, ManArgs, RecipeArgs, RecipeCheckArgs,
+    RecipeCommand, RecipeShowArgs, ReportArgs, SchemaArgs, SchemaOf, SetArgs, UnsetArgs,
 };
 pub use trust::TrustArgs;
 pub use work::{
@@ -106,13 +106,7 @@ Examples:
     Report(ReportsArgs),
     Proof(ProofArgs),
     Verify(VerifyArgs),
-    /// Show which agents are installed, their version, and whether they answer
-    #[command(after_help = "\
-Examples:
-  windlass agents
-  windlass agents --call         one tiny call each: is it logged in?
-  windlass agents --json")]
-    Agents(AgentsArgs),
+    Agents(AgentsCommandArgs),
     /// Check everything a loop needs on this machine, and say how to fix what is missing
     #[command(after_help = "\
 Examples:

@@ -72,6 +72,54 @@ impl AgentsArgs {
     }
 }
 
+/// Show which agents are installed, their version, and whether they answer
+#[derive(Debug, Clone, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  windlass agents
+  windlass agents --call         one tiny call each: is it logged in?
+  windlass agents --json
+  windlass agents add goose      show a profile for it, and write it to your settings"
+)]
+pub struct AgentsCommandArgs {
+    #[command(subcommand)]
+    pub command: Option<AgentsCommand>,
+    #[command(flatten)]
+    pub report: AgentsArgs,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum AgentsCommand {
+    Add(AddAgentArgs),
+}
+
+/// Add the profile of an agent to your settings
+///
+/// Windlass has templates for agents that it was not tried with. Any other program needs --command. In a terminal it asks
+/// before it writes.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass agents add goose
+  windlass agents add goose --yes
+  windlass agents add mine --command \"my-agent --print\"")]
+pub struct AddAgentArgs {
+    /// Name of the agent
+    #[arg(value_parser = not_blank)]
+    pub name: String,
+    /// Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin
+    #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
+    pub command: Option<String>,
+    /// Write the profile without asking
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Print JSON; writes nothing without --yes
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What the doctor looks at.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {

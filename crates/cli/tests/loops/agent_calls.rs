@@ -54,7 +54,12 @@ fn nothing_is_called_unless_it_is_asked_for() {
     assert_eq!(one(&reports, "claude")["call"], Value::Null);
     assert_eq!(one(&reports, "claude")["version"], "2.1.325 (Claude Code)");
     assert_eq!(one(&reports, "claude")["known_good"]["from"], "2.1.325");
+    assert_eq!(one(&reports, "claude")["logged_out"], true);
+    call(&world, &["agents"]).assert_code(0).assert_stdout_has("does not look logged in: claude auth login");
     assert_eq!(one(&reports, "codex")["installed"], false);
+    assert_eq!(one(&reports, "codex")["logged_out"], false);
+    assert_eq!(one(&reports, "pi")["installed"], false);
+    assert!(one(&reports, "pi")["problem"].as_str().unwrap().contains("npm install -g @mariozechner/pi-coding-agent"));
     assert!(one(&reports, "codex")["problem"].as_str().unwrap().contains("npm install -g @openai/codex"));
 }
 
@@ -164,4 +169,78 @@ fn an_agent_that_a_repository_brings_runs_only_after_consent() {
     assert_eq!((&theirs["version"], &theirs["call"]), (&Value::Null, &Value::Null));
     trust(&world);
     assert_eq!(one(&agents(&world, &["--call"]), "theirs")["call"]["result"], "ok");
+}
+
+#[test]
+fn agents_add_shows_a_template_and_writes_it_when_told_to() {
+    let world = World::new();
+    world.config("# mine\nmax_iterations = 3\n");
+    let shown = call(&world, &["agents", "add", "goose"]);
+    shown.assert_code(0).assert_stdout_has("[agents.goose]");
+    shown.assert_stdout_has("not tried with this agent");
+    shown.assert_stdout_has("nothing written");
+    let read = || std::fs::read_to_string(world.config_file()).unwrap();
+    assert_eq!(read(), "# mine\nmax_iterations = 3\n");
+    let added = call(&world, &["agents", "add", "goose", "--yes"]);
+    added.assert_code(0).assert_stdout_has("not tried with this agent");
+    added.assert_stdout_has("goose configure");
+    assert!(read().starts_with("# mine\nmax_iterations = 3\n\n# Windlass was not tried"), "{}", read());
+    let reports = agents(&world, &[]);
+    assert_eq!(one(&reports, "goose")["login"], "goose configure");
+    let again = call(&world, &["agents", "add", "goose", "--yes"]);
+    again.assert_code(2);
+    assert!(again.stderr.contains("already"), "{}", again.shown());
+}
+
+#[test]
+fn agents_add_writes_a_profile_for_any_command() {
+    let world = World::new();
+    // As pi does, it prints its version to standard error.
+    world.install_script("my-agent", "[ \"$1 $2\" = '--version ' ] && echo 1.2.3 >&2");
+    call(&world, &["agents", "add", "mine", "--command", "my-agent 'a b'", "--yes"]).assert_code(0);
+    let reports = agents(&world, &[]);
+    assert_eq!(one(&reports, "mine")["installed"], true);
+    assert_eq!(one(&reports, "mine")["version"], "1.2.3");
+    for (words, why) in [
+        (&["agents", "add", "pi", "--yes"][..], "built in"),
+        (&["agents", "add", "nobody", "--yes"], "no template"),
+        (&["agents", "add", "a b", "--command", "x", "--yes"], "cannot be the name"),
+        (&["agents", "add", "other", "--command", "it's", "--yes"], "quote"),
+    ] {
+        let refused = call(&world, words);
+        assert_ne!(refused.code, Some(0), "{words:?}");
+        assert!(refused.stderr.contains(why), "{words:?}: {}", refused.shown());
+    }
+}
+
+#[test]
+// promise: settings-9
+fn a_profile_of_the_user_reads_json_lines_as_a_built_in_one_does() {
+    let world = World::new();
+    let lines = [
+        r#"{"kind":"hello","id":"s-7"}"#,
+        r#"{"kind":"says","words":"Done.\\n<promise>COMPLETE</promise>"}"#,
+        r#"{"kind":"count","in":12,"out":3}"#,
+        r#"{"kind":"bye"}"#,
+    ];
+    let body: String = lines.iter().map(|line| format!("echo '{line}'\n")).collect();
+    install(&world, "my-agent", "1.2.3", &format!("echo x > out.txt\n{body}"));
+    world.config(
+        r#"
+        [agents.mine]
+        command = ["my-agent"]
+        output = "jsonl"
+        events = [
+            { when = { kind = "hello" }, session = "id" },
+            { when = { kind = "says" }, text = "words" },
+            { when = { kind = "count" }, input_tokens = "in", output_tokens = "out" },
+            { when = { kind = "bye" }, end = "finished" },
+        ]
+        "#,
+    );
+    call(&world, &["run", "x", "--name", "work", "--agent", "mine", "--gate", "test -f out.txt"]).assert_code(0);
+    let status = status(&world, "work");
+    assert_eq!(status["outcome"], "verified", "{status}");
+    assert_eq!(status["usage"]["input_tokens"], 12, "{status}");
+    assert_eq!(status["usage"]["output_tokens"], 3, "{status}");
 }

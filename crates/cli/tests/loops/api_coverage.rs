@@ -42,6 +42,7 @@ const COMMANDS: &[(&str, Over)] = &[
     ("proof", Route("get", "/api/loops/{id}/proof")),
     ("verify", Route("post", "/api/verify")),
     ("agents", Route("get", "/api/agents")),
+    ("agents add", Route("post", "/api/agents/add")),
     ("doctor", Route("get", "/api/doctor")),
     ("trust", Route("post", "/api/trust")),
     ("serve", None("it is the server")),

@@ -28,6 +28,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
     }
     working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
         claude: Claude Works,
@@ -36,6 +38,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     waiting::limit_with_a_reset "A rate or usage limit that names its end: `waiting` until then, under another engine too, no iteration used" {
         claude: Claude Works,
@@ -51,6 +55,8 @@ conformance! {
         opencode: Opencode Differs("Codex and OpenCode wait in silence for as long as the provider asks for, here an hour. After five silent minutes Windlass ends them and waits itself."),
         gemini: Gemini Works,
         copilot: Copilot Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     waiting::connection_cut "The connection breaks in the middle of every answer: the loop backs off for 10 seconds, then longer" {
         claude: Claude Works,
@@ -59,6 +65,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     failing::context_overflow "The context overflows: a fresh session with goal and history, which is said" {
         claude: Claude Works,
@@ -66,6 +74,7 @@ conformance! {
         opencode: Opencode Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
+        pi: Pi Works,
     }
     failing::session_unknown "The agent no longer knows the session: a fresh one with goal and history, which is said" {
         claude: Claude Works,
@@ -73,6 +82,7 @@ conformance! {
         opencode: Opencode Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
+        pi: Pi Works,
     }
     failing::wrong_key "The key is wrong: paused, exit code 6, with the command that logs in; `resume` completes" {
         claude: Claude Works,
@@ -80,6 +90,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     failing::model_not_found "There is no such model: the turn fails for that reason and the loop is errored, exit code 7" {
         claude: Claude Works,
@@ -88,12 +100,16 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     failing::model_fallback "There is no such model, and `--fallback` names another one: it takes over, no iteration used" {
         claude: Claude Works,
         codex: Codex Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
         claude: Claude Works,
@@ -102,6 +118,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Differs("Copilot writes its session late: one that dies in its first seconds is unknown afterwards. The turn then begins again at the checkpoint, in a fresh session, which is said."),
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
     }
     endings::terminated_in_a_tool "SIGTERM to Windlass while the agent runs `sleep 600`; no process is left, exit code 143, `resume` completes in the same session" {
         claude: Claude Works,
@@ -110,6 +128,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
     }
     endings::ctrl_c_in_a_tool "Ctrl-C (SIGINT to the group) while the agent runs `sleep 600`; no process is left, exit code 130" {
         claude: Claude Works,
@@ -118,12 +138,15 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         qwen: Qwen Works,
+        pi: Pi Works,
+        cline: Cline Works,
     }
     endings::paused_and_resumed "`pause`, then `resume` in another process: the agent's session goes on" {
         claude: Claude Works,
         codex: Codex Works,
         gemini: Gemini Works,
         copilot: Copilot Works,
+        pi: Pi Works,
     }
 }
 

@@ -44,8 +44,12 @@ impl Driven {
         let env: Vec<String> = setup.env.iter().map(|(name, value)| format!("{name:?} = {value:?}")).collect();
         // OpenCode names a model with its provider, which its settings do here already.
         let model = if cli == Cli::Opencode { String::new() } else { format!("model = {:?}\n", cli.model()) };
+        // A profile without an adapter has arguments in its command.
+        let built_in = windlass_engine::config::built_in_agents();
+        let mut command = built_in.get(cli.name()).map(|profile| profile.command.clone()).unwrap_or_default();
+        command.splice(..1, [program.to_string_lossy().into_owned()]);
         world.config(&format!(
-            "agent = {name:?}\n[agents.{name}]\ncommand = [{program:?}]\n{model}env = {{ {env} }}\n",
+            "agent = {name:?}\n[agents.{name}]\ncommand = {command:?}\n{model}env = {{ {env} }}\n",
             name = cli.name(),
             env = env.join(", ")
         ));

@@ -32,7 +32,9 @@ pub fn killed_in_an_answer(cli: Cli) {
     driven.assert_completed(&output);
     assert_eq!(driven.status()["iterations"], 1, "{}", output.shown());
     assert_eq!(driven.outcomes()[0]["type"], "cut_off");
-    if cli == Cli::Copilot && driven.sessions().len() == 3 {
+    if cli == Cli::Cline {
+        assert_began_again(&driven);
+    } else if cli == Cli::Copilot && driven.sessions().len() == 3 {
         // It had not written its session yet: the turn began again at the checkpoint, and that was said.
         assert_eq!(driven.sessions(), ["fresh", "resume", "fresh"]);
         output.assert_stdout_has("session is lost");
@@ -71,7 +73,17 @@ pub fn terminated_in_a_tool(cli: Cli) {
     let output = driven.resume();
     output.assert_code(0);
     driven.assert_completed(&output);
+    if cli == Cli::Cline {
+        return assert_began_again(&driven);
+    }
     assert_session_went_on(&driven);
+}
+
+/// Without a session to go on in, the turn begins again at the checkpoint.
+#[track_caller]
+fn assert_began_again(driven: &Driven) {
+    assert_eq!(driven.sessions(), ["fresh", "fresh"], "{}", driven.server.summary());
+    assert_eq!(driven.prompts_of_last_request().len(), 1, "{}", driven.server.summary());
 }
 
 /// Ctrl-C in a terminal goes to the whole foreground group.

@@ -92,9 +92,10 @@ pub fn wrong_key(cli: Cli) {
     let status = driven.status();
     assert_eq!(status["status"], "paused");
     assert!(status["waiting_for"].as_str().is_some_and(|why| why.contains("not logged in")), "{status}");
-    let login = windlass_agents::KNOWN_AGENTS.iter().find(|known| known.name == cli.name()).expect("known").login;
+    let profile = &windlass_engine::config::built_in_agents()[cli.name()];
+    let login = windlass_agents::Facts::of(profile).login.expect("known");
     let told = output.stdout.lines().find(|line| line.trim_start().starts_with("log in"));
-    assert!(told.is_some_and(|line| line.contains(login)), "no {login:?}: {}", output.shown());
+    assert!(told.is_some_and(|line| line.contains(&login)), "no {login:?}: {}", output.shown());
     driven.server.change_script(COMPLETES);
     let output = driven.resume();
     output.assert_code(0);
@@ -119,7 +120,9 @@ pub fn model_not_found(cli: Cli) {
 
 /// There is no such model, and another one is named for that case: it takes over.
 pub fn model_fallback(cli: Cli) {
-    let script = format!("[[turn]]\nmodel = {:?}\nsteps = [{{ fail = 'model_not_found' }}]\n{COMPLETES}", cli.model());
+    let name = |model: &'static str| model.rsplit('/').next().unwrap_or(model);
+    let model = name(cli.model());
+    let script = format!("[[turn]]\nmodel = {model:?}\nsteps = [{{ fail = 'model_not_found' }}]\n{COMPLETES}");
     let Some(driven) = Driven::new(cli, "another model takes over", &script) else { return };
     let other = format!("{}:{}", cli.name(), other_model(cli));
     let output = driven.run(&["--gate", "test -f out.txt", "--fallback", &other]);
@@ -130,7 +133,7 @@ pub fn model_fallback(cli: Cli) {
     assert_eq!(of_type(&feed, "agent_changed").len(), 1);
     assert_eq!(driven.status()["iterations"], 1, "the one that could not begin used up no iteration");
     let last = driven.server.work().pop().and_then(|seen| seen.asked).map(|asked| asked.model);
-    assert_eq!(last.as_deref(), Some(other_model(cli)), "{}", driven.server.summary());
+    assert_eq!(last.as_deref(), Some(name(other_model(cli))), "{}", driven.server.summary());
 }
 
 /// A model that the CLI itself takes for one.
@@ -138,6 +141,7 @@ fn other_model(cli: Cli) -> &'static str {
     match cli {
         Cli::Claude => "claude-opus-4-5",
         Cli::Gemini => "gemini-2.5-flash",
-        Cli::Codex | Cli::Copilot | Cli::Opencode | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => "gpt-5",
+        Cli::Pi => "local/other",
+        Cli::Cline | Cli::Codex | Cli::Copilot | Cli::Opencode | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => "gpt-5",
     }
 }

@@ -57,9 +57,14 @@ impl Driven {
             Cli::Opencode => None,
             // Of a model that it knows it expects to search for tools, which the scripted one does not.
             Cli::Codex => Some("scripted"),
-            Cli::Claude | Cli::Copilot | Cli::Gemini | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => {
-                Some(self.cli.model())
-            }
+            Cli::Claude
+            | Cli::Copilot
+            | Cli::Gemini
+            | Cli::Qwen
+            | Cli::Pi
+            | Cli::Cline
+            | Cli::ClaudeAcp
+            | Cli::CodexAcp => Some(self.cli.model()),
         }
     }
 
@@ -129,6 +134,8 @@ fn own_file(cli: Cli) -> (&'static str, &'static str) {
             "{ \"$schema\": \"https://opencode.ai/config.json\", \"username\": \"me\" }\n",
         ),
         Cli::Qwen => (".qwen/QWEN.md", "Be brief.\n"),
+        Cli::Pi => (".pi/agent/AGENTS.md", "Be brief.\n"),
+        Cli::Cline => (".cline/rules/brief.md", "Be brief.\n"),
     }
 }
 

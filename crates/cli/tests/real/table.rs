@@ -37,11 +37,11 @@ pub fn put_into(document: &str, cases: &[Case]) -> String {
 
 fn table(cases: &[Case]) -> String {
     let mut text = "| case | ".to_owned();
-    let heads: Vec<String> = Cli::SIX.map(|cli| format!("{} {}", cli.name(), cli.version())).into();
+    let heads: Vec<String> = Cli::AGENTS.map(|cli| format!("{} {}", cli.name(), cli.version())).into();
     let _ = writeln!(text, "{} |\n|---|{}", heads.join(" | "), "---|".repeat(heads.len()));
     let mut notes: Vec<&str> = Vec::new();
     for case in cases {
-        let cells = Cli::SIX.map(|cli| cell(case, cli, &mut notes));
+        let cells = Cli::AGENTS.map(|cli| cell(case, cli, &mut notes));
         let _ = writeln!(text, "| `{}` {} | {} |", case.name, case.title, cells.join(" | "));
     }
     text.push('\n');
@@ -78,7 +78,7 @@ fn cells_say_what_was_declared_and_nothing_of_what_was_not() {
         ],
     };
     let text = put_into(&format!("x\n{START}\nold\n{END}\ny\n"), &[case]);
-    let row = "| `a` is done | works | differently (1) | – | differently (1) | – | not (2) |\n";
+    let row = "| `a` is done | works | differently (1) | – | differently (1) | – | not (2) | – | – |\n";
     assert!(text.contains(row), "{text}");
     assert!(text.contains("1. later\n2. never\n") && !text.contains("old"), "{text}");
 }

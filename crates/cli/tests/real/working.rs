@@ -27,8 +27,9 @@ pub fn promise_loop(cli: Cli) {
     let commits = driven.world.repo().commits("windlass/work");
     assert_eq!(commits[0].trailer("Windlass-Iteration"), Some("2"));
     assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "scripted\n");
-    // The second turn went on in the session of the first: the model was sent both prompts.
-    assert_eq!(driven.prompts_of_last_request().len(), 2, "{}", driven.server.summary());
+    // The second turn went on in the session of the first: the model was sent both prompts. Cline has no way to.
+    let prompts = if cli == Cli::Cline { 1 } else { 2 };
+    assert_eq!(driven.prompts_of_last_request().len(), prompts, "{}", driven.server.summary());
 }
 
 /// Words that mean trouble where an agent says them of itself, in what it reads, runs and writes.

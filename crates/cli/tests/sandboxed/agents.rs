@@ -37,6 +37,26 @@ fn qwen() {
     crate::working::promise_loop(Cli::Qwen);
 }
 
+#[test]
+fn pi() {
+    crate::working::promise_loop(Cli::Pi);
+}
+
+#[test]
+fn cline() {
+    crate::working::promise_loop(Cli::Cline);
+}
+
+#[test]
+fn pi_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Pi);
+}
+
+#[test]
+fn cline_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Cline);
+}
+
 /// One turn with a tool call, with nothing but the model within reach.
 fn through_a_list_of_hosts(cli: Cli) {
     let script = r#"
@@ -141,6 +161,16 @@ fn copilot_audits_with_its_own_shell() {
 #[test]
 fn qwen_audits_with_its_own_shell() {
     audits(Cli::Qwen, &[]);
+}
+
+#[test]
+fn pi_audits_with_its_own_shell() {
+    audits(Cli::Pi, &[]);
+}
+
+#[test]
+fn cline_audits_with_its_own_shell() {
+    audits(Cli::Cline, &[]);
 }
 
 #[test]

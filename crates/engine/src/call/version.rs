@@ -32,7 +32,7 @@ pub struct VersionProbe<'a> {
     pub confined: bool,
 }
 
-/// What `--version` prints, if it prints it soon.
+/// What the program prints of its version, if it does so soon.
 pub async fn version(probe: VersionProbe<'_>) -> Option<String> {
     let place = tempfile::Builder::new().prefix("windlass-version-").tempdir().ok()?;
     let root = place.path().canonicalize().ok()?;
@@ -54,7 +54,10 @@ pub async fn version(probe: VersionProbe<'_>) -> Option<String> {
             () = &mut deadline, if !late => { late = true; running.kill(); }
         }
     }
-    let said = std::fs::read(files.stdout()).unwrap_or_default();
+    let read = |path| std::fs::read(path).unwrap_or_default();
+    // Some print it there, such as pi.
+    let said = Some(read(files.stdout())).filter(|said| !said.trim_ascii().is_empty());
+    let said = said.unwrap_or_else(|| read(files.stderr()));
     if let Err(error) = windlass_workspace::remove_tree(&root) {
         tracing::debug!(%error, "the directory of a version probe stays");
     }
@@ -76,7 +79,7 @@ fn prepare(
     let own_places = unchanged(windlass_agents::own_places(profile, &env, &dir));
     let mut command = CommandSpec {
         program: program.to_string_lossy().into_owned(),
-        args: vec!["--version".to_owned()],
+        args: windlass_agents::version_args(profile),
         env: env.clone(),
         cwd: dir.clone(),
         stdin: Stdin::Null,

@@ -32,10 +32,16 @@ pub enum FieldKind {
     Price,
     Output,
     Adapter,
+    /// What a line says of the end of a turn.
+    EndOfTurn,
     /// A table in the agent's own format.
     Free,
     /// Tables by name, all of one kind.
     Tables(&'static TableKind),
+    /// One table.
+    Table(&'static TableKind),
+    /// A list of tables.
+    List(&'static TableKind),
 }
 
 /// What the tables of a field are.
@@ -53,6 +59,7 @@ pub struct TableKind {
 /// What an adapter can be, in the order of the documentation.
 pub(super) const ADAPTERS: [&str; 8] = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen", "acp"];
 pub(super) const OUTPUTS: [&str; 2] = ["text", "jsonl"];
+pub(super) const ENDS: [&str; 2] = ["finished", "failed"];
 
 impl FieldKind {
     fn expected(self) -> &'static str {
@@ -66,7 +73,8 @@ impl FieldKind {
             FieldKind::Output => "text or jsonl",
             FieldKind::Adapter => "the name of an adapter",
             FieldKind::Free => "a table",
-            FieldKind::Tables(tables) => tables.expected,
+            FieldKind::EndOfTurn => "finished or failed",
+            FieldKind::Tables(tables) | FieldKind::Table(tables) | FieldKind::List(tables) => tables.expected,
         }
     }
 
@@ -81,7 +89,8 @@ impl FieldKind {
             FieldKind::Output => "\"jsonl\"",
             FieldKind::Adapter => "\"claude\"",
             FieldKind::Free => "{ key = \"value\" }",
-            FieldKind::Tables(tables) => tables.example,
+            FieldKind::EndOfTurn => "\"finished\"",
+            FieldKind::Tables(tables) | FieldKind::Table(tables) | FieldKind::List(tables) => tables.example,
         }
     }
 }
@@ -101,6 +110,116 @@ const SERVERS: TableKind = TableKind {
     expected: "a table of MCP servers",
     example: "{ NAME = { command = \"program\", args = [\"argument\"] } }",
     check_name: server_name,
+};
+
+/// A field whose value is a path in a JSON line.
+const fn path(name: &'static str, doc: &'static str) -> ProfileField {
+    ProfileField { name, kind: FieldKind::Words, doc }
+}
+
+const EVENTS: TableKind = TableKind {
+    title: "EventRule",
+    fields: &[
+        ProfileField {
+            name: "when",
+            kind: FieldKind::TextMap,
+            doc: "Values by path that a line must have; * is any. Paths are like message.content.0.text; -1 is the last item",
+        },
+        path("each", "List in the line; the other paths are then read in each of its items"),
+        path("text", "A whole message of the agent"),
+        path("text_part", "A part of a message"),
+        path("thinking", "What the agent thinks"),
+        path("tool", "Name of a tool that the agent calls"),
+        path("tool_input", "Input of that call"),
+        path("tool_id", "ID of a call or of its result"),
+        path("tool_result", "What a tool returned"),
+        path("tool_failed", "Whether it failed: true, or a text"),
+        path("session", "ID of the agent's session"),
+        path("model", "Model that the figures are of"),
+        path("input_tokens", "Input tokens of one request"),
+        path("output_tokens", "Output tokens of one request"),
+        path("reasoning_tokens", "Reasoning tokens of one request, if the output does not contain them"),
+        path("cache_read_tokens", "Tokens read from the cache"),
+        path("cache_write_tokens", "Tokens written to the cache"),
+        path("cost_usd", "Cost of one request in US dollars; 0 is unknown"),
+        ProfileField {
+            name: "input_has_cached",
+            kind: FieldKind::Switch,
+            doc: "Whether input_tokens contains the cached tokens",
+        },
+        path("error", "Message of an error; text or a tool call after it means that the agent recovered"),
+        path("error_code", "The provider's code of the error"),
+        path("error_status", "HTTP status of the error"),
+        ProfileField {
+            name: "end",
+            kind: FieldKind::EndOfTurn,
+            doc: "The line is the last of the turn: finished or failed. Without such a rule, exit code 0 is success",
+        },
+    ],
+    required: &[],
+    expected: "a list of tables",
+    example: "[{ when = { type = \"message\" }, text = \"message.text\" }]",
+    check_name: |_| Ok(()),
+};
+
+const PLACES: TableKind = TableKind {
+    title: "ProfilePlaces",
+    fields: &[
+        ProfileField {
+            name: "dir",
+            kind: FieldKind::Words,
+            doc: "Its directory, if neither config_dir nor the variable names another; ~/ is your home",
+        },
+        ProfileField {
+            name: "variable",
+            kind: FieldKind::Words,
+            doc: "Environment variable that names another directory; set if the profile has config_dir",
+        },
+        ProfileField {
+            name: "keep",
+            kind: FieldKind::Texts,
+            doc: "Directories below it that stay after a turn, such as sessions: writable. \"\" is all of it",
+        },
+        ProfileField { name: "login", kind: FieldKind::Texts, doc: "Files of the login: writable" },
+        ProfileField { name: "copy", kind: FieldKind::Texts, doc: "Settings: the agent gets copies" },
+        ProfileField { name: "show", kind: FieldKind::Texts, doc: "Read-only" },
+    ],
+    required: &[],
+    expected: "a table",
+    example: "{ dir = \"~/.agent\", keep = [\"sessions\"] }",
+    check_name: |_| Ok(()),
+};
+
+const ABOUT: TableKind = TableKind {
+    title: "AboutAgent",
+    fields: &[
+        ProfileField { name: "install", kind: FieldKind::Words, doc: "Command that installs it" },
+        ProfileField { name: "login", kind: FieldKind::Words, doc: "Command that logs in" },
+        ProfileField {
+            name: "keys",
+            kind: FieldKind::Texts,
+            doc: "Variables of your environment with a key that logs in; the agent gets them",
+        },
+        ProfileField {
+            name: "version_args",
+            kind: FieldKind::Texts,
+            doc: "Arguments that make it print its version; --version if unset",
+        },
+        ProfileField {
+            name: "versions",
+            kind: FieldKind::Texts,
+            doc: "The first version it was tried with, and the first it was not: [\"1.2.0\", \"1.3.0\"]",
+        },
+        ProfileField {
+            name: "hosts",
+            kind: FieldKind::Texts,
+            doc: "Hosts that it contacts; @models in network_hosts contains them",
+        },
+    ],
+    required: &[],
+    expected: "a table",
+    example: "{ install = \"npm install -g agent\" }",
+    check_name: |_| Ok(()),
 };
 
 const PRICES: TableKind = TableKind {
@@ -127,7 +246,7 @@ const PRICES: TableKind = TableKind {
 };
 
 /// Every field of a profile.
-pub const PROFILE_FIELDS: [ProfileField; 21] = [
+pub const PROFILE_FIELDS: [ProfileField; 29] = [
     ProfileField { name: "display_name", kind: FieldKind::Text, doc: "How people call it" },
     ProfileField {
         name: "adapter",
@@ -140,15 +259,31 @@ pub const PROFILE_FIELDS: [ProfileField; 21] = [
         doc: "Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin, \
               {model} for the model",
     },
-    ProfileField {
-        name: "args",
-        kind: FieldKind::Texts,
-        doc: "Arguments on top of those that a known agent is started with",
-    },
+    ProfileField { name: "args", kind: FieldKind::Texts, doc: "Arguments after all others" },
     ProfileField {
         name: "resume_args",
         kind: FieldKind::Texts,
         doc: "Arguments added to go on in a session; {session} stands for its id",
+    },
+    ProfileField {
+        name: "resume_last_args",
+        kind: FieldKind::Texts,
+        doc: "Arguments added to go on in the last session of the directory, for an agent that names no session",
+    },
+    ProfileField {
+        name: "model_args",
+        kind: FieldKind::Texts,
+        doc: "Arguments added if a model is set; {model} stands for it",
+    },
+    ProfileField {
+        name: "system_prompt_args",
+        kind: FieldKind::Texts,
+        doc: "Arguments added if there is a system prompt; {system_prompt} stands for it",
+    },
+    ProfileField {
+        name: "read_only_args",
+        kind: FieldKind::Texts,
+        doc: "Arguments added for a reviewer that runs without a sandbox",
     },
     ProfileField {
         name: "env_pass",
@@ -159,7 +294,13 @@ pub const PROFILE_FIELDS: [ProfileField; 21] = [
     ProfileField {
         name: "output",
         kind: FieldKind::Output,
-        doc: "How standard output is read: as text, or as one event a line (jsonl)",
+        doc: "How standard output is read: as text, or as JSON lines (jsonl)",
+    },
+    ProfileField {
+        name: "events",
+        kind: FieldKind::List(&EVENTS),
+        doc: "What the agent's JSON lines mean, for jsonl output: all rules that fit a line apply. Without rules, a line is \
+              one of Windlass's own events",
     },
     ProfileField {
         name: "session_pattern",
@@ -176,7 +317,13 @@ pub const PROFILE_FIELDS: [ProfileField; 21] = [
         kind: FieldKind::Text,
         doc: "Regular expression whose first group is the answer, for text output: a promise counts only there",
     },
-    ProfileField { name: "model", kind: FieldKind::Text, doc: "The model, where the command has {model}" },
+    ProfileField {
+        name: "error_pattern",
+        kind: FieldKind::Text,
+        doc: "Regular expression whose first group is the message of an error, for text output and standard error; figures \
+              that usage_pattern finds later mean that the agent recovered",
+    },
+    ProfileField { name: "model", kind: FieldKind::Text, doc: "The model, where command or model_args has {model}" },
     ProfileField {
         name: "system_prompt",
         kind: FieldKind::Text,
@@ -201,6 +348,16 @@ pub const PROFILE_FIELDS: [ProfileField; 21] = [
         name: "config_dir",
         kind: FieldKind::Words,
         doc: "The directory of the agent's own configuration, where it also keeps its login; ~/ is your home",
+    },
+    ProfileField {
+        name: "places",
+        kind: FieldKind::Table(&PLACES),
+        doc: "Directory of an agent without an adapter, and what of it a sandbox shows",
+    },
+    ProfileField {
+        name: "about",
+        kind: FieldKind::Table(&ABOUT),
+        doc: "How it is installed and logged in, and which version was tried",
     },
     ProfileField {
         name: "prices",
@@ -252,11 +409,33 @@ pub(super) fn read(
         }
         return Ok(Json::Object(all));
     }
+    if let FieldKind::Table(kind) = field.kind
+        && let Some(table) = item.as_table_like()
+    {
+        return Ok(Json::Object(read_fields(source, &full, kind.fields, table, |_, _| {})?));
+    }
+    if let FieldKind::List(kind) = field.kind
+        && let Some(tables) = tables_of(item)
+    {
+        let rows = tables.iter().map(|table| read_fields(source, &full, kind.fields, *table, |_, _| {}));
+        return rows.map(|row| row.map(Json::Object)).collect();
+    }
     let place = source.place_of(span_of(key, item));
     match value_of(field.kind, item) {
         None => Err(wrong_type(place, &full, field.kind.expected(), field.kind.example(), item)),
         Some(Err(error)) => Err(ConfigError::Value { place, key: full, error }),
         Some(Ok(value)) => Ok(value),
+    }
+}
+
+/// The tables of a list, in either of TOML's forms.
+fn tables_of(item: &Item) -> Option<Vec<&dyn toml_edit::TableLike>> {
+    match item {
+        Item::ArrayOfTables(tables) => Some(tables.iter().map(|table| table as &dyn toml_edit::TableLike).collect()),
+        Item::Value(Toml::Array(list)) => {
+            list.iter().map(|item| item.as_inline_table().map(|table| table as &dyn toml_edit::TableLike)).collect()
+        }
+        Item::None | Item::Value(_) | Item::Table(_) => None,
     }
 }
 
@@ -325,7 +504,8 @@ fn value_of(kind: FieldKind, item: &Item) -> Option<Result<Json, ValueError>> {
         FieldKind::Output => one_of(item.as_str()?, "output", &OUTPUTS),
         FieldKind::Adapter => one_of(item.as_str()?, "adapter", &ADAPTERS),
         FieldKind::Free => Ok(free(entries(item.as_table_like()?))),
-        FieldKind::Tables(_) => return None,
+        FieldKind::EndOfTurn => one_of(item.as_str()?, "end", &ENDS),
+        FieldKind::Tables(_) | FieldKind::Table(_) | FieldKind::List(_) => return None,
     })
 }
 

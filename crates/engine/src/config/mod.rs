@@ -42,19 +42,19 @@ use windlass_core::summary::{Protocol, SummariserSettings};
 pub use amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
-pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField};
+pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField, TableKind};
 pub use gates::{Gate, Gates};
 pub use keys::{KEYS, Key, NOT_IN_PROJECT, Options, Settings};
 pub use lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 pub use origin::{Origin, Place, Setting, Shown};
 pub use paths::Paths;
 pub use plan::{Plan, read_plan};
-pub use profiles::{Profile, built_in_agents};
+pub use profiles::{Profile, TEMPLATES, built_in_agents, profile_in};
 pub use recipe::{
     DefaultFor, DoneKind, Entry as RecipeEntry, POLICY_KEYS, PROJECT_RECIPES, Policies, PolicyKey, Recipe, RecipeFile,
     RecipeSource, Recipes,
 };
-pub use request::{RequestError, edit, write};
+pub use request::{RequestError, append, edit, write};
 pub use resources::{MachineFacts, resources};
 pub use sandbox::{SandboxSupport, asked_container};
 pub use schema::{loop_schema, profile_schema, schema};

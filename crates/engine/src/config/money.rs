@@ -13,6 +13,12 @@ pub(super) fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
         return !groups.contains(&"cost") || known.is_some_and(|known| known.names_cost) || priced();
     }
     match profile.output.unwrap_or_default() {
+        OutputFormat::Jsonl if !profile.events.is_empty() => {
+            let priced = || profile.model.as_deref().is_some_and(|model| Prices::of(profile).know(model));
+            let counts = profile.events.iter().any(|rule| rule.input_tokens.is_some());
+            let names_cost = profile.events.iter().any(|rule| rule.cost_usd.is_some());
+            counts && (!groups.contains(&"cost") || names_cost || priced())
+        }
         OutputFormat::Jsonl => true,
         OutputFormat::Text => profile.usage_pattern.as_deref().is_some_and(|pattern| {
             groups

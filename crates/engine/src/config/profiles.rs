@@ -1,7 +1,7 @@
 //! Agents' profiles: the built-in ones, those of the files, one on top of the other field by field.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use toml_edit::Item;
@@ -27,6 +27,48 @@ pub(super) struct FileProfile {
     origins: BTreeMap<&'static str, Origin>,
 }
 
+/// Agents that Windlass was tried with and that need no adapter: settings files like any other.
+const PROFILES: [(&str, &str); 2] =
+    [("pi.toml", include_str!("../../profiles/pi.toml")), ("cline.toml", include_str!("../../profiles/cline.toml"))];
+
+macro_rules! templates {
+    ($($name:literal),*) => {
+        [$(($name, include_str!(concat!("../../profiles/templates/", $name, ".toml")))),*]
+    };
+}
+
+/// Agents that Windlass was not tried with, by name: settings files for `windlass agents add`.
+pub const TEMPLATES: [(&str, &str); 12] = templates!(
+    "aider",
+    "amp",
+    "auggie",
+    "crush",
+    "cursor-agent",
+    "droid",
+    "goose",
+    "junie",
+    "kimi",
+    "kiro",
+    "mistral-vibe",
+    "openhands"
+);
+
+/// The profile that a text has of an agent.
+pub fn profile_in(name: &str, text: &str) -> Result<AgentProfile, ConfigError> {
+    let mut layer = super::file::read_layer(Path::new(name), text, |_, _| Origin::default())?;
+    Ok(layer.agents.remove(name).unwrap_or_default().profile)
+}
+
+/// The profiles of the files that are part of the program; a test reads each.
+fn described() -> Result<BTreeMap<String, AgentProfile>, ConfigError> {
+    let mut all = BTreeMap::new();
+    for (name, text) in PROFILES {
+        let layer = super::file::read_layer(Path::new(name), text, |_, _| Origin::default())?;
+        all.extend(layer.agents.into_iter().map(|(name, file)| (name, file.profile)));
+    }
+    Ok(all)
+}
+
 /// The agents that are part of the program. `{self}` stands for its path and is filled in when it is started.
 pub fn built_in_agents() -> BTreeMap<String, AgentProfile> {
     let demo = AgentProfile {
@@ -37,6 +79,7 @@ pub fn built_in_agents() -> BTreeMap<String, AgentProfile> {
     };
     let mut agents = windlass_agents::built_in_profiles();
     agents.insert("demo".to_owned(), demo);
+    agents.extend(described().unwrap_or_default());
     agents
 }
 
@@ -98,4 +141,34 @@ pub(super) fn read(
         agents.insert(key.get().to_owned(), FileProfile { profile, origins });
     }
     Ok(agents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_is_read_and_says_that_it_was_not_tried() {
+        for (name, text) in TEMPLATES {
+            let profile = profile_in(name, text).unwrap();
+            assert!(!profile.command.is_empty(), "{name}");
+            let about = profile.about.as_ref().expect("it says how it is installed");
+            assert!(about.install.is_some() && about.login.is_some() && !about.keys.is_empty(), "{name}");
+            assert!(about.versions.is_empty(), "{name} names a version that was tried");
+            assert!(text.starts_with("# Windlass was not tried with this agent."), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_profile_of_the_program_is_read_and_has_what_people_ask_for() {
+        let described = described().unwrap();
+        assert_eq!(described.len(), PROFILES.len());
+        for (name, profile) in described {
+            assert_eq!(windlass_agents::check_patterns(&profile), Ok(()), "{name}");
+            let about = profile.about.expect("it says how it is installed");
+            assert!(about.install.is_some() && about.login.is_some() && !about.keys.is_empty(), "{name}");
+            assert_eq!(about.versions.len(), 2, "{name}");
+            assert!(profile.places.is_some_and(|places| places.dir.is_some()), "{name}");
+        }
+    }
 }

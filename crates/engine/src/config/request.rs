@@ -120,6 +120,19 @@ pub fn edit(
     write(path, &after).map_err(|source| RequestError::Write { path: path.to_owned(), source })
 }
 
+/// Adds tables at the end of a settings file; what is in it stays as it is.
+pub fn append(path: &Path, text: &str, origin: fn(PathBuf, usize) -> Origin) -> Result<(), RequestError> {
+    let before = file::read_text(path)?.unwrap_or_default();
+    let gap = match before.as_str() {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    let after = format!("{before}{gap}{text}");
+    read_layer(path, &after, origin)?;
+    write(path, &after).map_err(|source| RequestError::Write { path: path.to_owned(), source })
+}
+
 fn put(table: &mut Table, key: &str, value: &Json) -> Result<(), RequestError> {
     match value {
         Json::Null => {

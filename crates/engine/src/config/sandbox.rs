@@ -4,6 +4,8 @@ use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpe
 
 use super::keys::Settings;
 use super::lists::Locations;
+use super::origin::Origin;
+use super::profiles::Profile;
 use super::usage::UsageError;
 use super::words::Sandbox;
 
@@ -116,7 +118,16 @@ fn places(level: SandboxLevel, settings: &Settings) -> SandboxSpec {
 
 fn hosts(settings: &Settings) -> Vec<String> {
     match settings.network.value.unwrap_or_default() {
-        NetworkAccess::List => settings.network_hosts.value.clone().unwrap_or_default().get().to_vec(),
+        NetworkAccess::List => {
+            let mut hosts = settings.network_hosts.value.clone().unwrap_or_default().get().to_vec();
+            if hosts.iter().any(|host| host == "@models") {
+                // A project's own profile does not open the network: nobody is asked about one that the loop does not use.
+                let own = |agent: &&Profile| !matches!(agent.origins.get("about"), Some(Origin::ProjectFile { .. }));
+                let profiles = settings.agents.values().filter(own).filter_map(|agent| agent.profile.about.as_ref());
+                hosts.extend(profiles.flat_map(|about| about.hosts.clone()));
+            }
+            hosts
+        }
         NetworkAccess::Allow | NetworkAccess::Deny => Vec::new(),
     }
 }

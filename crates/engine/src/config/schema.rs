@@ -4,7 +4,7 @@
 use serde_json::{Map, Value as Json, json};
 use windlass_core::profile::{DEFAULT_ITERATIONS, ITERATIONS};
 
-use super::fields::{ADAPTERS, FieldKind, OUTPUTS, PROFILE_FIELDS, ProfileField, TableKind};
+use super::fields::{ADAPTERS, ENDS, FieldKind, OUTPUTS, PROFILE_FIELDS, ProfileField, TableKind};
 use super::keys::KEYS;
 
 /// The fields of a profile that make it loop have a definition of their own, which other programs know.
@@ -38,7 +38,9 @@ const PROFILE: &str = "AgentProfile";
 
 fn definitions() -> Map<String, Json> {
     let tables = PROFILE_FIELDS.iter().filter_map(|field| match field.kind {
-        FieldKind::Tables(kind) => Some((kind.title.to_owned(), table(kind))),
+        FieldKind::Tables(kind) | FieldKind::Table(kind) | FieldKind::List(kind) => {
+            Some((kind.title.to_owned(), table(kind)))
+        }
         FieldKind::Text
         | FieldKind::Words
         | FieldKind::Texts
@@ -48,6 +50,7 @@ fn definitions() -> Map<String, Json> {
         | FieldKind::Price
         | FieldKind::Output
         | FieldKind::Adapter
+        | FieldKind::EndOfTurn
         | FieldKind::Free => None,
     });
     let mut all: Map<String, Json> = tables.collect();
@@ -122,7 +125,13 @@ fn kind_schema(kind: FieldKind) -> Json {
         FieldKind::Price => json!({ "type": "number", "minimum": 0 }),
         FieldKind::Output => json!({ "enum": OUTPUTS, "default": "text" }),
         FieldKind::Adapter => json!({ "enum": ADAPTERS, "default": "command" }),
+        FieldKind::EndOfTurn => json!({ "enum": ENDS }),
         FieldKind::Free => json!({ "type": "object" }),
+        // A description beside a reference alone would be ignored.
+        FieldKind::Table(kind) => json!({ "allOf": [{ "$ref": format!("#/definitions/{}", kind.title) }] }),
+        FieldKind::List(kind) => {
+            json!({ "type": "array", "items": { "$ref": format!("#/definitions/{}", kind.title) } })
+        }
         FieldKind::Tables(kind) => {
             json!({ "type": "object", "additionalProperties": { "$ref": format!("#/definitions/{}", kind.title) } })
         }

@@ -317,6 +317,10 @@ fn put_model(
         profile.model = wished.map(str::to_owned).or_else(|| profile.model.take());
         return Ok(());
     }
+    if !profile.model_args.is_empty() {
+        profile.model = wished.map(str::to_owned).or_else(|| profile.model.take());
+        return Ok(());
+    }
     let words = || profile.command.iter().chain(&profile.resume_args).chain(profile.env.values());
     let takes_model = words().any(|word| word.contains(MODEL));
     match (wished, takes_model) {

@@ -38,6 +38,9 @@ fn type_of(schema: &Json) -> String {
     if let Some(target) = schema["$ref"].as_str() {
         return referred(target);
     }
+    if let Some(parts) = schema["allOf"].as_array() {
+        return parts.iter().map(type_of).collect::<Vec<_>>().join(" & ");
+    }
     let union = |types: Vec<String>| types.join(" | ");
     if let Some(values) = schema["enum"].as_array() {
         return union(values.iter().map(Json::to_string).collect());

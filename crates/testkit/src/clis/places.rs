@@ -61,7 +61,10 @@ impl Cli {
             Cli::Codex => codex_binary(&modules.join(format!("@openai/codex-{platform}/vendor")))?,
             Cli::Opencode => modules.join(format!("opencode-{platform}/bin/opencode")),
             Cli::Copilot => modules.join(format!("@github/copilot-{platform}/copilot")),
-            Cli::Gemini | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => modules.join(".bin").join(self.name()),
+            Cli::Cline => modules.join(self.package()).join("bin/cline"),
+            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::ClaudeAcp | Cli::CodexAcp => {
+                modules.join(".bin").join(self.name())
+            }
         };
         file.is_file().then_some(file)
     }

@@ -77,6 +77,8 @@ impl Cli {
             Cli::Gemini => gemini(&mut setup, home, url),
             Cli::Copilot => copilot(&mut setup, home, url, self.model()),
             Cli::Qwen => qwen(&mut setup, home, url, self.model()),
+            Cli::Pi => pi(&mut setup, home, url),
+            Cli::Cline => cline(&mut setup, home, url, self.model()),
         }
         setup
     }
@@ -200,4 +202,29 @@ fn qwen(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
     // By itself it asks each time that often, and that eleven times.
     settings["model"] = json!({ "generationConfig": { "maxRetries": 1 } });
     setup.files.insert(home.join(".qwen/settings.json"), settings.to_string());
+}
+
+fn pi(setup: &mut CliSetup, home: &Path, url: &str) {
+    let model = json!({
+        "id": "scripted", "contextWindow": 128_000, "maxTokens": 8192,
+        "cost": { "input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 0 },
+    });
+    let provider = json!({
+        "baseUrl": format!("{url}/v1"), "api": "openai-completions", "apiKey": KEY, "models": [model],
+    });
+    setup.set_all(&[("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")]);
+    let dir = home.join(".pi/agent");
+    setup.files.insert(dir.join("models.json"), json!({ "providers": { "local": provider } }).to_string());
+    // By itself it asks up to three times more, after 2, 4 and 8 seconds.
+    let retry = json!({ "enabled": true, "maxRetries": 1, "baseDelayMs": 100 });
+    setup.files.insert(dir.join("settings.json"), json!({ "retry": retry }).to_string());
+}
+
+fn cline(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    setup.set_all(&[("CLINE_SESSION_BACKEND_MODE", "local"), ("CLINE_NO_AUTO_UPDATE", "1")]);
+    let name = "openai-compatible";
+    let settings = json!({ "provider": name, "apiKey": KEY, "model": model, "baseUrl": format!("{url}/v1") });
+    let provider = json!({ "settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual" });
+    let all = json!({ "version": 1, "lastUsedProvider": name, "modes": {}, "providers": { name: provider } });
+    setup.files.insert(home.join(".cline/data/settings/providers.json"), all.to_string());
 }

@@ -28,6 +28,8 @@ impl Cli {
                 vec!["--output-format", "json", "--allow-all", "--no-ask-user", "--no-auto-update", "--no-color"]
             }
             Cli::Qwen => vec!["--auth-type", "openai", "--output-format", "stream-json", "--approval-mode", "yolo"],
+            Cli::Pi => vec!["--mode", "json", "--model", self.model()],
+            Cli::Cline => vec!["--json"],
             Cli::ClaudeAcp | Cli::CodexAcp => panic!("{} is driven over ACP", self.name()),
         };
         match self {
@@ -35,7 +37,7 @@ impl Cli {
             Cli::Gemini => args.extend(["-m", self.model()]),
             Cli::Copilot => args.push("--disable-builtin-mcps"),
             Cli::Qwen => args.extend(["--max-wall-time", "120s"]),
-            Cli::Codex | Cli::Opencode | Cli::ClaudeAcp | Cli::CodexAcp => {}
+            Cli::Codex | Cli::Opencode | Cli::Pi | Cli::Cline | Cli::ClaudeAcp | Cli::CodexAcp => {}
         }
         let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
         args.extend(self.session(session));
@@ -48,7 +50,8 @@ impl Cli {
                 }
                 args.push(prompt.to_owned());
             }
-            Cli::Opencode => args.push(prompt.to_owned()),
+            Cli::Opencode | Cli::Cline => args.push(prompt.to_owned()),
+            Cli::Pi => args.extend(["--print".to_owned(), prompt.to_owned()]),
             Cli::Claude | Cli::Gemini | Cli::Copilot | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => {
                 args.extend(["-p".to_owned(), prompt.to_owned()]);
             }
@@ -64,7 +67,9 @@ impl Cli {
             (Session::Named(id), Cli::Copilot) => vec![format!("--session-id={id}")],
             (Session::Named(_), _) => Vec::new(),
             (Session::Resume(_), Cli::Codex) => words(&["resume"]),
-            (Session::Resume(id), Cli::Opencode) => words(&["--session", id]),
+            // It has no way to, without a terminal.
+            (Session::Resume(_), Cli::Cline) => Vec::new(),
+            (Session::Resume(id), Cli::Opencode | Cli::Pi) => words(&["--session", id]),
             (Session::Resume(id), Cli::Copilot) => vec![format!("--resume={id}")],
             (Session::Resume(id), _) => words(&["--resume", id]),
         }

@@ -8,8 +8,9 @@ use super::asked::{Asked, Tool};
 use super::reply::{Call, Input, fresh_id};
 use super::script::{RawCall, Write};
 
-/// Shell tools: claude; opencode and copilot; gemini and qwen; codex over its versions.
-const SHELL: [&str; 7] = ["Bash", "bash", "run_shell_command", "exec_command", "shell_command", "shell", "local_shell"];
+/// Shell tools: claude; opencode, copilot and pi; gemini and qwen; cline; codex over its versions.
+const SHELL: [&str; 8] =
+    ["Bash", "bash", "run_shell_command", "run_commands", "exec_command", "shell_command", "shell", "local_shell"];
 
 /// Tools that write a whole file: claude, opencode, gemini and qwen, copilot, codex.
 const WRITE: [&str; 5] = ["Write", "write", "write_file", "create", "apply_patch"];
@@ -17,6 +18,9 @@ const WRITE: [&str; 5] = ["Write", "write", "write_file", "create", "apply_patch
 /// A call of the shell tool, if the request has one.
 pub(super) fn shell(asked: &Asked, command: &str) -> Option<Call> {
     let tool = by_names(asked, &SHELL)?;
+    if property(tool, "commands").is_some() {
+        return Some(call(tool, &[("commands", json!([command]))]));
+    }
     let key = if property(tool, "command").is_some() { "command" } else { "cmd" };
     let value = match property(tool, key).and_then(|p| p["type"].as_str()) {
         Some("array") => json!(["bash", "-lc", command]),

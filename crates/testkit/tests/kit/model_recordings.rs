@@ -35,7 +35,7 @@ fn every_cli_has_the_cases_that_adapters_need() {
 
 #[test]
 fn every_recording_is_of_the_pinned_version() {
-    for cli in Cli::SIX {
+    for cli in Cli::AGENTS {
         for path in files(cli).iter().filter(|p| p.to_string_lossy().ends_with(".meta.json")) {
             let meta: Value = serde_json::from_str(&read(path)).expect("the meta file is JSON");
             assert_eq!(meta["version"], cli.version(), "{}: record it again", path.display());
@@ -45,7 +45,7 @@ fn every_recording_is_of_the_pinned_version() {
 
 #[test]
 fn no_recording_names_the_machine_it_was_made_on() {
-    for path in Cli::SIX.into_iter().flat_map(files) {
+    for path in Cli::AGENTS.into_iter().flat_map(files) {
         // The home of every run is there, in place of a real one.
         let text = read(&path).replace("/scratch/home/", "");
         for trace in ["/root/", "/home/", "/work/", "/tmp/wl-"] {

@@ -41,7 +41,7 @@ pub(crate) fn record(words: &[String]) -> Result<(), String> {
         let known: Vec<&str> = CASES.iter().map(|c| c.name).collect();
         return Err(format!("no case is called {unknown}; there are {}", known.join(", ")));
     }
-    for cli in crate::names(&names, &Cli::SIX)? {
+    for cli in crate::names(&names, &Cli::AGENTS)? {
         let program = cli.program().ok_or_else(|| format!("{} is not installed", cli.name()))?;
         record_all(cli, &program, &out.join(cli.name()), &only)?;
     }
@@ -139,7 +139,10 @@ impl Run {
     fn session(&self) -> Option<String> {
         let lines = self.stdout.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());
         let keys = ["session_id", "thread_id", "sessionID", "sessionId"];
-        lines.filter_map(|v| keys.iter().find_map(|k| v[*k].as_str().map(str::to_owned))).next_back()
+        let told = |v: &Value| keys.iter().find_map(|k| v[*k].as_str().map(str::to_owned));
+        // pi's first line.
+        let of_pi = |v: &Value| (v["type"] == "session").then(|| v["id"].as_str().map(str::to_owned)).flatten();
+        lines.filter_map(|v| told(&v).or_else(|| of_pi(&v))).next_back()
     }
 
     fn write(&self, cli: Cli, case: &Case, out: &Path, scrubber: &mut Scrubber) -> Result<(), String> {
