@@ -36,6 +36,10 @@ pub(super) struct Quarantine {
 impl Quarantine {
     pub(super) fn open(git: &Git, workspace: &Workspace) -> Result<Self, WorkspaceError> {
         let objects = workspace.objects();
+        if !objects.is_dir() {
+            // Making directories there would look like a repository.
+            return Err(WorkspaceError::RepositoryMissing { path: workspace.common_dir.clone() });
+        }
         remove_left(&objects);
         let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let index = beside(&workspace.index, &format!(".staged.{name}"));
@@ -47,7 +51,8 @@ impl Quarantine {
     }
 
     fn fill(&self) -> io::Result<()> {
-        std::fs::create_dir_all(self.dir.join("info"))?;
+        std::fs::create_dir(&self.dir)?;
+        std::fs::create_dir(self.dir.join("info"))?;
         let objects = std::path::absolute(&self.objects)?;
         let mut line = objects.into_os_string().into_encoded_bytes();
         line.push(b'\n');
