@@ -46,8 +46,9 @@ impl Driven {
         let model = if cli == Cli::Opencode { String::new() } else { format!("model = {:?}\n", cli.model()) };
         // A profile without an adapter has arguments in its command.
         let built_in = windlass_engine::config::built_in_agents();
-        let mut command = built_in.get(cli.name()).map(|profile| profile.command.clone()).unwrap_or_default();
-        command.splice(..1, [program.to_string_lossy().into_owned()]);
+        let arguments =
+            built_in.get(cli.name()).into_iter().flat_map(|profile| profile.command.iter().skip(1).cloned());
+        let command: Vec<String> = std::iter::once(program.to_string_lossy().into_owned()).chain(arguments).collect();
         world.config(&format!(
             "agent = {name:?}\n[agents.{name}]\ncommand = {command:?}\n{model}env = {{ {env} }}\n",
             name = cli.name(),
