@@ -39,6 +39,9 @@ describe("the loop over time", () => {
     expect(moved(near, whole, 5)).toEqual({ start: 50_000, end: 100_000 });
     expect(zoomed(near, whole, 100)).toEqual(whole);
     expect(zoomed({ start: 0, end: 1000 }, whole, 0.1)).toEqual({ start: 0, end: 1000 });
+    const brief = { start: 0, end: 900 };
+    expect(zoomed(brief, brief, 0.5, 0)).toEqual({ start: 0, end: 450 });
+    expect(zoomed(brief, brief, 0.001, 0)).toEqual({ start: 0, end: 30 });
   });
   it("draws thousands of bars as the few that can be told apart, and keeps what failed red", () => {
     const bars = Array.from({ length: 5000 }, (_, index) => ({ key: `${index}`, lane: "gates" as const, tone: index === 700 ? ("bad" as const) : ("good" as const), start: index * 1000, end: index * 1000 + 500, live: false, about: { type: "wait" as const, why: null } }));

@@ -119,12 +119,12 @@ function padded(range: Range, whole: Range): Range {
   return { start: Math.max(whole.start, range.start - room), end: Math.min(whole.end, range.end + room) };
 }
 
-/** The shortest view. */
-const SHORTEST = 1000;
+/** The shortest view: a second, or the thirtieth part of a loop that took less than half a minute. */
+const shortest = (whole: Range) => Math.min(1000, (whole.end - whole.start) / 30);
 
 /** Closer or further around a point of the view (0 to 1), never beyond the whole. */
 export function zoomed(view: Range, whole: Range, factor: number, at = 0.5): Range {
-  const length = Math.min(whole.end - whole.start, Math.max(SHORTEST, (view.end - view.start) * factor));
+  const length = Math.min(whole.end - whole.start, Math.max(shortest(whole), (view.end - view.start) * factor));
   return moved({ start: view.start + (view.end - view.start - length) * at, end: view.start + (view.end - view.start - length) * at + length }, whole, 0);
 }
 
