@@ -122,7 +122,7 @@ impl Request for LoopPlan {
     async fn perform(self, here: &Local) -> Result<PlanView, Problem> {
         let state = here.state_of(&self.id).await?;
         let sections = LoopView::of(&state).review.map(|review| review.sections).unwrap_or_default();
-        let plan = state.review.as_ref().and_then(|review| review.plan.clone());
+        let plan = state.review.as_ref().and_then(|review| review.plan.as_deref().cloned());
         Ok(PlanView { plan, sections, text: state.spec.context.plan.clone() })
     }
 }

@@ -37,7 +37,7 @@ fn in_full(state: &LoopState, word: &str) -> String {
         let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<7}")));
     };
     row("status", format!("{} · {}", style.status(word), status::doing(state)));
-    for record in &state.iterations {
+    for record in state.iterations.iter() {
         let commit = match (&record.checkpoint.commit, record.checkpoint.files_changed) {
             (_, 0) => "no changes".to_owned(),
             (Some(commit), files) => {

@@ -309,7 +309,7 @@ fn review(state: &LoopState) -> Option<ReviewView> {
         rejection_reasons: review.reasons.clone(),
         milestone: spec.milestone.as_ref().map(|milestone| milestone.id.clone()),
         features_accepted: review.accepted().to_vec(),
-        questions: review.questions.clone(),
+        questions: review.questions.to_vec(),
         completion_summary: review
             .post_action
             .as_ref()

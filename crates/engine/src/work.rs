@@ -62,7 +62,12 @@ pub fn span(state: &LoopState, iteration: Option<u32>) -> Result<Span, NoSuchPoi
     let (index, record) = record(state, iteration)?;
     let to = record.checkpoint.commit.clone().ok_or(NoSuchPoint::NotCommitted { iteration })?;
     // An iteration that was taken back is no ground for one that came after that.
-    let mut before = state.iterations[..index].iter().rev().filter(|earlier| !earlier.undone || record.undone);
+    let mut before = state
+        .iterations
+        .iter()
+        .rev()
+        .skip(state.iterations.len() - index)
+        .filter(|earlier| !earlier.undone || record.undone);
     let earlier = before.find(|earlier| earlier.checkpoint.commit.is_some());
     let began = state.stretch_between(earlier.map_or(0, |earlier| earlier.iteration), iteration).map(str::to_owned);
     let from = began.or_else(|| earlier.and_then(|earlier| earlier.checkpoint.commit.clone())).unwrap_or(base);
@@ -81,9 +86,9 @@ pub fn point(state: &LoopState, iteration: u32) -> Result<Point, NoSuchPoint> {
 }
 
 fn record(state: &LoopState, iteration: u32) -> Result<(usize, &IterationRecord), NoSuchPoint> {
-    let mut records = state.iterations.iter().map(|record| &**record).enumerate();
     let last = state.iterations.last().map_or(0, |record| record.iteration);
-    records.rfind(|(_, record)| record.iteration == iteration).ok_or(NoSuchPoint::NoIteration { iteration, last })
+    let index = (0..state.iterations.len()).rfind(|index| state.iterations[*index].iteration == iteration);
+    index.map(|index| (index, &*state.iterations[index])).ok_or(NoSuchPoint::NoIteration { iteration, last })
 }
 
 impl Engine {

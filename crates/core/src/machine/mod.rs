@@ -12,6 +12,7 @@ mod effect;
 mod event;
 mod evolve;
 mod gates;
+mod history;
 mod input;
 mod outcome;
 mod review;
@@ -27,6 +28,7 @@ pub use decide::{Refusal, decide};
 pub use effect::{Effect, Timer, TimerKind, effects};
 pub use event::{Counted, Event, Interrupt, Opener, RefusedBecause, Restore, SessionUse, StallStep};
 pub use evolve::{Replayed, evolve, replay};
+pub use history::History;
 pub use input::{
     Act, ChangedFile, CheckpointReport, GateKey, GateOn, GateReport, Input, MovedRef, Raise, SummaryReport, Verdict,
     WorkspaceFailure, WorkspaceOpening,

@@ -31,6 +31,9 @@ impl LoopState {
     pub(super) fn record_usage(&mut self, role: Role, session: Option<&str>, usage: &UsageByModel) {
         self.usage.record(role, usage);
         let Some(session) = session else { return };
+        // A session that no role is in is never resumed.
+        let sessions = &self.sessions;
+        self.session_usage.retain(|known, _| known == session || sessions.values().any(|current| current == known));
         let used = self.session_usage.entry(session.to_owned()).or_default();
         for (model, usage) in usage {
             used.entry(model.clone()).or_default().add(usage);

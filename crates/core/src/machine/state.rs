@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activity;
 use super::continuing::{Base, Continued};
 use super::event::{Restore, SessionUse};
+use super::history::History;
 use super::input::{CheckpointReport, GateReport};
 use super::outcome::Merge;
 use super::review::Review;
@@ -58,7 +59,7 @@ pub struct LoopState {
     pub gate_runs: BTreeMap<usize, u32>,
     /// The verdicts on the base, one or two of each gate.
     pub baseline: Shared<BTreeMap<usize, Vec<GateReport>>>,
-    pub iterations: Shared<Vec<Shared<IterationRecord>>>,
+    pub iterations: History<IterationRecord>,
     /// Of turns that ended; `used` has the turn under way too.
     pub(super) usage: UsageLedger,
     pub claims: Claims,

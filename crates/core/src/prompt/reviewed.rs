@@ -137,7 +137,7 @@ impl Told<'_> {
     /// The plan, unless it is nothing but the goal.
     fn plan(&self) -> Option<&Plan> {
         let goal = self.goal().trim();
-        self.review.plan.as_ref().filter(|plan| plan.sections.iter().any(|section| section.body.trim() != goal))
+        self.review.plan.as_deref().filter(|plan| plan.sections.iter().any(|section| section.body.trim() != goal))
     }
 
     /// What the coder works at: the section under way, or the only one there is.

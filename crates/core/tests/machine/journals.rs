@@ -132,7 +132,7 @@ fn end(state: &LoopState) -> Value {
     let review = state.review.as_ref().map(|review| {
         json!({
             "aim": review.aim(),
-            "plan": review.plan,
+            "plan": review.plan.as_deref(),
             "adjustments": review.audit().map_or(0, |audit| audit.adjustments.len()),
             "finished": review.finished(),
             "findings": review.findings().all(),
@@ -140,7 +140,7 @@ fn end(state: &LoopState) -> Value {
             "rejections": review.rejections,
             "reasons": review.reasons,
             "direction": review.direction,
-            "questions": review.questions,
+            "questions": *review.questions,
             "post_action": review.post_action,
         })
     });

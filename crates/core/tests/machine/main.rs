@@ -9,6 +9,7 @@ mod fallbacks;
 mod hidden_gates;
 mod journals;
 mod limits;
+mod long_loops;
 mod milestone;
 mod milestone_people;
 mod people;

@@ -136,19 +136,6 @@ fn a_turn_without_a_claim_is_followed_by_another_in_the_same_session() {
 }
 
 #[test]
-fn a_decision_shares_the_history_and_copies_only_what_it_changes() {
-    let mut driven = Driven::working(promise_loop());
-    driven.end_turn_and_checkpoint(finished());
-    let before = driven.state.clone();
-    driven.end_turn(finished());
-    assert!(driven.state.iterations.is_same_as(&before.iterations), "the turn's end adds no iteration");
-    assert!(driven.state.spec.is_same_as(&before.spec));
-    driven.checkpoint();
-    assert_eq!(driven.state.iterations.len(), 2);
-    assert!(driven.state.iterations[0].is_same_as(&before.iterations[0]), "an older iteration is not copied");
-}
-
-#[test]
 // promise: work-10
 fn a_claim_is_refused_while_a_file_is_held_back_and_the_agent_is_told() {
     let mut driven = Driven::working(with_gates(&["cargo test"]));

@@ -181,7 +181,7 @@ proptest! {
             }
         }
         let mut closed = BTreeSet::new();
-        for record in &walk.driven.state.iterations {
+        for record in walk.driven.state.iterations.iter() {
             prop_assert!(closed.insert(record.turn), "{} was closed twice", record.turn);
         }
     }

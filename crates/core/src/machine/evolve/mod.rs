@@ -13,6 +13,7 @@ use crate::ids::{Role, TurnKey};
 use crate::machine::activity::{Activity, Phase};
 use crate::machine::continuing::Continued;
 use crate::machine::event::{Counted, Event, Opener, SessionUse, StallStep};
+use crate::machine::history::History;
 use crate::machine::input::{CheckpointReport, GateKey, GateOn, GateReport, Raise, WorkspaceOpening};
 use crate::machine::review::Review;
 use crate::machine::shared::Shared;
@@ -65,7 +66,7 @@ impl LoopState {
             gates: BTreeMap::new(),
             gate_runs: BTreeMap::new(),
             baseline: Shared::default(),
-            iterations: Shared::default(),
+            iterations: History::default(),
             usage: UsageLedger::default(),
             claims: Claims::default(),
             steering: Shared::default(),
@@ -332,8 +333,10 @@ fn turn_started(
         // Until the agent names the new session, a cut-off turn must not go on in an older one.
         SessionUse::Fresh | SessionUse::FreshInstead => drop(state.sessions.remove(&key.role)),
     }
-    for message in state.steering.iter_mut().filter(|message| steering.contains(&message.id)) {
-        message.delivered = Some(key);
+    if !steering.is_empty() {
+        for message in state.steering.iter_mut().filter(|message| steering.contains(&message.id)) {
+            message.delivered = Some(key);
+        }
     }
     let usage = UsageByModel::new();
     let session = session.clone();
@@ -430,7 +433,7 @@ fn checkpointed(
         duration_ms: last.report.duration_ms,
         undone: false,
     };
-    state.iterations.push(Shared::new(record));
+    state.iterations.push(record);
 }
 
 /// Tree and agent memory move together: no session goes on, no turn is tried again, no verdict stands.

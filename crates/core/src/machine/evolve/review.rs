@@ -1,7 +1,5 @@
 //! The fold of what happens around a review.
 
-use std::sync::Arc;
-
 use super::activity;
 use crate::agent::TurnReport;
 use crate::ids::{Role, TurnKey};
@@ -100,9 +98,11 @@ fn judge_anew(review: &mut Review) {
 /// What was known when an iteration was over, for who goes back to it.
 pub(super) fn remember(state: &mut LoopState) {
     let iteration = state.iteration;
-    if let Some(review) = &mut state.review {
-        let now = review.known();
-        review.past.entry(iteration).or_insert_with(|| Arc::new(now));
+    if let Some(review) = &mut state.review
+        && review.past.last().is_none_or(|last| last.iteration < iteration)
+    {
+        let known = review.known_in(iteration);
+        review.past.push(known);
     }
 }
 
@@ -112,7 +112,8 @@ pub(super) fn rolled_back(state: &mut LoopState, to_iteration: u32) {
     let Some(review) = &mut state.review else { return };
     judge_anew(review);
     review.last = None;
-    if let Some(then) = review.past.get(&to_iteration).cloned() {
+    let then = review.past.iter().rfind(|known| known.iteration == to_iteration).cloned();
+    if let Some(then) = then {
         review.go_back_to(&then);
     }
 }
@@ -122,7 +123,7 @@ pub(super) fn apply(state: &mut LoopState, event: &ReviewEvent) {
     let Some(review) = &mut state.review else { return };
     match event {
         ReviewEvent::Planned { plan } => {
-            review.plan = Some((**plan).clone());
+            review.plan = Some(Shared::new((**plan).clone()));
             review.unreadable.clear();
             in_audit(review, Auditing::planned);
             activity::answered(state);

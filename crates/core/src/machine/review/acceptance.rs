@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::machine::shared::Shared;
 use crate::review::Report;
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -10,7 +11,7 @@ pub struct Accepting {
     pub whole: bool,
     /// The developer's own account of its last turn.
     pub report: Option<Report>,
-    pub accepted: Vec<AcceptedFeature>,
+    pub accepted: Shared<Vec<AcceptedFeature>>,
 }
 
 /// A feature that the acceptor accepted.

@@ -4,17 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Aim;
 use crate::findings::Findings;
+use crate::machine::shared::Shared;
 use crate::plan::Adjustment;
 use crate::review::{CoderDecisions, SectionSummary};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Auditing {
     pub aim: PlanAim,
-    pub adjustments: Vec<Adjustment>,
+    pub adjustments: Shared<Vec<Adjustment>>,
     /// The commit at which the work on the present section began, once it has.
     pub began_at: Option<Option<String>>,
-    pub finished: Vec<FinishedSection>,
-    pub findings: Findings,
+    pub finished: Shared<Vec<FinishedSection>>,
+    pub findings: Shared<Findings>,
     /// The coder's own account of its last turn.
     pub decisions: Option<CoderDecisions>,
 }

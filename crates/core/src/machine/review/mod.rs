@@ -8,15 +8,13 @@ pub use acceptance::{AcceptedFeature, Accepting};
 pub use audit::{Auditing, FinishedSection, PlanAim};
 pub use review_event::ReviewEvent;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use crate::commit_message;
 use crate::findings::{Findings, Scope};
 use crate::ids::{Role, TurnKey};
 use crate::machine::activity::Then;
+use crate::machine::history::History;
 use crate::machine::shared::Shared;
 use crate::machine::state::LoopState;
 use crate::plan::{Plan, Section};
@@ -112,7 +110,7 @@ pub struct Agreed {
 pub struct Review {
     pub judging: Judging,
     /// None until it is written.
-    pub plan: Option<Plan>,
+    pub plan: Option<Shared<Plan>>,
     /// What the reviewer said through a tool in the turn that is under way.
     pub said: Option<Opinion>,
     /// Why the last answers of the same reviewer (or planner) could not be read.
@@ -127,11 +125,11 @@ pub struct Review {
     pub objection: Option<Objection>,
     /// What a person said when the loop asked.
     pub direction: Option<String>,
-    pub questions: Vec<DeferredQuestion>,
+    pub questions: Shared<Vec<DeferredQuestion>>,
     pub agreed: Option<Agreed>,
     pub post_action: Option<PostActionRecord>,
     /// What was known when each iteration was over.
-    pub past: Shared<BTreeMap<u32, Arc<Known>>>,
+    pub past: History<Known>,
 }
 
 /// Who judges, and what that kind of review knows.
@@ -146,7 +144,8 @@ pub enum Judging {
 /// What a review knows and going back takes along.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known {
-    plan: Option<Plan>,
+    pub(in crate::machine) iteration: u32,
+    plan: Option<Shared<Plan>>,
     judging: Judging,
 }
 
@@ -166,15 +165,15 @@ impl Review {
             reasons: Vec::new(),
             objection: None,
             direction: None,
-            questions: Vec::new(),
+            questions: Shared::default(),
             agreed: None,
             post_action: None,
-            past: Shared::default(),
+            past: History::default(),
         }
     }
 
-    pub(in crate::machine) fn known(&self) -> Known {
-        Known { plan: self.plan.clone(), judging: self.judging.clone() }
+    pub(in crate::machine) fn known_in(&self, iteration: u32) -> Known {
+        Known { iteration, plan: self.plan.clone(), judging: self.judging.clone() }
     }
 
     pub(in crate::machine) fn go_back_to(&mut self, known: &Known) {
@@ -276,7 +275,7 @@ impl Review {
     }
 
     pub fn section_count(&self) -> u32 {
-        self.plan.as_ref().map_or(0, Plan::count)
+        self.plan.as_ref().map_or(0, |plan| plan.count())
     }
 
     pub(in crate::machine) fn rejected(&mut self, reason: &str) {
