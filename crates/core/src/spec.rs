@@ -35,6 +35,8 @@ pub struct LoopSpec {
     #[serde(default)]
     pub on_rate_limit: OnRateLimit,
     pub on_failure: OnFailure,
+    #[serde(default)]
+    pub no_progress: NoProgress,
     pub time: TimeLimits,
     pub workspace: WorkspaceSpec,
     /// Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
@@ -336,6 +338,26 @@ pub enum OnFailure {
     },
     /// The same as `Continue`, and the reviewer need not say that the work is not accepted.
     CountAsRejection,
+}
+
+/// What follows so many iterations in a row that change nothing. A step without a number is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct NoProgress {
+    /// The agent is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nudge: Option<u32>,
+    /// The next turn starts a new session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh_session: Option<u32>,
+    /// The next agent takes over or, if there is none, the loop ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<u32>,
+}
+
+impl Default for NoProgress {
+    fn default() -> Self {
+        Self { nudge: Some(3), fresh_session: Some(5), stop: Some(8) }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -6,8 +6,8 @@ use windlass_core::profile::{AdapterKind, AgentProfile, ModelPrice, OutputFormat
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 use windlass_core::spec::{
-    CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy,
-    TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
+    CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, NoProgress, OnFailure, OnLimit,
+    SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::{Protocol, SummariserKind, SummariserSettings};
 use windlass_engine::config::{
@@ -73,6 +73,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             on_limit: OnLimit::Stop,
             on_rate_limit: windlass_core::spec::OnRateLimit::Wait,
             on_failure: OnFailure::Stop,
+            no_progress: NoProgress::default(),
             time: TimeLimits { turn_timeout_ms: 3_600_000, stall_timeout_ms: 300_000, max_stalls: 3 },
             workspace: WorkspaceSpec {
                 kind: WorkspaceKind::Clone,

@@ -110,6 +110,25 @@ fn projects_recipe_of_limits_alone_needs_no_consent() {
 }
 
 #[test]
+// promise: recipes-1
+fn loop_without_progress_ends_after_as_many_iterations_as_the_recipe_says() {
+    let world = crate::world();
+    of_user(&world, "eager", "extends = \"promise\"\nmax_iterations = 9\nno_progress = { nudge = 2, stop = 3 }\n");
+    let idle = world.script("[[turn]]\nsteps = [{ say = \"nothing to do\" }]\n");
+    run(&world, &idle, &["--recipe", "eager", "--gate", "false"]).assert_code(5);
+    let status = status(&world, "work");
+    assert_eq!((status["stop_reason"]["type"].as_str(), status["iterations"].as_u64()), (Some("no_progress"), Some(3)));
+    for (text, problem) in [
+        ("{ nudge = 5, stop = 3 }", "a later step comes before an earlier one"),
+        ("{ stop = 1 }", "'stop' is not a number of at least 2"),
+        ("{ halt = 3 }", "there is no step 'halt'"),
+    ] {
+        of_user(&world, "eager", &format!("extends = \"promise\"\nno_progress = {text}\n"));
+        call(&world, &["recipe", "check", "eager"]).assert_code(2).assert_stdout_has(problem);
+    }
+}
+
+#[test]
 // promise: recipes-2
 fn auditor_gets_the_text_of_the_recipe() {
     let world = crate::world();

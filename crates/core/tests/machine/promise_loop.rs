@@ -8,7 +8,7 @@ use windlass_core::machine::{
     RefusedBecause, Restore, SessionUse, StallStep, Timer, TimerKind, Verdict,
 };
 use windlass_core::prompt::Facts;
-use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, OnLimit, SessionPolicy, WorkspaceKind};
+use windlass_core::spec::{CommitPolicy, Done, Limits, LoopSpec, NoProgress, OnLimit, SessionPolicy, WorkspaceKind};
 use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
 use windlass_core::usage::Usage;
 
@@ -274,6 +274,30 @@ fn the_same_tree_with_the_same_failing_gates_is_nudged_then_started_afresh_then_
     assert_eq!(steps, [(3, StallStep::Nudge), (5, StallStep::FreshSession), (8, StallStep::Stop)]);
     assert_eq!(driven.state.stop_reason(), Some(StopReason::NoProgress { iterations: 8 }));
     assert_eq!(driven.state.status(), Status::Ended { end: End::Stalled });
+}
+
+#[test]
+// promise: bounds-14
+fn the_steps_against_standstill_are_those_of_the_recipe() {
+    let steps = |no_progress: NoProgress| {
+        let limits = Limits { max_iterations: Some(9), ..Limits::default() };
+        let mut driven = Driven::working(LoopSpec { limits, no_progress, ..with_gates(&["cargo test"]) });
+        while driven.state.turn().is_some() {
+            let turn = driven.turn();
+            driven.end_turn(finished());
+            driven.ok(Input::Checkpointed { turn, checkpoint: checkpoint_of(key(1, 1)) });
+            driven.judge(Verdict::Fail);
+        }
+        let steps = driven.journal.iter().filter_map(|(_, event)| match event {
+            Event::ProgressStalled { iterations, step } => Some((*iterations, *step)),
+            _ => None,
+        });
+        (steps.collect::<Vec<_>>(), driven.state.iteration)
+    };
+    let none = NoProgress { nudge: None, fresh_session: None, stop: None };
+    assert_eq!(steps(none), (vec![], 9));
+    let some = NoProgress { fresh_session: Some(2), stop: Some(4), ..none };
+    assert_eq!(steps(some), (vec![(2, StallStep::FreshSession), (4, StallStep::Stop)], 4));
 }
 
 #[test]

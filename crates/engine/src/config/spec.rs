@@ -130,6 +130,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         on_limit: settings.on_limit.by_recipe("on_limit")?,
         on_rate_limit: settings.on_rate_limit.value.unwrap_or_default(),
         on_failure: recipe.on_failure.clone(),
+        no_progress: recipe.no_progress,
         time: TimeLimits {
             turn_timeout_ms: settings.turn_timeout.by_recipe("turn_timeout")?.get(),
             stall_timeout_ms: settings.stall_timeout.by_recipe("stall_timeout")?.get(),

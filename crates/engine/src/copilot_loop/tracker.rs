@@ -18,8 +18,8 @@ use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, de
 use windlass_core::profile::ITERATIONS;
 use windlass_core::prompt;
 use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, OnFailure, OnLimit, SessionPolicy, TimeLimits,
-    Verify, WorkspaceKind, WorkspaceSpec,
+    AgentChoice, CommitPolicy, ContextSpec, Done, Limits, LoopSpec, NoProgress, OnFailure, OnLimit, SessionPolicy,
+    TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::SummariserSettings;
 
@@ -227,6 +227,7 @@ fn spec(registration: Registration) -> LoopSpec {
         on_limit: OnLimit::Stop,
         on_rate_limit: windlass_core::spec::OnRateLimit::default(),
         on_failure: OnFailure::Stop,
+        no_progress: NoProgress::default(),
         time: TimeLimits { turn_timeout_ms: 60 * MINUTE_MS, stall_timeout_ms: 5 * MINUTE_MS, max_stalls: 3 },
         workspace: WorkspaceSpec {
             kind: WorkspaceKind::External,

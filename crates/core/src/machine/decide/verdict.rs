@@ -10,10 +10,6 @@ use crate::machine::state::GateMark;
 use crate::spec::Done;
 use crate::stop::StopReason;
 
-/// Iterations with the same tree and the same failing gates before each step.
-const SAME_BEFORE_NUDGE: u32 = 3;
-const SAME_BEFORE_FRESH_SESSION: u32 = 5;
-const SAME_BEFORE_STOP: u32 = 8;
 /// A gate that is known to be flaky is only believed when it fails so many times in a row.
 const RUNS_OF_A_FLAKY_GATE: u32 = 3;
 
@@ -116,11 +112,15 @@ impl Batch {
 
     pub(super) fn watch_progress(&mut self) {
         let iterations = self.state.counters.same;
-        let step = match iterations {
-            SAME_BEFORE_NUDGE => StallStep::Nudge,
-            SAME_BEFORE_FRESH_SESSION => StallStep::FreshSession,
-            SAME_BEFORE_STOP.. => StallStep::Stop,
-            _ => return,
+        let rules = self.state.spec.no_progress;
+        let step = if rules.stop.is_some_and(|stop| iterations >= stop) {
+            StallStep::Stop
+        } else if rules.fresh_session == Some(iterations) {
+            StallStep::FreshSession
+        } else if rules.nudge == Some(iterations) {
+            StallStep::Nudge
+        } else {
+            return;
         };
         self.push(Event::ProgressStalled { iterations, step });
         if step == StallStep::Stop && !self.fall_back(Role::Coder, "nothing changes any more") {

@@ -17,7 +17,7 @@ use windlass_core::profile::AgentProfile;
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::SandboxSpec;
 use windlass_core::spec::{
-    AgentChoice, CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, OnFailure, OnLimit,
+    AgentChoice, CommitPolicy, ContextSpec, Done, GateSpec, GateWhen, Limits, LoopSpec, NoProgress, OnFailure, OnLimit,
     SessionPolicy, TimeLimits, Verify, WorkspaceKind, WorkspaceSpec,
 };
 use windlass_core::summary::SummariserSettings;
@@ -48,6 +48,7 @@ pub fn promise_loop() -> LoopSpec {
         on_limit: OnLimit::Stop,
         on_rate_limit: windlass_core::spec::OnRateLimit::default(),
         on_failure: OnFailure::Stop,
+        no_progress: NoProgress::default(),
         time: TimeLimits { turn_timeout_ms: HOUR, stall_timeout_ms: 5 * MINUTE, max_stalls: 3 },
         workspace: WorkspaceSpec {
             kind: WorkspaceKind::Clone,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_core::ids::is_valid_name;
-use windlass_core::spec::{OnFailure, ReviewKind, ReviewSpec};
+use windlass_core::spec::{NoProgress, OnFailure, ReviewKind, ReviewSpec};
 
 use super::error::ConfigError;
 use super::file::read_text;
@@ -64,6 +64,7 @@ pub struct Recipe {
     pub review: Option<ReviewKind>,
     pub on_failure: OnFailure,
     pub max_stalls: u32,
+    pub no_progress: NoProgress,
     pub max_rejections: u32,
     /// The file that it is, last, and before it those that it extends.
     pub files: Vec<RecipeFile>,
@@ -280,6 +281,7 @@ fn complete(files: Vec<RecipeFile>) -> Result<Recipe, ConfigError> {
         review: all.review,
         on_failure: all.on_failure.clone().ok_or_else(|| missing("on_failure"))?,
         max_stalls: all.max_stalls.ok_or_else(|| missing("max_stalls"))?.get(),
+        no_progress: all.no_progress.unwrap_or_default(),
         max_rejections: all.max_rejections.map_or(ReviewSpec::DEFAULT_REJECTIONS, |times| times.get()),
         files,
     })

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
-use windlass_core::spec::{OnFailure, ReviewKind};
+use windlass_core::spec::{NoProgress, OnFailure, ReviewKind};
 
 use crate::config::amounts::Times;
 use crate::config::keys::Misread;
@@ -109,6 +109,50 @@ impl Value for OnFailure {
     }
 }
 
+impl Value for NoProgress {
+    const EXPECTED: &'static str = "a table { nudge = 3, fresh_session = 5, stop = 8 }";
+    const EXAMPLE: &'static str = "{ nudge = 3, fresh_session = 5, stop = 8 }";
+
+    fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
+        let table = value.as_inline_table()?;
+        let fault = |problem: String| Some(Err(ValueError::new(problem, format!("write {}", Self::EXAMPLE))));
+        let mut read = NoProgress { nudge: None, fresh_session: None, stop: None };
+        for (step, after) in table {
+            let place = match step {
+                "nudge" => &mut read.nudge,
+                "fresh_session" => &mut read.fresh_session,
+                "stop" => &mut read.stop,
+                other => return fault(format!("there is no step '{other}'")),
+            };
+            // One iteration alone cannot repeat anything.
+            match after.as_integer().and_then(|after| u32::try_from(after).ok()).filter(|after| *after >= 2) {
+                Some(after) => *place = Some(after),
+                None => return fault(format!("'{step}' is not a number of at least 2")),
+            }
+        }
+        let steps: Vec<u32> = [read.nudge, read.fresh_session, read.stop].into_iter().flatten().collect();
+        if steps.is_sorted_by(|one, next| one < next) {
+            Some(Ok(read))
+        } else {
+            fault("a later step comes before an earlier one".to_owned())
+        }
+    }
+
+    fn from_text(_: &str) -> Result<Self, ValueError> {
+        Err(ValueError::new("the steps are a table", format!("write {}", Self::EXAMPLE)))
+    }
+
+    fn json(&self) -> Json {
+        json!(self)
+    }
+
+    fn schema() -> Json {
+        let after = json!({ "type": "integer", "minimum": 2 });
+        json!({ "type": "object", "additionalProperties": false,
+            "properties": { "nudge": after.clone(), "fresh_session": after.clone(), "stop": after } })
+    }
+}
+
 /// One key of a recipe that is no setting.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyKey {
@@ -175,5 +219,7 @@ policies! {
     review: ReviewKind, "Who judges the work besides the gates: an auditor who writes findings, or an acceptor";
     on_failure: OnFailure, "What a failed turn does; rate limits are never a failure";
     max_stalls: Times, "How many silent turns in a row end the loop";
+    no_progress: NoProgress, "How many iterations in a row that change nothing before the agent is told (nudge), starts a new \
+        session (fresh_session), and the loop ends (stop); a step that is left out is not taken";
     max_rejections: Times, "How many rejections in a row before a person is asked";
 }
