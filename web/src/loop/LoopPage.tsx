@@ -18,7 +18,7 @@ import { canMerge } from "./merge";
 import { Monitor } from "./Monitor";
 import { asksForReview } from "./phase";
 import { PhaseBar } from "./PhaseBar";
-import { Recipe } from "./roles";
+import { Reviewed } from "./roles";
 import { useFeed } from "./useFeed";
 
 const Overview = lazy(() => import("./OverviewTab"));
@@ -87,7 +87,7 @@ function Loaded({ loop }: { loop: LoopView }) {
     bar.current?.querySelector("[data-state=active]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [tab]);
   return (
-    <Recipe value={loop.recipe}>
+    <Reviewed value={loop.review?.kind ?? null}>
       <Tabs.Root value={tab} onValueChange={show} className="flex h-full flex-col">
         <LoopHeader loop={loop} onAsk={(verb) => ask({ verb, loop })} onPause={pause} />
         <Tabs.List ref={bar} aria-label={loop.name} className="flex shrink-0 gap-1 overflow-x-auto border-b border-line bg-panel px-2 sm:px-4">
@@ -114,7 +114,7 @@ function Loaded({ loop }: { loop: LoopView }) {
         <PhaseBar loop={loop} wish={feed.wish} onAsk={(verb) => ask({ verb, loop })} />
         <ActionDialog asked={asked} onClose={() => ask(null)} />
       </Tabs.Root>
-    </Recipe>
+    </Reviewed>
   );
 }
 

@@ -18,7 +18,7 @@ export function Monitor({ loop, feed }: { loop: LoopView; feed: Feed }) {
   useEffect(() => choose(null), [active]);
   const shown = chosen ?? active ?? "coder";
   const name = (side: Side) => (side === "coder" ? loop.agent : (loop.review?.reviewer ?? ""));
-  const role = (side: Side) => roleName(loop.recipe, t)(side === "coder" ? "coder" : loop.recipe === "milestone" ? "acceptor" : "auditor");
+  const role = (side: Side) => roleName(loop.review?.kind, t)(side === "coder" ? "coder" : loop.review?.kind === "acceptance" ? "acceptor" : "auditor");
   const title = (side: Side) => (
     <>
       <strong className="font-semibold">{role(side)}</strong> <span className="text-soft">{name(side)}</span>

@@ -49,14 +49,14 @@ export function pauseWords(why: PauseReason, t: TFunction): string {
   }
 }
 
-type Doing = Pick<LoopView, "status" | "phase" | "review" | "recipe" | "agent" | "gates" | "stop_reason" | "wait" | "pause" | "outcome">;
+type Doing = Pick<LoopView, "status" | "phase" | "review" | "agent" | "gates" | "stop_reason" | "wait" | "pause" | "outcome">;
 
 export function phaseWords(loop: Doing, t: TFunction): string {
   switch (loop.status) {
     case "running":
       break;
     case "waiting":
-      return loop.wait ? waitWords(loop.wait, roleName(loop.recipe, t), t) : t("status.waiting");
+      return loop.wait ? waitWords(loop.wait, roleName(loop.review?.kind, t), t) : t("status.waiting");
     case "awaiting_review":
       return t("phase.awaiting_review");
     case "paused":
@@ -71,7 +71,7 @@ export function phaseWords(loop: Doing, t: TFunction): string {
       return reasonWords(loop, t);
   }
   const review = loop.review;
-  const milestone = review?.kind === "acceptance" || loop.recipe === "milestone";
+  const milestone = review?.kind === "acceptance";
   switch (loop.phase) {
     case "work":
       return t(milestone ? "phase.developer" : "phase.coder", { agent: loop.agent });

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { get, query, send } from "../api/client";
-import type { AgentReport, InitReport, LoopList } from "../api/types";
+import type { AgentReport, InitReport, LoopList, RecipeRow } from "../api/types";
 import { Plus } from "../ui/icons";
 import { Button } from "../ui/primitives";
 import { formOf, withLine, type LoopForm } from "./newLoop";
@@ -36,13 +36,13 @@ export function FoundProtect({ project, text, onAdd }: { project: string; text: 
 const OFFERED = 20;
 
 /** A loop of before is the form's beginning. */
-export function EarlierLoop({ project, agents, onChoose }: { project: string; agents: readonly AgentReport[]; onChoose: (part: Partial<LoopForm>) => void }) {
+export function EarlierLoop({ project, agents, recipes, onChoose }: { project: string; agents: readonly AgentReport[]; recipes: readonly RecipeRow[]; onChoose: (part: Partial<LoopForm>) => void }) {
   const { t } = useTranslation();
   const list = useQuery({ queryKey: ["earlier", project], enabled: project !== "", staleTime: 30_000, queryFn: ({ signal }) => get<LoopList>(`/api/loops${query({ project, limit: OFFERED })}`, signal) });
-  const loops = list.data?.loops.filter((loop) => loop.recipe !== "milestone") ?? [];
+  const loops = list.data?.loops.filter((loop) => loop.review?.kind !== "acceptance") ?? [];
   if (loops.length === 0) return null;
   return (
-    <select aria-label={t("new.template")} className="field w-auto max-w-full" value="" onChange={(event) => { const loop = loops.find((each) => each.id === event.target.value); if (loop) onChoose(formOf(loop, agents)); }}>
+    <select aria-label={t("new.template")} className="field w-auto max-w-full" value="" onChange={(event) => { const loop = loops.find((each) => each.id === event.target.value); if (loop) onChoose(formOf(loop, agents, recipes)); }}>
       <option value="">{t("new.template")}</option>
       {loops.map((loop) => <option key={loop.id} value={loop.id}>{loop.name}: {loop.goal.split("\n")[0]?.slice(0, 60)}</option>)}
     </select>

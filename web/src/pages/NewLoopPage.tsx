@@ -16,9 +16,8 @@ import { PreviewCard } from "./PreviewCard";
 import { isAgreed, seenOf } from "./TrustBox";
 import { projectName } from "./ProjectPicker";
 import { useProject } from "./useProjects";
-import { chosenAgent, emptyForm, requestOf, usualAgent, type LoopForm } from "./newLoop";
-
-const RECIPES = ["promise", "refine", "audited"] as const;
+import { chosenAgent, chosenRecipe, emptyForm, requestOf, usualAgent, type LoopForm } from "./newLoop";
+import { recipeWords, useRecipes } from "./recipeChoice";
 
 export function NewLoopPage() {
   const { t } = useTranslation();
@@ -35,7 +34,9 @@ export function NewLoopPage() {
   const { known, set: inSettings } = useUsualAgent(project);
   const usual = usualAgent(inSettings, installed);
   const agent = known ? chosenAgent(form, usual, installed) : form.agent;
-  const request = useMemo(() => requestOf({ ...form, agent }, project), [form, agent, project]);
+  const recipes = useRecipes(project);
+  const recipe = chosenRecipe(form, recipes);
+  const request = useMemo(() => requestOf({ ...form, agent }, project, recipe), [form, agent, project, recipe]);
   const settled = useSettled(useDeferredValue(request), 350);
   const ready = known && settled.goal.trim() !== "" && settled.project !== "";
   const preview = useQuery({
@@ -55,7 +56,7 @@ export function NewLoopPage() {
   });
   const fault = [start.error, preview.error].find((error) => error instanceof Refusal) as Refusal | undefined;
   const faultOf = (...fields: string[]) => (fault?.problem.field && fields.includes(fault.problem.field) ? problemWords(fault.problem, t).join(" ") : null);
-  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise"].includes(fault?.problem.field ?? "");
+  const shownFault = ["project", "goal", "name", "agent", "agent_command", "model", "recipe", "reviewer", "gates", "max_iterations", "budget_usd", "duration", "completion_promise"].includes(fault?.problem.field ?? "");
   if (isUnauthorised(place.error)) return <Unauthorised />;
   const own = agent === "!command";
   // What is previewed is what would be started, and it has no fault.
@@ -66,7 +67,7 @@ export function NewLoopPage() {
   return (
     <form className="mx-auto grid max-w-6xl gap-4 px-3 py-4 sm:px-5 lg:grid-cols-[minmax(0,1fr)_24rem]" onSubmit={(event) => { event.preventDefault(); submit(); }}>
       <div className="space-y-4">
-        <div className="flex flex-wrap items-center justify-between gap-2"><h1>{t("new.title")}</h1><EarlierLoop project={project} agents={installed} onChoose={set} /></div>
+        <div className="flex flex-wrap items-center justify-between gap-2"><h1>{t("new.title")}</h1><EarlierLoop project={project} agents={installed} recipes={recipes} onChoose={set} /></div>
         <Field label={t("new.goal")} hint={t("new.goal_hint")} error={faultOf("goal")}>
           <textarea name="goal" required rows={4} autoFocus className="field" value={form.goal} onChange={(event) => set({ goal: event.target.value })} onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(); }} />
         </Field>
@@ -92,12 +93,12 @@ export function NewLoopPage() {
           <Field label={t("new.model")} error={faultOf("model")}>
             <input name="model" className="field" placeholder={t("new.model_default")} value={form.model} onChange={(event) => set({ model: event.target.value })} />
           </Field>
-          <Field label={t("new.recipe")} hint={t(`recipe.${form.recipe}`)}>
-            <select name="recipe" className="field" value={form.recipe} onChange={(event) => set({ recipe: event.target.value as LoopForm["recipe"] })}>
-              {RECIPES.map((name) => <option key={name} value={name}>{name}</option>)}
+          <Field label={t("new.recipe")} hint={recipe ? recipeWords(recipe, t) : undefined} error={faultOf("recipe")}>
+            <select name="recipe" className="field" value={recipe?.name ?? ""} onChange={(event) => set({ recipe: event.target.value })}>
+              {recipes.map(({ name }) => <option key={name} value={name}>{name}</option>)}
             </select>
           </Field>
-          {form.recipe === "audited" ? (
+          {recipe?.review ? (
             <Field label={t("new.reviewer")} hint={t("new.reviewer_hint")} error={faultOf("reviewer")}>
               <select name="reviewer" className="field" value={form.reviewer} onChange={(event) => set({ reviewer: event.target.value })}>
                 <option value="">{t("milestones.same_agent")}</option>
@@ -128,7 +129,7 @@ export function NewLoopPage() {
             <Field label={t("new.protect")} hint={t("new.protect_hint")}><textarea name="protect" rows={2} className="field font-mono" placeholder="tests/**" value={form.protect} onChange={(event) => set({ protect: event.target.value })} /><FoundProtect project={project} text={form.protect} onAdd={(protect) => set({ protect })} /></Field>
             <div className="space-y-2">
               <Toggle label={t("new.in_place")} checked={form.inPlace} onChange={(on) => set({ inPlace: on })} />
-              {form.recipe === "audited" ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
+              {recipe?.review ? <Toggle label={t("new.human_review")} checked={form.humanReview} onChange={(on) => set({ humanReview: on })} /> : null}
             </div>
           </div>
         </details>

@@ -1,6 +1,6 @@
-import type { LoopSummary } from "../api/types";
+import type { LoopSummary, RecipeRow } from "../api/types";
 import { describe, expect, it } from "vitest";
-import { chosenAgent, emptyForm, requestOf, usualAgent, formOf, withLine } from "./newLoop";
+import { chosenAgent, chosenRecipe, emptyForm, forGoals, requestOf, usualAgent, formOf, withLine } from "./newLoop";
 
 describe("a new loop", () => {
   it("sends only what was said", () => {
@@ -14,7 +14,21 @@ describe("a new loop", () => {
   it("a reviewer is sent only where somebody reviews", () => {
     const form = { ...emptyForm(), goal: "g", reviewer: "codex", humanReview: true };
     expect(requestOf(form, "/r").settings).toEqual({});
-    expect(requestOf({ ...form, recipe: "audited" }, "/r").settings).toEqual({ recipe: "audited", reviewer: "codex", human_review: true });
+    expect(requestOf(form, "/r", { review: null }).settings).toEqual({});
+    expect(requestOf({ ...form, recipe: "mine" }, "/r", { review: "audit" }).settings).toEqual({ recipe: "mine", reviewer: "codex", human_review: true });
+  });
+});
+
+describe("the recipe of a new loop", () => {
+  const recipe = (name: string, more: Partial<RecipeRow> = {}) => ({ name, hidden: false, fault: null, review: null, default_for: null, ...more }) as RecipeRow;
+  const all = [recipe("mine", { review: "audit" }), recipe("usual", { default_for: "goal" }), recipe("broken", { fault: { message: "?", hint: null } }), recipe("usual", { hidden: true }), recipe("features", { review: "acceptance" })];
+  it("is any that can be used and needs no milestone, whatever its name", () => {
+    expect(forGoals(all)).toEqual(all.slice(0, 2));
+  });
+  it("is the one that goals get, until another is chosen", () => {
+    expect(chosenRecipe({ recipe: "" }, all)?.name).toBe("usual");
+    expect(chosenRecipe({ recipe: "mine" }, all)?.review).toBe("audit");
+    expect(chosenRecipe({ recipe: "gone" }, all)?.name).toBe("usual");
   });
 });
 
@@ -37,8 +51,8 @@ describe("the agent of a new loop", () => {
 describe("a loop of before", () => {
   const loop = (more: object = {}) => ({ goal: "Fix it", recipe: "audited", agent: "codex", review: { reviewer: "claude" }, gates: [{ command: "cargo test" }, { command: "secret", hidden: true }], limits: { max_iterations: 8, budget_usd: 2, duration_ms: 3_600_000 }, branch: "b", iterations: 1, ...more }) as unknown as LoopSummary;
   it("fills the form, without hidden gates and without agents that are gone", () => {
-    expect(formOf(loop(), [{ name: "codex" }])).toEqual({ goal: "Fix it", recipe: "audited", agent: "codex", reviewer: "", gates: "cargo test", limitIterations: true, maxIterations: 8, budget: "2", duration: "60m", inPlace: false });
-    expect(formOf(loop({ recipe: "own", limits: {} }), [])).toMatchObject({ recipe: "promise", agent: "", budget: "", duration: "" });
+    expect(formOf(loop(), [{ name: "codex" }], [{ name: "audited" }])).toEqual({ goal: "Fix it", recipe: "audited", agent: "codex", reviewer: "", gates: "cargo test", limitIterations: true, maxIterations: 8, budget: "2", duration: "60m", inPlace: false });
+    expect(formOf(loop({ recipe: "own", limits: {} }), [], [])).toMatchObject({ recipe: "", agent: "", budget: "", duration: "" });
   });
   it("a found line is added once, below the others", () => {
     expect(withLine("cargo test\n\n", "cargo clippy")).toBe("cargo test\ncargo clippy");

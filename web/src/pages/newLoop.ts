@@ -1,6 +1,6 @@
 // From the form to the request: only what was said is sent, so that everything else keeps its default and its origin.
 
-import type { AgentReport, LoopSummary, StartLoop } from "../api/types";
+import type { AgentReport, LoopSummary, RecipeRow, StartLoop } from "../api/types";
 
 export interface LoopForm {
   project: string | null;
@@ -9,7 +9,8 @@ export interface LoopForm {
   agent: string;
   agentCommand: string;
   model: string;
-  recipe: "promise" | "refine" | "audited";
+  /** Empty for the one that a goal gets by itself. */
+  recipe: string;
   reviewer: string;
   reviewerModel: string;
   gates: string;
@@ -24,13 +25,19 @@ export interface LoopForm {
 }
 
 export const emptyForm = (): LoopForm => ({
-  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "promise", reviewer: "", reviewerModel: "", gates: "",
+  project: null, goal: "", name: "", agent: "", agentCommand: "", model: "", recipe: "", reviewer: "", reviewerModel: "", gates: "",
   limitIterations: false, maxIterations: 5, budget: "", duration: "", promise: "", protect: "", inPlace: false, humanReview: false,
 });
 
 export const linesOf = (text: string) => text.split("\n").map((line) => line.trim()).filter(Boolean);
 
-export function requestOf(form: LoopForm, project: string): StartLoop {
+/** The recipes that a goal can be started with. A milestone's has a page of its own. */
+export const forGoals = (recipes: readonly RecipeRow[]) => recipes.filter((recipe) => !recipe.hidden && !recipe.fault && recipe.review !== "acceptance");
+
+export const chosenRecipe = (form: Pick<LoopForm, "recipe">, recipes: readonly RecipeRow[]) =>
+  recipes.find((recipe) => recipe.name === form.recipe) ?? recipes.find((recipe) => recipe.default_for === "goal");
+
+export function requestOf(form: LoopForm, project: string, recipe?: Pick<RecipeRow, "review">): StartLoop {
   const settings: Record<string, unknown> = {};
   const text = (key: string, value: string) => {
     if (value.trim()) settings[key] = value.trim();
@@ -38,9 +45,9 @@ export function requestOf(form: LoopForm, project: string): StartLoop {
   const own = form.agent === "!command";
   if (!own) text("agent", form.agent);
   text("model", form.model);
-  if (form.recipe !== "promise") settings["recipe"] = form.recipe;
-  if (form.recipe === "audited" && form.reviewer) text("reviewer", form.reviewerModel.trim() ? `${form.reviewer}:${form.reviewerModel.trim()}` : form.reviewer);
-  if (form.recipe === "audited" && form.humanReview) settings["human_review"] = true;
+  text("recipe", form.recipe);
+  if (recipe?.review && form.reviewer) text("reviewer", form.reviewerModel.trim() ? `${form.reviewer}:${form.reviewerModel.trim()}` : form.reviewer);
+  if (recipe?.review && form.humanReview) settings["human_review"] = true;
   if (linesOf(form.gates).length > 0) settings["gates"] = linesOf(form.gates);
   if (form.limitIterations) settings["max_iterations"] = form.maxIterations;
   if (form.budget.trim()) settings["budget_usd"] = Number(form.budget);
@@ -63,12 +70,12 @@ export const withLine = (text: string, line: string) => [...linesOf(text), line]
 const minutesOf = (ms: number) => `${Math.round(ms / 60_000)}m`;
 
 /** What an earlier loop was started with, as far as it is known; an agent that is gone is not chosen. Hidden gates are not shown. */
-export function formOf(loop: LoopSummary, agents: readonly Pick<AgentReport, "name">[]): Partial<LoopForm> {
+export function formOf(loop: LoopSummary, agents: readonly Pick<AgentReport, "name">[], recipes: readonly Pick<RecipeRow, "name">[]): Partial<LoopForm> {
   const known = (name: string | undefined) => (name && agents.some((agent) => agent.name === name) ? name : "");
-  const recipe = (["promise", "refine", "audited"] as const).find((each) => each === loop.recipe) ?? "promise";
+  const recipe = recipes.some((each) => each.name === loop.recipe) ? loop.recipe : "";
   const { max_iterations: most, budget_usd: budget, duration_ms: longest } = loop.limits;
   return {
-    goal: loop.goal, recipe, agent: known(loop.agent), reviewer: recipe === "audited" ? known(loop.review?.reviewer) : "",
+    goal: loop.goal, recipe, agent: known(loop.agent), reviewer: known(loop.review?.reviewer),
     gates: loop.gates.filter((gate) => !gate.hidden).map((gate) => gate.command).join("\n"),
     ...(most && most <= 100 ? { limitIterations: true, maxIterations: most } : {}),
     budget: budget ? String(budget) : "", duration: longest ? minutesOf(longest) : "", inPlace: loop.branch === null && loop.iterations > 0,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_core::nearest::nearest;
 use windlass_core::prompt::TEXTS;
+use windlass_core::spec::ReviewKind;
 use windlass_engine::config::{ConfigError, Recipe, RecipeEntry, Recipes};
 
 use crate::local::Local;
@@ -52,6 +53,8 @@ pub struct RecipeRow {
     pub extends: Option<String>,
     /// `goal`, `target`, `plan` or `milestone`, if it is used for that when nobody names a recipe.
     pub default_for: Option<String>,
+    /// Who judges the work besides the gates: nobody, an auditor or an acceptor.
+    pub review: Option<ReviewKind>,
     /// Another recipe of this name wins over it.
     pub hidden: bool,
     /// Why it cannot be used.
@@ -157,9 +160,9 @@ fn row(recipes: &Recipes, entry: &RecipeEntry) -> RecipeRow {
         Err(_) => (None, None),
     };
     let fault = |error: ConfigError| RecipeFault { hint: error.hint(), message: error.to_string() };
-    let (about, fault) = match recipes.resolve(entry) {
-        Ok(recipe) => (recipe.about, None),
-        Err(error) => (String::new(), Some(fault(error))),
+    let (about, review, fault) = match recipes.resolve(entry) {
+        Ok(recipe) => (recipe.about, recipe.review, None),
+        Err(error) => (String::new(), None, Some(fault(error))),
     };
     RecipeRow {
         name: entry.name.clone(),
@@ -168,6 +171,7 @@ fn row(recipes: &Recipes, entry: &RecipeEntry) -> RecipeRow {
         file: (!entry.is_built_in()).then(|| shown(&entry.path)),
         extends,
         default_for,
+        review,
         hidden: recipes.named(&entry.name) != Some(entry),
         fault,
     }
