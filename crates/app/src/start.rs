@@ -88,7 +88,7 @@ pub(crate) async fn create(
 pub(crate) async fn prepared(here: &Local, request: StartLoop) -> Result<(Prepared, Settings), Problem> {
     let (context, root) = here.at(&request.project).await?;
     let mut options = Options::from_json(&request.settings)?;
-    // Whoever says how often or how long means a recipe that has such a target.
+    // `--iter` and `--time` set a target, so they select the recipe for one.
     if request.iter.is_some() || request.time.is_some() {
         let recipes = Recipes::find(&context.paths, Some(&root))?;
         options.recipe.get_or_insert_with(|| recipes.default_for(DefaultFor::Target));

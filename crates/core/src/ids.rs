@@ -137,7 +137,7 @@ impl FromStr for TurnKey {
     }
 }
 
-/// Whether a loop may have this name: `a-z 0-9 - _`, not empty, at most 64 characters.
+/// Whether a loop, a recipe or an agent may have this name: `a-z 0-9 - _`, not empty, at most 64 characters.
 pub fn is_valid_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 64

@@ -1100,7 +1100,7 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description What people are told of a program, and what Windlass asks it before a loop. */
+        /** @description How to install a program and log in, how Windlass reads its version, and which hosts it contacts. */
         AboutAgent: {
             /** @description Hosts that it contacts. */
             hosts?: string[];

@@ -2,6 +2,8 @@
 //!
 //! All rules that fit a line apply, in their order. A rule with nothing but its condition marks a line as known.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use windlass_core::profile::{AgentProfile, EndOfTurn, EventRule};
 use windlass_core::usage::Usage;
@@ -12,7 +14,7 @@ use crate::prices::Prices;
 
 #[derive(Debug)]
 pub(crate) struct Mapped {
-    rules: Vec<EventRule>,
+    rules: Arc<[EventRule]>,
     prices: Prices,
     /// The model of the last line that named one.
     model: String,
@@ -25,14 +27,15 @@ impl Mapped {
     /// `session` is the one to report if the agent names none.
     pub(crate) fn new(profile: &AgentProfile, session: Option<String>) -> Self {
         let model = profile.model.clone().unwrap_or_default();
-        Self { rules: profile.events.clone(), prices: Prices::of(profile), model, session, began: false }
+        Self { rules: profile.events.as_slice().into(), prices: Prices::of(profile), model, session, began: false }
     }
 }
 
 impl Dialect for Mapped {
     fn line(&mut self, line: &Value, turn: &mut Turn<'_>) -> bool {
         let mut known = false;
-        for rule in self.rules.clone().into_iter().filter(|rule| fits(rule, line)) {
+        let rules = Arc::clone(&self.rules);
+        for rule in rules.iter().filter(|rule| fits(rule, line)) {
             let items = match &rule.each {
                 None => vec![line],
                 Some(path) => match at(line, path).and_then(Value::as_array) {
@@ -42,7 +45,7 @@ impl Dialect for Mapped {
             };
             known = true;
             for item in items {
-                self.apply(&rule, item, turn);
+                self.apply(rule, item, turn);
             }
         }
         self.began |= known;

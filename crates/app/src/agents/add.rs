@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_agents::Facts;
+use windlass_core::ids::is_valid_name;
 use windlass_core::profile::AgentProfile;
 use windlass_engine::config::{self, Options, Origin, TEMPLATES};
 
@@ -91,22 +92,19 @@ fn unknown(name: &str) -> Problem {
     let known: Vec<&str> = TEMPLATES.iter().map(|(name, _)| *name).collect();
     let hint = format!(
         "give its command, such as --command \"{} --print\"; there are templates for {}",
-        if is_name(name) { name } else { "my-agent" },
+        if is_valid_name(name) { name } else { "my-agent" },
         known.join(", ")
     );
     Problem::new(Kind::Invalid, format!("there is no template for '{}'", name.escape_debug())).field("name").hint(hint)
 }
 
-/// A name that needs no quotes in a settings file.
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-}
-
 /// The least profile, with the fields that a person would look for next.
 fn own(name: &str, command: &[String]) -> Result<String, Problem> {
-    if !is_name(name) {
+    if !is_valid_name(name) {
         let message = format!("'{}' cannot be the name of an agent", name.escape_debug());
-        return Err(Problem::new(Kind::Invalid, message).field("name").hint("use letters, digits, - and _"));
+        return Err(Problem::new(Kind::Invalid, message)
+            .field("name")
+            .hint("use a-z, 0-9, - and _, at most 64 characters"));
     }
     // A list of texts is the same in JSON and in TOML.
     let words = serde_json::to_string(command).unwrap_or_default();

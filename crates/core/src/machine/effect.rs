@@ -29,18 +29,18 @@ pub enum Effect {
     Summarise {
         turn: TurnKey,
     },
-    /// Close the turn with a commit. Not interruptible.
+    /// Close the turn with a commit, also if somebody asks for a stop; if that takes too long, when the loop resumes.
     Checkpoint {
         turn: TurnKey,
     },
     RunGate {
         gate: GateKey,
     },
-    /// Close a section with a commit of its own. Not interruptible.
+    /// Close a section with a commit of its own; a stop is handled as in a checkpoint.
     Seal {
         section: u32,
     },
-    /// Take back what came after a commit, and keep it reachable. Not interruptible.
+    /// Take back what came after a commit, and keep it reachable; a stop is handled as in a checkpoint.
     Undo {
         commit: String,
     },

@@ -101,7 +101,7 @@ pub struct ProfilePlaces {
     pub show: Vec<String>,
 }
 
-/// What people are told of a program, and what Windlass asks it before a loop.
+/// How to install a program and log in, how Windlass reads its version, and which hosts it contacts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AboutAgent {

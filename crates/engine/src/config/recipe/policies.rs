@@ -1,4 +1,4 @@
-//! What a recipe decides beside the settings: what done means, who reviews, what a failure does.
+//! The keys of a recipe that are not settings: when a loop is done, who reviews, what a failure does.
 
 use serde_json::{Value as Json, json};
 use toml_edit::Value as Toml;
