@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World } from "./world.mjs";
+import { World, becomes } from "./world.mjs";
 
 const world = new World();
 let tried;
@@ -84,10 +84,10 @@ test("new_loop_offers_found_gates_and_an_earlier_loop_as_template", async () => 
   await page.locator("[data-found]").getByRole("button", { name: "cargo test" }).first().click();
   assert.match(await page.locator("textarea[name=gates]").inputValue(), /^cargo test/);
   await page.getByLabel("Start from an earlier loop").selectOption(earlier.id);
-  assert.equal(await page.locator("textarea[name=goal]").inputValue(), "Fix the parser");
-  assert.equal(await page.locator("textarea[name=gates]").inputValue(), "true");
+  await becomes(() => page.locator("textarea[name=goal]").inputValue(), "Fix the parser");
+  await becomes(() => page.locator("textarea[name=gates]").inputValue(), "true");
   await page.getByText("More", { exact: true }).click();
-  assert.equal(await page.locator("input[name=budget]").inputValue(), "2");
+  await becomes(() => page.locator("input[name=budget]").inputValue(), "2");
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

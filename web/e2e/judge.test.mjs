@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { REVIEW, World } from "./world.mjs";
+import { REVIEW, World, becomes } from "./world.mjs";
 
 const world = new World();
 before(async () => {
@@ -81,7 +81,7 @@ test("diff_has_colours_findings_and_comments_that_become_a_message", async () =>
   await lines.locator("[data-note=finding]").getByText("The answer is wrong.").waitFor();
   await page.locator("[data-kept]").getByText("README.md").waitFor();
   await page.locator("[data-file='Cargo.lock']").getByText("generated").waitFor();
-  assert.equal(await page.locator("[data-file='Cargo.lock']").getAttribute("aria-expanded"), "false");
+  await page.locator("[data-file='Cargo.lock'][aria-expanded=false]").waitFor();
   await lines.locator("[data-comment-on='2']").click();
   await lines.locator("[data-comment-on='3']").click();
   await page.getByLabel("Comment on src/app.rs:2-3").fill("Compute it instead.");
@@ -89,7 +89,7 @@ test("diff_has_colours_findings_and_comments_that_become_a_message", async () =>
   await page.reload();
   await lines.locator("[data-note=comment]").getByText("Compute it instead.").waitFor();
   await page.locator("[data-comments]").getByRole("button", { name: "Send to the agent" }).click();
-  assert.equal(await page.getByRole("dialog").getByLabel("Message").inputValue(), "src/app.rs:2-3\n> fn main() {\n>     let answer = 42;\nCompute it instead.");
+  await becomes(() => page.getByRole("dialog").getByLabel("Message").inputValue(), "src/app.rs:2-3\n> fn main() {\n>     let answer = 42;\nCompute it instead.");
   await page.getByRole("dialog").getByRole("button", { name: "Message" }).click();
   await page.locator("[data-comments]").waitFor({ state: "detached" });
   const { steering } = await world.api("GET", `/api/loops/${loop.id}`);
@@ -144,7 +144,7 @@ test("rollback_is_chosen_from_the_strip", async () => {
   await page.getByRole("menuitem", { name: "Roll back" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("Choose the iteration to return to.").waitFor();
-  assert.ok(await dialog.getByRole("button", { name: "Roll back" }).isDisabled(), "nothing is chosen yet");
+  await dialog.getByRole("button", { name: "Roll back" }).and(page.locator(":disabled")).waitFor(); // Nothing is chosen yet.
   await dialog.getByRole("button", { name: /^Iteration 1,/ }).click();
   await dialog.getByText("Undoes iterations 2 to 3.").waitFor();
   await dialog.getByRole("button", { name: "Roll back" }).click();
@@ -180,7 +180,7 @@ test("review_card_shows_evidence_then_merge_shows_target_and_is_offered_once", a
   await page.locator("[data-merge-size]").getByText("1 file").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Merge" }).click();
   await page.locator("[data-next]").getByText("Merged into main").waitFor();
-  assert.equal(await page.getByRole("button", { name: "Merge", exact: true }).count(), 0, "a merged loop is not offered again");
+  await page.getByRole("button", { name: "Merge", exact: true }).waitFor({ state: "detached" }); // A merged loop is not offered again.
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { World } from "./world.mjs";
+import { World, becomes } from "./world.mjs";
 
 const world = new World();
 /** Counts to 300, and is held at 100 and at 200. */
@@ -81,10 +81,10 @@ test("two tabs: the hidden one gives its connection back and then misses nothing
     await page.getByRole("log").getByText("count 100", { exact: true }).waitFor();
   }
   const subscribers = async () => (await world.api("GET", "/api/server")).subscribers;
-  assert.equal(await subscribers(), 3);
+  await becomes(() => subscribers(), 3);
   await hide(other, true);
   await other.locator("[data-connection=hidden]").waitFor();
-  assert.equal(await subscribers(), 2, "who is not looked at holds no connection");
+  await becomes(() => subscribers(), 2, "who is not looked at holds no connection");
   world.go("four");
   await one.getByRole("log").getByText("count 200", { exact: true }).waitFor();
   await slow.getByRole("log").getByText("count 200", { exact: true }).waitFor();

@@ -51,7 +51,7 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   assert.ok(!page.url().includes("code"), "the code leaves the address bar");
   await page.getByRole("main").getByRole("link", { name: "New loop" }).click();
   const start = page.getByRole("button", { name: "Start the loop" });
-  assert.ok(await start.isDisabled(), "there is nothing to start yet");
+  await start.and(page.locator(":disabled")).waitFor(); // There is nothing to start yet.
   await page.getByLabel("Goal").fill("Make the check pass");
   await page.getByLabel("Agent", { exact: true }).selectOption("hasty");
   await page.getByLabel("Gates").fill("test -f fixed");
@@ -61,15 +61,15 @@ test("a loop from the form: previewed, started, watched live, its claim refused,
   await page.getByText("More", { exact: true }).click();
   await page.getByLabel("Time limit").fill("nonsense");
   await page.getByRole("alert").filter({ hasText: "nonsense" }).waitFor();
-  assert.equal(await page.getByLabel("Time limit").getAttribute("aria-invalid"), "true", "the fault is said at its field");
-  assert.ok(await start.isDisabled(), "what has a fault is not started");
+  await page.getByLabel("Time limit").and(page.locator("[aria-invalid=true]")).waitFor();
+  await start.and(page.locator(":disabled")).waitFor(); // What has a fault is not started.
   await page.getByLabel("Time limit").fill("");
   await preview.getByText("make-the-check-pass", { exact: true }).waitFor();
   await page.locator("button[type=submit]:enabled", { hasText: "Start the loop" }).click();
   await page.getByRole("heading", { name: "make-the-check-pass" }).waitFor();
   const log = page.getByRole("log");
   await log.getByText("I look at it, turn 1.").waitFor();
-  assert.equal(await page.locator("[data-side=coder]").getAttribute("data-active"), "true", "who works is highlighted");
+  await page.locator("[data-side=coder][data-active=true]").waitFor();
   await page.locator("[data-phase]").getByText("Waiting for the coder").waitFor();
   world.go("first");
   await log.getByText("Claim refused.").waitFor();
@@ -219,7 +219,7 @@ test("the board: milestones are added and put in order; one is started with chos
   world.go("board");
   await card("Needs you").getByRole("button", { name: "Reject" }).click();
   const dialog = page.getByRole("dialog");
-  assert.ok(await dialog.getByRole("button", { name: "Reject" }).isDisabled(), "no rejection without a reason");
+  await dialog.getByRole("button", { name: "Reject" }).and(page.locator(":disabled")).waitFor();
   await dialog.getByLabel("Reason", { exact: true }).fill("Also by author");
   await dialog.getByRole("button", { name: "Reject" }).click();
   await dialog.waitFor({ state: "detached" });
@@ -231,7 +231,7 @@ test("the board: milestones are added and put in order; one is started with chos
   await dialog.getByLabel("Reason", { exact: true }).fill("Both are there");
   await dialog.getByRole("button", { name: "Approve" }).click();
   await card("Done").getByText("completed").waitFor();
-  assert.ok(await card("Done").getByRole("img", { name: "done" }).first().isVisible(), "its feature is ticked");
+  await card("Done").getByRole("img", { name: "done" }).first().waitFor();
   assert.deepEqual(page.complaints, []);
   await page.context().close();
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { REVIEW, World } from "./world.mjs";
+import { REVIEW, World, becomes } from "./world.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const HOSTILE = `<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">`;
@@ -56,6 +56,18 @@ test("no page scrolls sideways at 390 px, and none complains", async () => {
     assert.ok(over <= 0, `${path} is ${over} px too wide`);
   }
   assert.deepEqual(page.complaints, []);
+  await page.context().close();
+});
+
+test("the header fits at every width", async () => {
+  const page = await world.page();
+  await page.goto(world.origin);
+  const last = page.getByRole("button", { name: "Theme and language" });
+  for (const width of [390, 640, 768, 1024, 1280]) {
+    await page.setViewportSize({ width, height: 800 });
+    const box = await last.boundingBox();
+    assert.ok(box && box.x + box.width <= width, `at ${width} the last button ends at ${box?.x + box?.width}`);
+  }
   await page.context().close();
 });
 
@@ -121,7 +133,7 @@ test("繁體中文 by the browser's wish, 简体中文 by choice, kept", async (
   }
   await page.goto(world.origin);
   const row = page.getByRole("listitem").filter({ hasText: "limited" });
-  assert.equal(await row.locator("[data-doing]").textContent(), "等待速率限制解除 (5-hour limit reached)", "the kind is ours to say, the words in brackets are the provider's");
+  await becomes(() => row.locator("[data-doing]").textContent(), "等待速率限制解除 (5-hour limit reached)", "the kind is ours to say, the words in brackets are the provider's");
   await page.getByRole("button", { name: "主題與語言" }).click();
   await page.getByRole("menuitemcheckbox", { name: "简体中文" }).click();
   await page.getByRole("link", { name: "新建循环" }).first().waitFor();

@@ -1,5 +1,6 @@
 // A world of its own for each test file: home, repository, agents, a real server, a real browser.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -203,3 +204,14 @@ async function freePort() {
 }
 
 export const REVIEW = (value) => `await say("\`\`\`windlass-review\\n" + ${JSON.stringify(JSON.stringify(value))} + "\\n\`\`\`");\n`;
+
+/** Reads until what is read is as wanted: a page shows a change a moment after its cause, and one look would be a race. */
+export async function becomes(read, wanted, why) {
+  const until = Date.now() + 30_000;
+  let seen = await read();
+  while (seen !== wanted && Date.now() < until) {
+    await new Promise((again) => setTimeout(again, 20));
+    seen = await read();
+  }
+  assert.equal(seen, wanted, why);
+}

@@ -62,11 +62,11 @@ export function Shell() {
       <header className="flex items-center gap-1 border-b border-line bg-panel px-2 sm:px-4">
         <Link to="/" className="mr-4 flex items-center gap-2 py-2 font-semibold max-sm:hidden" aria-label="Windlass">
           <Mark />
-          <span className="hidden md:inline">Windlass</span>
+          <span className="hidden lg:inline">Windlass</span>
         </Link>
         <nav aria-label={t("nav.label")} className="flex grow justify-between sm:justify-start sm:gap-1">
           {PLACES.map(({ to, key, icon: Icon }) => (
-            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-10 flex-col items-center justify-center gap-0.5 border-b-2 px-1 text-[11px] whitespace-nowrap sm:flex-row sm:gap-1.5 sm:px-2.5 sm:text-sm", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
+            <Link key={to} to={to} aria-current={isHere(to) ? "page" : undefined} className={clsx("flex min-h-11 min-w-10 flex-col items-center justify-center gap-0.5 border-b-2 px-1 text-[11px] whitespace-nowrap sm:px-2 lg:flex-row lg:gap-1.5 lg:px-2.5 lg:text-sm", isHere(to) ? "border-accent font-medium text-ink" : "border-transparent text-soft hover:text-ink")}>
               <Icon />
               <span>{t(key)}</span>
             </Link>
