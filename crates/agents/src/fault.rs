@@ -200,6 +200,8 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "maximum number of tokens",
             "input is too long",
             "too many tokens",
+            "hit a token limit",
+            "contextwindowexceedederror",
         ],
     ),
     (
@@ -208,7 +210,16 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::RateLimit,
-        &["rate limit", "rate_limit", "too many requests", "usage limit", "quota", "hit your limit", "slow down"],
+        &[
+            "rate limit",
+            "rate_limit",
+            "ratelimiterror",
+            "too many requests",
+            "usage limit",
+            "quota",
+            "hit your limit",
+            "slow down",
+        ],
     ),
     (
         ErrorKind::ModelNotFound,
@@ -237,7 +248,15 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::Overloaded,
-        &["overloaded", "high demand", "at capacity", "internal server error", "service unavailable"],
+        &[
+            "overloaded",
+            "high demand",
+            "at capacity",
+            "internal server error",
+            "service unavailable",
+            "serviceunavailableerror",
+            "badgatewayerror",
+        ],
     ),
     (
         ErrorKind::Network,
@@ -260,6 +279,8 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "network",
             "timed out",
             "error sending request",
+            // LiteLLM's own words for all that it cannot tell.
+            "internalservererror",
         ],
     ),
 ];

@@ -65,6 +65,27 @@ fn a_turn_with_a_tool_is_read_with_all_its_parts() {
 }
 
 #[test]
+fn what_aider_says_is_told_from_what_its_program_prints() {
+    let (events, outcome) = read(&built_in_agents()["aider"], "aider", "tool");
+    assert_eq!(outcome, TurnOutcome::Finished);
+    let said = said(&events);
+    let words = ["I will write the file.", "out.txt", "scripted", "File written. <promise>COMPLETE</promise>"];
+    let at: Vec<_> = words.map(|word| said.find(word)).into();
+    assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{said}");
+    assert!(said.trim_start().starts_with(words[0]), "{said}");
+    for noise in ["Aider v", "Repo-map", "Tokens:", "Applied edit"] {
+        assert!(!said.contains(noise), "{said}");
+    }
+    let usage =
+        events.iter().find_map(|event| if let AgentEvent::Usage { usage, .. } = event { Some(usage) } else { None });
+    let usage = usage.expect("it says what it used");
+    assert!(
+        usage.input_tokens > 0 && usage.output_tokens > 0 && usage.cost_usd.is_some_and(|cost| cost > 0.0),
+        "{usage:?}"
+    );
+}
+
+#[test]
 fn failures_are_told_apart() {
     for (agent, case, expected) in [
         ("pi", "rate_limit", None),
@@ -77,6 +98,15 @@ fn failures_are_told_apart() {
         ("cline", "auth", Some(ErrorKind::Auth)),
         ("cline", "model_not_found", Some(ErrorKind::ModelNotFound)),
         ("cline", "overflow", Some(ErrorKind::ContextOverflow)),
+        ("aider", "rate_limit", None),
+        ("aider", "usage_limit", None),
+        ("aider", "quota", Some(ErrorKind::Billing)),
+        ("aider", "auth", Some(ErrorKind::Auth)),
+        ("aider", "model_not_found", Some(ErrorKind::ModelNotFound)),
+        ("aider", "overflow", Some(ErrorKind::ContextOverflow)),
+        ("aider", "overloaded", Some(ErrorKind::Overloaded)),
+        ("aider", "server_error", Some(ErrorKind::Overloaded)),
+        ("aider", "cut", Some(ErrorKind::Network)),
     ] {
         let (_, outcome) = read(&built_in_agents()[agent], agent, case);
         assert_eq!(failure(&outcome), expected, "{agent} {case}: {outcome:?}");
@@ -85,7 +115,7 @@ fn failures_are_told_apart() {
 
 #[test]
 fn what_a_tool_prints_is_no_failure_of_the_turn() {
-    for agent in ["pi", "cline"] {
+    for agent in ["pi", "cline", "aider"] {
         let (_, outcome) = read(&built_in_agents()[agent], agent, "tool_fails");
         assert_eq!(outcome, TurnOutcome::Finished, "{agent}");
     }

@@ -45,6 +45,8 @@ pub enum Cli {
     Pi,
     /// As pi.
     Cline,
+    /// As pi. It comes from PyPI.
+    Aider,
     /// Speaks ACP for Claude Code.
     ClaudeAcp,
     /// Speaks ACP for Codex.
@@ -56,11 +58,11 @@ impl Cli {
     pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
 
     /// The agents of the conformance table.
-    pub const AGENTS: [Cli; 8] =
-        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::Pi, Cli::Cline];
+    pub const AGENTS: [Cli; 9] =
+        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::Pi, Cli::Cline, Cli::Aider];
 
     /// Everything that is installed.
-    pub const ALL: [Cli; 10] = [
+    pub const ALL: [Cli; 11] = [
         Cli::Claude,
         Cli::Codex,
         Cli::Opencode,
@@ -69,6 +71,7 @@ impl Cli {
         Cli::Qwen,
         Cli::Pi,
         Cli::Cline,
+        Cli::Aider,
         Cli::ClaudeAcp,
         Cli::CodexAcp,
     ];
@@ -83,6 +86,7 @@ impl Cli {
             Cli::Qwen => "qwen",
             Cli::Pi => "pi",
             Cli::Cline => "cline",
+            Cli::Aider => "aider",
             Cli::ClaudeAcp => "claude-agent-acp",
             Cli::CodexAcp => "codex-acp",
         }
@@ -92,7 +96,7 @@ impl Cli {
         Cli::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    /// The npm package.
+    /// The package, of npm or of PyPI.
     pub fn package(self) -> &'static str {
         match self {
             Cli::Claude => "@anthropic-ai/claude-code",
@@ -107,9 +111,20 @@ impl Cli {
             Cli::Cline if cfg!(target_os = "linux") => "@cline/cli-linux-arm64",
             Cli::Cline if cfg!(target_arch = "x86_64") => "@cline/cli-darwin-x64",
             Cli::Cline => "@cline/cli-darwin-arm64",
+            Cli::Aider => "aider-chat",
             Cli::ClaudeAcp => "@agentclientprotocol/claude-agent-acp",
             Cli::CodexAcp => "@agentclientprotocol/codex-acp",
         }
+    }
+
+    /// The versions of Python that it runs with, the best first, if it comes from PyPI; else it comes from npm.
+    pub fn pythons(self) -> Option<&'static [&'static str]> {
+        (self == Cli::Aider).then_some(&["3.12", "3.11", "3.10"])
+    }
+
+    /// Whether a turn can go on in the session of the one before.
+    pub fn resumes(self) -> bool {
+        !matches!(self, Cli::Cline | Cli::Aider)
     }
 
     /// The version that is installed.
@@ -123,6 +138,7 @@ impl Cli {
             Cli::Qwen => "0.24.4",
             Cli::Pi => "0.73.1",
             Cli::Cline => "3.0.65",
+            Cli::Aider => "0.86.2",
             Cli::ClaudeAcp => "0.49.0",
             Cli::CodexAcp => "2.6.0",
         }
@@ -134,7 +150,7 @@ impl Cli {
             Cli::Claude | Cli::ClaudeAcp => Wire::Anthropic,
             Cli::Codex | Cli::CodexAcp => Wire::Responses,
             Cli::Gemini => Wire::Gemini,
-            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline => Wire::Chat,
+            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline | Cli::Aider => Wire::Chat,
         }
     }
 
@@ -146,6 +162,7 @@ impl Cli {
             Cli::Gemini => "gemini-2.5-pro",
             Cli::Copilot => "gpt-4.1",
             Cli::Pi => "local/scripted",
+            Cli::Aider => "openai/scripted",
             Cli::Opencode | Cli::Qwen | Cli::Cline => "scripted",
         }
     }

@@ -1220,6 +1220,8 @@ export interface components {
             model?: string | null;
             /** @description Arguments for a turn with a model; `{model}` stands for it. */
             model_args?: string[];
+            /** @description A regular expression for lines of `text` output that are the program's own, not the agent's words. */
+            noise_pattern?: string | null;
             /** @description How standard output is read; `text` if unset. */
             output?: components["schemas"]["OutputFormat"] | null;
             /** @description Where the agent keeps what, for an agent without an adapter. */
@@ -3037,7 +3039,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /** @description What a machine holds limits with. */
+        /** @description How a machine enforces limits. */
         Means: {
             cpu: components["schemas"]["Holder"];
             memory: components["schemas"]["Holder"];
@@ -3558,6 +3560,11 @@ export interface components {
             show?: string[];
             /** @description The environment variable that names another directory. */
             variable?: string | null;
+            /**
+             * @description What it writes for itself at the top of the workspace: names, or beginnings of names with a `*` behind them. It is
+             *     in no commit.
+             */
+            workspace?: string[];
         };
         ProjectView: {
             /** Format: uint */

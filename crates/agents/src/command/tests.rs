@@ -136,6 +136,33 @@ fn patterns_find_session_usage_and_answer() {
 }
 
 #[test]
+fn lines_of_the_program_itself_are_not_the_agents_words() {
+    let profile = profile(|profile| {
+        profile.noise_pattern = Some("^(Agent v|Tokens: )".into());
+        profile.usage_pattern = Some(r"^Tokens: (?<input>[\d.]+[kM]?) sent, (?<output>[\d.]+[kM]?) received".into());
+    });
+    let output = b"Agent v1.2\n\nI wrote it.\nAgent: done\nTokens: 2.7k sent, 55 received.\n";
+    for chunk in 1..output.len() {
+        let (_, events) = read(&profile, output, chunk);
+        assert_eq!(texts(&events), "\nI wrote it.\nAgent: done\n");
+        assert!(events.contains(&AgentEvent::Raw { line: "Agent v1.2".into() }));
+        let usage = Usage { input_tokens: 2700, output_tokens: 55, ..Usage::default() }.named_by_agent();
+        assert!(events.contains(&AgentEvent::Usage { model: String::new(), usage }), "{events:?}");
+    }
+}
+
+#[test]
+fn tokens_may_be_counted_in_thousands() {
+    let cases = [("12", 12), ("2.7k", 2_700), ("31K", 31_000), ("1.2M", 1_200_000)];
+    for (text, tokens) in cases {
+        assert_eq!(tokens_in(text), Some(tokens), "{text}");
+    }
+    for text in ["", "k", "-1k", "1e30k", "2.7", "many"] {
+        assert_eq!(tokens_in(text), None, "{text}");
+    }
+}
+
+#[test]
 fn a_pattern_that_does_not_compile_is_named() {
     let (key, _) = check_patterns(&profile(|profile| profile.session_pattern = Some("(".into()))).unwrap_err();
     assert_eq!(key, "session_pattern");

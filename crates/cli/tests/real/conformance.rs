@@ -30,6 +30,7 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
+        aider: Aider Differs("Aider keeps no session without a terminal: every turn is a fresh session with goal and history."),
     }
     working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
         claude: Claude Works,
@@ -40,6 +41,7 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
     }
     waiting::limit_with_a_reset "A rate or usage limit that names its end: `waiting` until then, under another engine too, no iteration used" {
         claude: Claude Works,
@@ -57,6 +59,7 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Differs("Aider asks again by itself for a minute before the loop hears of it."),
     }
     waiting::connection_cut "The connection breaks in the middle of every answer: the loop backs off for 10 seconds, then longer" {
         claude: Claude Works,
@@ -67,6 +70,7 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Differs("Aider asks again by itself for a minute before the loop hears of it."),
     }
     failing::context_overflow "The context overflows: a fresh session with goal and history, which is said" {
         claude: Claude Works,
@@ -92,6 +96,7 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
     }
     failing::model_not_found "There is no such model: the turn fails for that reason and the loop is errored, exit code 7" {
         claude: Claude Works,
@@ -102,6 +107,7 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
     }
     failing::model_fallback "There is no such model, and `--fallback` names another one: it takes over, no iteration used" {
         claude: Claude Works,
@@ -110,6 +116,7 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
     }
     endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
         claude: Claude Works,
@@ -120,6 +127,7 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
+        aider: Aider Differs("Aider keeps no session without a terminal: every turn is a fresh session with goal and history."),
     }
     endings::terminated_in_a_tool "SIGTERM to Windlass while the agent runs `sleep 600`; no process is left, exit code 143, `resume` completes in the same session" {
         claude: Claude Works,

@@ -63,6 +63,7 @@ impl Driven {
             | Cli::Qwen
             | Cli::Pi
             | Cli::Cline
+            | Cli::Aider
             | Cli::ClaudeAcp
             | Cli::CodexAcp => Some(self.cli.model()),
         }
@@ -136,6 +137,7 @@ fn own_file(cli: Cli) -> (&'static str, &'static str) {
         Cli::Qwen => (".qwen/QWEN.md", "Be brief.\n"),
         Cli::Pi => (".pi/agent/AGENTS.md", "Be brief.\n"),
         Cli::Cline => (".cline/rules/brief.md", "Be brief.\n"),
+        Cli::Aider => (".aider.conf.yml", "dark-mode: true\n"),
     }
 }
 

@@ -183,6 +183,11 @@ const PLACES: TableKind = TableKind {
         ProfileField { name: "login", kind: FieldKind::Texts, doc: "Files of the login: writable" },
         ProfileField { name: "copy", kind: FieldKind::Texts, doc: "Settings: the agent gets copies" },
         ProfileField { name: "show", kind: FieldKind::Texts, doc: "Read-only" },
+        ProfileField {
+            name: "workspace",
+            kind: FieldKind::Texts,
+            doc: "What it writes for itself at the top of the workspace, never committed: names, or beginnings of names with a *",
+        },
     ],
     required: &[],
     expected: "a table",
@@ -246,7 +251,7 @@ const PRICES: TableKind = TableKind {
 };
 
 /// Every field of a profile.
-pub const PROFILE_FIELDS: [ProfileField; 29] = [
+pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField { name: "display_name", kind: FieldKind::Text, doc: "How people call it" },
     ProfileField {
         name: "adapter",
@@ -310,12 +315,17 @@ pub const PROFILE_FIELDS: [ProfileField; 29] = [
     ProfileField {
         name: "usage_pattern",
         kind: FieldKind::Text,
-        doc: "Regular expression with the named groups input, output and cost, for text output",
+        doc: "Regular expression with the named groups input, output and cost, for text output; 2.7k is 2700",
     },
     ProfileField {
         name: "answer_pattern",
         kind: FieldKind::Text,
         doc: "Regular expression whose first group is the answer, for text output: a promise counts only there",
+    },
+    ProfileField {
+        name: "noise_pattern",
+        kind: FieldKind::Text,
+        doc: "Regular expression for lines that are the program's own and not the agent's words, for text output",
     },
     ProfileField {
         name: "error_pattern",

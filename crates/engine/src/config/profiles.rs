@@ -28,8 +28,11 @@ pub(super) struct FileProfile {
 }
 
 /// Agents that Windlass was tried with and that need no adapter: settings files like any other.
-const PROFILES: [(&str, &str); 2] =
-    [("pi.toml", include_str!("../../profiles/pi.toml")), ("cline.toml", include_str!("../../profiles/cline.toml"))];
+const PROFILES: [(&str, &str); 3] = [
+    ("aider.toml", include_str!("../../profiles/aider.toml")),
+    ("cline.toml", include_str!("../../profiles/cline.toml")),
+    ("pi.toml", include_str!("../../profiles/pi.toml")),
+];
 
 macro_rules! templates {
     ($($name:literal),*) => {
@@ -38,8 +41,7 @@ macro_rules! templates {
 }
 
 /// Agents that Windlass was not tried with, by name: settings files for `windlass agents add`.
-pub const TEMPLATES: [(&str, &str); 12] = templates!(
-    "aider",
+pub const TEMPLATES: [(&str, &str); 11] = templates!(
     "amp",
     "auggie",
     "crush",

@@ -79,6 +79,7 @@ impl Cli {
             Cli::Qwen => qwen(&mut setup, home, url, self.model()),
             Cli::Pi => pi(&mut setup, home, url),
             Cli::Cline => cline(&mut setup, home, url, self.model()),
+            Cli::Aider => aider(&mut setup, home, url, self.model()),
         }
         setup
     }
@@ -227,4 +228,17 @@ fn cline(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
     let provider = json!({ "settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual" });
     let all = json!({ "version": 1, "lastUsedProvider": name, "modes": {}, "providers": { name: provider } });
     setup.files.insert(home.join(".cline/data/settings/providers.json"), all.to_string());
+}
+
+fn aider(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    setup.set("OPENAI_API_BASE", format!("{url}/v1"));
+    setup.set("OPENAI_API_KEY", KEY);
+    setup.set_all(&[("COLUMNS", "4000"), ("BROWSER", "true"), ("LITELLM_LOCAL_MODEL_COST_MAP", "True")]);
+    // Or it would look them up in a list that it fetches.
+    let known = json!({
+        "max_input_tokens": 128_000, "max_output_tokens": 8192, "litellm_provider": "openai", "mode": "chat",
+        "input_cost_per_token": 0.000_003, "output_cost_per_token": 0.000_015,
+    });
+    let models = json!({ model: known.clone(), "openai/other": known });
+    setup.files.insert(home.join(".aider.model.metadata.json"), models.to_string());
 }
