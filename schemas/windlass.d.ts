@@ -290,7 +290,7 @@ export interface EventRule {
   tool_input?: string;
   /** What a tool returned */
   tool_result?: string;
-  /** Values by path that a line must have; * is any. Paths are like message.content.0.text; -1 is the last item */
+  /** Values by path that a line must have; * is any, text* any that starts so, and an empty text none. Paths are like message.content.0.text; -1 is the last item */
   when?: Record<string, string>;
 }
 

@@ -108,7 +108,7 @@ fn embedded(message: &str) -> Option<Value> {
 
 static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)(?:status(?: code)?|HTTP|API Error|last error|request rejected)[:( ]+\(?([1-5]\d\d)\b|^([45]\d\d) ",
+        r"(?i)(?:status(?: code)?|HTTP|API Error|last error|request rejected)[:(/ ]+\(?([1-5]\d\d)\b|^([45]\d\d) ",
     )
     .ok()
 });
@@ -197,6 +197,7 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "prompt as too long",
             "context length",
             "context window",
+            "context limit",
             "maximum number of tokens",
             "input is too long",
             "too many tokens",
@@ -279,6 +280,8 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "network",
             "timed out",
             "error sending request",
+            "error decoding response body",
+            "peer closed connection",
             // LiteLLM's own words for all that it cannot tell.
             "internalservererror",
         ],

@@ -36,7 +36,10 @@ fn said(events: &[AgentEvent]) -> String {
 
 #[test]
 fn a_turn_with_a_tool_is_read_with_all_its_parts() {
-    for agent in ["pi", "cline"] {
+    // 1200 tokens of which 200 were cached, then 1500 and 1200. goose tells only the sum, Vibe nothing.
+    for (agent, used) in
+        [("pi", (1300, 1400, 55)), ("cline", (1300, 1400, 55)), ("goose", (2700, 0, 55)), ("mistral-vibe", (0, 0, 0))]
+    {
         let profile = &built_in_agents()[agent];
         let (events, outcome) = read(profile, agent, "tool");
         assert_eq!(outcome, TurnOutcome::Finished, "{agent}");
@@ -58,8 +61,7 @@ fn a_turn_with_a_tool_is_read_with_all_its_parts() {
                     (input + usage.input_tokens, cached + usage.cache_read_tokens, output + usage.output_tokens);
             }
         }
-        // 1200 tokens of which 200 were cached, then 1500 and 1200.
-        assert_eq!((input, cached, output), (1300, 1400, 55), "{agent}");
+        assert_eq!((input, cached, output), used, "{agent}");
         assert!(!events.iter().any(|event| matches!(event, AgentEvent::Raw { .. })), "{agent}: {events:?}");
     }
 }
@@ -98,6 +100,21 @@ fn failures_are_told_apart() {
         ("cline", "auth", Some(ErrorKind::Auth)),
         ("cline", "model_not_found", Some(ErrorKind::ModelNotFound)),
         ("cline", "overflow", Some(ErrorKind::ContextOverflow)),
+        ("goose", "rate_limit", None),
+        ("goose", "quota", Some(ErrorKind::Billing)),
+        ("goose", "auth", Some(ErrorKind::Auth)),
+        ("goose", "model_not_found", Some(ErrorKind::ModelNotFound)),
+        ("goose", "overflow", Some(ErrorKind::ContextOverflow)),
+        ("goose", "server_error", Some(ErrorKind::Overloaded)),
+        ("goose", "cut", Some(ErrorKind::Network)),
+        ("mistral-vibe", "rate_limit", None),
+        ("mistral-vibe", "quota", Some(ErrorKind::Billing)),
+        ("mistral-vibe", "auth", Some(ErrorKind::Auth)),
+        ("mistral-vibe", "model_not_found", Some(ErrorKind::ModelNotFound)),
+        ("mistral-vibe", "overflow", Some(ErrorKind::ContextOverflow)),
+        ("mistral-vibe", "server_error", Some(ErrorKind::Overloaded)),
+        ("mistral-vibe", "resume_unknown", Some(ErrorKind::UnknownSession)),
+        ("mistral-vibe", "cut", Some(ErrorKind::Network)),
         ("aider", "rate_limit", None),
         ("aider", "usage_limit", None),
         ("aider", "quota", Some(ErrorKind::Billing)),
@@ -115,7 +132,7 @@ fn failures_are_told_apart() {
 
 #[test]
 fn what_a_tool_prints_is_no_failure_of_the_turn() {
-    for agent in ["pi", "cline", "aider"] {
+    for agent in ["pi", "cline", "aider", "goose", "mistral-vibe"] {
         let (_, outcome) = read(&built_in_agents()[agent], agent, "tool_fails");
         assert_eq!(outcome, TurnOutcome::Finished, "{agent}");
     }
@@ -123,7 +140,9 @@ fn what_a_tool_prints_is_no_failure_of_the_turn() {
 
 #[test]
 fn a_resumed_turn_names_its_session() {
-    let (events, outcome) = read(&built_in_agents()["pi"], "pi", "resume");
-    assert_eq!(outcome, TurnOutcome::Finished);
-    assert!(matches!(&events[0], AgentEvent::Session { id } if !id.is_empty()), "{events:?}");
+    for agent in ["pi", "mistral-vibe"] {
+        let (events, outcome) = read(&built_in_agents()[agent], agent, "resume");
+        assert_eq!(outcome, TurnOutcome::Finished);
+        assert!(matches!(&events[0], AgentEvent::Session { id } if !id.is_empty()), "{events:?}");
+    }
 }

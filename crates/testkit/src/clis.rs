@@ -47,6 +47,10 @@ pub enum Cli {
     Cline,
     /// As pi. It comes from PyPI.
     Aider,
+    /// As Aider.
+    Vibe,
+    /// As pi.
+    Goose,
     /// Speaks ACP for Claude Code.
     ClaudeAcp,
     /// Speaks ACP for Codex.
@@ -58,11 +62,7 @@ impl Cli {
     pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
 
     /// The agents of the conformance table.
-    pub const AGENTS: [Cli; 9] =
-        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::Pi, Cli::Cline, Cli::Aider];
-
-    /// Everything that is installed.
-    pub const ALL: [Cli; 11] = [
+    pub const AGENTS: [Cli; 11] = [
         Cli::Claude,
         Cli::Codex,
         Cli::Opencode,
@@ -72,6 +72,23 @@ impl Cli {
         Cli::Pi,
         Cli::Cline,
         Cli::Aider,
+        Cli::Vibe,
+        Cli::Goose,
+    ];
+
+    /// Everything that is installed.
+    pub const ALL: [Cli; 13] = [
+        Cli::Claude,
+        Cli::Codex,
+        Cli::Opencode,
+        Cli::Gemini,
+        Cli::Copilot,
+        Cli::Qwen,
+        Cli::Pi,
+        Cli::Cline,
+        Cli::Aider,
+        Cli::Vibe,
+        Cli::Goose,
         Cli::ClaudeAcp,
         Cli::CodexAcp,
     ];
@@ -87,6 +104,8 @@ impl Cli {
             Cli::Pi => "pi",
             Cli::Cline => "cline",
             Cli::Aider => "aider",
+            Cli::Vibe => "mistral-vibe",
+            Cli::Goose => "goose",
             Cli::ClaudeAcp => "claude-agent-acp",
             Cli::CodexAcp => "codex-acp",
         }
@@ -112,6 +131,11 @@ impl Cli {
             Cli::Cline if cfg!(target_arch = "x86_64") => "@cline/cli-darwin-x64",
             Cli::Cline => "@cline/cli-darwin-arm64",
             Cli::Aider => "aider-chat",
+            Cli::Vibe => "mistral-vibe",
+            Cli::Goose if cfg!(all(target_os = "linux", target_arch = "x86_64")) => "@aaif/goose-binary-linux-x64",
+            Cli::Goose if cfg!(target_os = "linux") => "@aaif/goose-binary-linux-arm64",
+            Cli::Goose if cfg!(target_arch = "x86_64") => "@aaif/goose-binary-darwin-x64",
+            Cli::Goose => "@aaif/goose-binary-darwin-arm64",
             Cli::ClaudeAcp => "@agentclientprotocol/claude-agent-acp",
             Cli::CodexAcp => "@agentclientprotocol/codex-acp",
         }
@@ -119,12 +143,16 @@ impl Cli {
 
     /// The versions of Python that it runs with, the best first, if it comes from PyPI; else it comes from npm.
     pub fn pythons(self) -> Option<&'static [&'static str]> {
-        (self == Cli::Aider).then_some(&["3.12", "3.11", "3.10"])
+        match self {
+            Cli::Aider => Some(&["3.12", "3.11", "3.10"]),
+            Cli::Vibe => Some(&["3.13", "3.12", "3.14"]),
+            _ => None,
+        }
     }
 
     /// Whether a turn can go on in the session of the one before.
     pub fn resumes(self) -> bool {
-        !matches!(self, Cli::Cline | Cli::Aider)
+        !matches!(self, Cli::Cline | Cli::Aider | Cli::Goose)
     }
 
     /// The version that is installed.
@@ -139,9 +167,16 @@ impl Cli {
             Cli::Pi => "0.73.1",
             Cli::Cline => "3.0.65",
             Cli::Aider => "0.86.2",
+            Cli::Vibe => "3.0.2",
+            Cli::Goose => "1.34.0",
             Cli::ClaudeAcp => "0.49.0",
             Cli::CodexAcp => "2.6.0",
         }
+    }
+
+    /// The version of the package, which counts in its own way for some.
+    pub fn package_version(self) -> &'static str {
+        if self == Cli::Goose { "0.20.1" } else { self.version() }
     }
 
     /// The API by which it asks the model.
@@ -150,7 +185,9 @@ impl Cli {
             Cli::Claude | Cli::ClaudeAcp => Wire::Anthropic,
             Cli::Codex | Cli::CodexAcp => Wire::Responses,
             Cli::Gemini => Wire::Gemini,
-            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline | Cli::Aider => Wire::Chat,
+            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline | Cli::Aider | Cli::Vibe | Cli::Goose => {
+                Wire::Chat
+            }
         }
     }
 
@@ -163,7 +200,7 @@ impl Cli {
             Cli::Copilot => "gpt-4.1",
             Cli::Pi => "local/scripted",
             Cli::Aider => "openai/scripted",
-            Cli::Opencode | Cli::Qwen | Cli::Cline => "scripted",
+            Cli::Opencode | Cli::Qwen | Cli::Cline | Cli::Vibe | Cli::Goose => "scripted",
         }
     }
 

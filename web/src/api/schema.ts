@@ -1983,7 +1983,10 @@ export interface components {
             tool_input?: string | null;
             /** @description What a tool returned. */
             tool_result?: string | null;
-            /** @description The rule applies to lines with these values at these paths; `*` is any value but null and the empty text. */
+            /**
+             * @description The rule applies to lines with these values at these paths; `*` is any value but null and the empty text, and at the end
+             *     of a text any ending. The empty text is a value that is not there.
+             */
             when?: {
                 [key: string]: string;
             };

@@ -403,3 +403,26 @@ fn a_mapped_turn_fails_without_its_last_line_or_with_an_error() {
     assert_eq!(kind(&endless, &[said, failed], Exit::Code(0)), Some(ErrorKind::Auth));
     assert_eq!(kind(&endless, &[], Exit::Code(0)), Some(ErrorKind::Other), "it said nothing");
 }
+
+#[test]
+fn an_error_on_standard_error_tells_why_a_mapped_turn_failed() {
+    let mut profile = mapped(serde_json::json!([
+        { "when": { "type": "message", "id": "", "text": "Ran into*" }, "error": "text" },
+        { "when": { "type": "message" }, "text": "text" },
+    ]));
+    profile.error_pattern = Some("^(?:Error: |see \\S+/HTTP/)(.+)$".into());
+    let outcome = |stdout: &str, stderr: &str, code: i32| {
+        let mut session = session(&profile);
+        let mut events = Vec::new();
+        session.stdout(stdout.as_bytes(), &mut events);
+        session.stderr(stderr.as_bytes(), &mut events);
+        session.finish(&mut events);
+        session.outcome(Exit::Code(code), now())
+    };
+    let kind = |outcome| if let TurnOutcome::Failed { kind, .. } = outcome { Some(kind) } else { None };
+    let said = "{\"type\":\"message\",\"id\":\"1\",\"text\":\"Ran into a wall\"}\n";
+    assert_eq!(outcome(said, "loading\n", 0), TurnOutcome::Finished);
+    assert_eq!(kind(outcome(said, "Error: Invalid API key.\n", 1)), Some(ErrorKind::Auth));
+    let limited = outcome(said, "Error: Client error for url 'x'\nsee https://y/HTTP/Status/429: no more\n", 2);
+    assert!(matches!(limited, TurnOutcome::RateLimited { .. }), "{limited:?}");
+}

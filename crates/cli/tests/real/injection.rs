@@ -64,6 +64,8 @@ impl Driven {
             | Cli::Pi
             | Cli::Cline
             | Cli::Aider
+            | Cli::Vibe
+            | Cli::Goose
             | Cli::ClaudeAcp
             | Cli::CodexAcp => Some(self.cli.model()),
         }
@@ -138,6 +140,8 @@ fn own_file(cli: Cli) -> (&'static str, &'static str) {
         Cli::Pi => (".pi/agent/AGENTS.md", "Be brief.\n"),
         Cli::Cline => (".cline/rules/brief.md", "Be brief.\n"),
         Cli::Aider => (".aider.conf.yml", "dark-mode: true\n"),
+        Cli::Vibe => (".vibe/AGENTS.md", "Be brief.\n"),
+        Cli::Goose => (".config/goose/.goosehints", "Be brief.\n"),
     }
 }
 

@@ -9,7 +9,7 @@ const TOO_EARLY: &str = r#"
     [[turn]]
     contains = "gates failed"
     steps = [
-        { say = "I will write the file.", shell = "echo scripted > out.txt", usage = { input = 100, output = 10 } },
+        { say = "I will write the file.", shell = "echo scripted > out.txt", usage = { input = 100, cached = 0, output = 10 } },
         { say = "The file is written.\n<promise>COMPLETE</promise>" },
     ]
     [[turn]]

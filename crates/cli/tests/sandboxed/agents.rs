@@ -53,6 +53,36 @@ fn aider() {
 }
 
 #[test]
+fn vibe() {
+    crate::working::promise_loop(Cli::Vibe);
+}
+
+#[test]
+fn goose() {
+    crate::working::promise_loop(Cli::Goose);
+}
+
+#[test]
+fn vibe_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Vibe);
+}
+
+#[test]
+fn goose_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Goose);
+}
+
+#[test]
+fn vibe_audits_with_its_own_shell() {
+    audits(Cli::Vibe, &[]);
+}
+
+#[test]
+fn goose_audits_with_its_own_shell() {
+    audits(Cli::Goose, &[]);
+}
+
+#[test]
 fn aider_reviews_without_a_shell() {
     let Some(driven) = Driven::new(Cli::Aider, "a reviewed loop", REVIEWED) else { return };
     let output = driven.run(&["--recipe", "audited", "--gate", "test -f out.txt"]);

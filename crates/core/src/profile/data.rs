@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventRule {
-    /// The rule applies to lines with these values at these paths; `*` is any value but null and the empty text.
+    /// The rule applies to lines with these values at these paths; `*` is any value but null and the empty text, and at the end
+    /// of a text any ending. The empty text is a value that is not there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub when: BTreeMap<String, String>,
     /// A list in the line: the other paths are read in each of its items.

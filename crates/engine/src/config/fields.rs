@@ -123,7 +123,8 @@ const EVENTS: TableKind = TableKind {
         ProfileField {
             name: "when",
             kind: FieldKind::TextMap,
-            doc: "Values by path that a line must have; * is any. Paths are like message.content.0.text; -1 is the last item",
+            doc: "Values by path that a line must have; * is any, text* any that starts so, and an empty text none. Paths are like \
+                  message.content.0.text; -1 is the last item",
         },
         path("each", "List in the line; the other paths are then read in each of its items"),
         path("text", "A whole message of the agent"),

@@ -60,7 +60,8 @@ impl Cli {
     /// launchers around it need install scripts or leave processes behind.
     pub fn unproven_program(self) -> Option<PathBuf> {
         if self.pythons().is_some() {
-            return Some(self.environment().join("bin").join(self.name())).filter(|file| file.is_file());
+            let name = if self == Cli::Vibe { "vibe" } else { self.name() };
+            return Some(self.environment().join("bin").join(name)).filter(|file| file.is_file());
         }
         let modules = self.dir().join("node_modules");
         let platform = platform();
@@ -69,8 +70,8 @@ impl Cli {
             Cli::Codex => codex_binary(&modules.join(format!("@openai/codex-{platform}/vendor")))?,
             Cli::Opencode => modules.join(format!("opencode-{platform}/bin/opencode")),
             Cli::Copilot => modules.join(format!("@github/copilot-{platform}/copilot")),
-            Cli::Cline => modules.join(self.package()).join("bin/cline"),
-            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::Aider | Cli::ClaudeAcp | Cli::CodexAcp => {
+            Cli::Cline | Cli::Goose => modules.join(self.package()).join("bin").join(self.name()),
+            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::Aider | Cli::Vibe | Cli::ClaudeAcp | Cli::CodexAcp => {
                 modules.join(".bin").join(self.name())
             }
         };

@@ -80,6 +80,8 @@ impl Cli {
             Cli::Pi => pi(&mut setup, home, url),
             Cli::Cline => cline(&mut setup, home, url, self.model()),
             Cli::Aider => aider(&mut setup, home, url, self.model()),
+            Cli::Vibe => vibe(&mut setup, home, url, self.model()),
+            Cli::Goose => goose(&mut setup, url, self.model()),
         }
         setup
     }
@@ -241,4 +243,34 @@ fn aider(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
     });
     let models = json!({ model: known.clone(), "openai/other": known });
     setup.files.insert(home.join(".aider.model.metadata.json"), models.to_string());
+}
+
+fn vibe(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    setup.set("LOCAL_KEY", KEY);
+    // By itself it asks again for five minutes.
+    setup.set_all(&[("VIBE_API_RETRY_MAX_ELAPSED_TIME", "2")]);
+    setup.set_all(&[("VIBE_ENABLE_UPDATE_CHECKS", "false"), ("VIBE_ENABLE_TELEMETRY", "false")]);
+    let models: String = [model, "other"]
+        .iter()
+        .map(|name| format!("\n[[models]]\nname = {name:?}\nprovider = \"local\"\nalias = {name:?}\n"))
+        .collect();
+    let config = format!(
+        r#"active_model = "{model}"
+
+[[providers]]
+name = "local"
+api_base = "{url}/v1"
+api_key_env_var = "LOCAL_KEY"
+{models}"#
+    );
+    setup.files.insert(home.join(".vibe/config.toml"), config);
+}
+
+fn goose(setup: &mut CliSetup, url: &str, model: &str) {
+    setup.set("GOOSE_PROVIDER", "openai");
+    setup.set("GOOSE_MODEL", model);
+    setup.set("OPENAI_HOST", url);
+    setup.set("OPENAI_API_KEY", KEY);
+    setup.set_all(&[("GOOSE_MODE", "auto"), ("GOOSE_TELEMETRY_OFF", "1"), ("GOOSE_DISABLE_SESSION_NAMING", "true")]);
+    setup.set("GOOSE_DISABLE_KEYRING", "1");
 }

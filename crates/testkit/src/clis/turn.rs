@@ -33,6 +33,8 @@ impl Cli {
             Cli::Aider => {
                 vec!["--yes-always", "--stream", "--no-pretty", "--no-fancy-input", "--no-show-release-notes"]
             }
+            Cli::Vibe => vec!["--auto-approve", "--trust", "--output", "streaming"],
+            Cli::Goose => vec!["run", "--quiet", "--output-format", "stream-json", "--no-session"],
             Cli::ClaudeAcp | Cli::CodexAcp => panic!("{} is driven over ACP", self.name()),
         };
         match self {
@@ -46,7 +48,14 @@ impl Cli {
                 args.extend(["--no-dirty-commits", "--chat-history-file", "/dev/null"]);
                 args.extend(["--input-history-file", "/dev/null", "--model", self.model()]);
             }
-            Cli::Codex | Cli::Opencode | Cli::Pi | Cli::Cline | Cli::ClaudeAcp | Cli::CodexAcp => {}
+            Cli::Codex
+            | Cli::Opencode
+            | Cli::Pi
+            | Cli::Cline
+            | Cli::Vibe
+            | Cli::Goose
+            | Cli::ClaudeAcp
+            | Cli::CodexAcp => {}
         }
         let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
         args.extend(self.session(session));
@@ -62,7 +71,8 @@ impl Cli {
             Cli::Opencode | Cli::Cline => args.push(prompt.to_owned()),
             Cli::Pi => args.extend(["--print".to_owned(), prompt.to_owned()]),
             Cli::Aider => args.extend(["--message".to_owned(), prompt.to_owned()]),
-            Cli::Claude | Cli::Gemini | Cli::Copilot | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => {
+            Cli::Goose => args.extend(["--text".to_owned(), prompt.to_owned()]),
+            Cli::Claude | Cli::Gemini | Cli::Copilot | Cli::Qwen | Cli::Vibe | Cli::ClaudeAcp | Cli::CodexAcp => {
                 args.extend(["-p".to_owned(), prompt.to_owned()]);
             }
         }
@@ -78,7 +88,7 @@ impl Cli {
             (Session::Named(_), _) => Vec::new(),
             (Session::Resume(_), Cli::Codex) => words(&["resume"]),
             // They have no way to, without a terminal.
-            (Session::Resume(_), Cli::Cline | Cli::Aider) => Vec::new(),
+            (Session::Resume(_), Cli::Cline | Cli::Aider | Cli::Goose) => Vec::new(),
             (Session::Resume(id), Cli::Opencode | Cli::Pi) => words(&["--session", id]),
             (Session::Resume(id), Cli::Copilot) => vec![format!("--resume={id}")],
             (Session::Resume(id), _) => words(&["--resume", id]),

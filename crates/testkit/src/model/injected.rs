@@ -4,7 +4,7 @@
 //! of a text, so that a prompt which itself contains tags stays whole.
 
 /// Tags around text that a CLI adds to a user message.
-const TAGS: [&str; 14] = [
+const TAGS: [&str; 15] = [
     "system-reminder",
     "system_reminder",
     "system_notification",
@@ -19,6 +19,7 @@ const TAGS: [&str; 14] = [
     "turn_aborted",
     "sql_tables",
     "hook_context",
+    "info-msg",
 ];
 
 /// How a whole user message that no person wrote starts.

@@ -102,7 +102,7 @@ fn install_one(cli: Cli, limit: Duration) -> Result<(), String> {
 }
 
 fn from_npm(cli: Cli, lock: &File, limit: Duration) -> Result<(), String> {
-    let (version, dir) = (cli.version(), cli.dir());
+    let dir = cli.dir();
     // Half an installation looks whole to npm.
     let _ = fs::remove_dir_all(dir.join("node_modules"));
     fs::create_dir_all(&dir)
@@ -113,7 +113,7 @@ fn from_npm(cli: Cli, lock: &File, limit: Duration) -> Result<(), String> {
     npm.args(["install", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error"])
         .arg("--prefix")
         .arg(&dir)
-        .arg(format!("{}@{version}", cli.package()))
+        .arg(format!("{}@{}", cli.package(), cli.package_version()))
         .current_dir(&dir)
         // Empty to read, and locked for as long as npm has it open.
         .stdin(lock.try_clone().map_err(|e| format!("cannot hand on the lock: {e}"))?);
