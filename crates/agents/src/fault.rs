@@ -293,6 +293,10 @@ fn by_words(words: &str) -> ErrorKind {
     if words.trim() == "terminated" {
         return ErrorKind::Network;
     }
+    // With the id in between.
+    if words.contains("session \"") && words.contains("\" not found") {
+        return ErrorKind::UnknownSession;
+    }
     let found = WORDS.iter().find(|(_, list)| list.iter().any(|word| words.contains(word)));
     let no_model = words.contains("model") && ["does not exist", "not found"].iter().any(|no| words.contains(no));
     found.map_or(if no_model { ErrorKind::ModelNotFound } else { ErrorKind::Other }, |(kind, _)| *kind)

@@ -107,6 +107,12 @@ fn failures_are_told_apart() {
         ("goose", "overflow", Some(ErrorKind::ContextOverflow)),
         ("goose", "server_error", Some(ErrorKind::Overloaded)),
         ("goose", "cut", Some(ErrorKind::Network)),
+        ("kimi", "quota", Some(ErrorKind::Billing)),
+        ("kimi", "auth", Some(ErrorKind::Auth)),
+        ("kimi", "model_not_found", Some(ErrorKind::ModelNotFound)),
+        ("kimi", "overflow", Some(ErrorKind::ContextOverflow)),
+        ("kimi", "resume_unknown", Some(ErrorKind::UnknownSession)),
+        ("kimi", "cut", Some(ErrorKind::Network)),
         ("mistral-vibe", "rate_limit", None),
         ("mistral-vibe", "quota", Some(ErrorKind::Billing)),
         ("mistral-vibe", "auth", Some(ErrorKind::Auth)),
@@ -132,7 +138,7 @@ fn failures_are_told_apart() {
 
 #[test]
 fn what_a_tool_prints_is_no_failure_of_the_turn() {
-    for agent in ["pi", "cline", "aider", "goose", "mistral-vibe"] {
+    for agent in ["pi", "cline", "aider", "goose", "kimi", "mistral-vibe"] {
         let (_, outcome) = read(&built_in_agents()[agent], agent, "tool_fails");
         assert_eq!(outcome, TurnOutcome::Finished, "{agent}");
     }

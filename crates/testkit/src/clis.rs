@@ -51,6 +51,8 @@ pub enum Cli {
     Vibe,
     /// As pi.
     Goose,
+    /// As pi. It needs a newer node than the others, which is installed with it.
+    Kimi,
     /// Speaks ACP for Claude Code.
     ClaudeAcp,
     /// Speaks ACP for Codex.
@@ -62,7 +64,7 @@ impl Cli {
     pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
 
     /// The agents of the conformance table.
-    pub const AGENTS: [Cli; 11] = [
+    pub const AGENTS: [Cli; 12] = [
         Cli::Claude,
         Cli::Codex,
         Cli::Opencode,
@@ -74,10 +76,11 @@ impl Cli {
         Cli::Aider,
         Cli::Vibe,
         Cli::Goose,
+        Cli::Kimi,
     ];
 
     /// Everything that is installed.
-    pub const ALL: [Cli; 13] = [
+    pub const ALL: [Cli; 14] = [
         Cli::Claude,
         Cli::Codex,
         Cli::Opencode,
@@ -89,6 +92,7 @@ impl Cli {
         Cli::Aider,
         Cli::Vibe,
         Cli::Goose,
+        Cli::Kimi,
         Cli::ClaudeAcp,
         Cli::CodexAcp,
     ];
@@ -106,6 +110,7 @@ impl Cli {
             Cli::Aider => "aider",
             Cli::Vibe => "mistral-vibe",
             Cli::Goose => "goose",
+            Cli::Kimi => "kimi",
             Cli::ClaudeAcp => "claude-agent-acp",
             Cli::CodexAcp => "codex-acp",
         }
@@ -136,6 +141,7 @@ impl Cli {
             Cli::Goose if cfg!(target_os = "linux") => "@aaif/goose-binary-linux-arm64",
             Cli::Goose if cfg!(target_arch = "x86_64") => "@aaif/goose-binary-darwin-x64",
             Cli::Goose => "@aaif/goose-binary-darwin-arm64",
+            Cli::Kimi => "@moonshot-ai/kimi-code",
             Cli::ClaudeAcp => "@agentclientprotocol/claude-agent-acp",
             Cli::CodexAcp => "@agentclientprotocol/codex-acp",
         }
@@ -169,6 +175,7 @@ impl Cli {
             Cli::Aider => "0.86.2",
             Cli::Vibe => "3.0.2",
             Cli::Goose => "1.34.0",
+            Cli::Kimi => "2.1.0",
             Cli::ClaudeAcp => "0.49.0",
             Cli::CodexAcp => "2.6.0",
         }
@@ -179,15 +186,26 @@ impl Cli {
         if self == Cli::Goose { "0.20.1" } else { self.version() }
     }
 
+    /// What is installed beside the package: a node of its own.
+    pub fn node_package(self) -> Option<String> {
+        (self == Cli::Kimi).then(|| format!("node-{}@22.23.3", platform()))
+    }
+
     /// The API by which it asks the model.
     pub fn wire(self) -> Wire {
         match self {
             Cli::Claude | Cli::ClaudeAcp => Wire::Anthropic,
             Cli::Codex | Cli::CodexAcp => Wire::Responses,
             Cli::Gemini => Wire::Gemini,
-            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline | Cli::Aider | Cli::Vibe | Cli::Goose => {
-                Wire::Chat
-            }
+            Cli::Opencode
+            | Cli::Copilot
+            | Cli::Qwen
+            | Cli::Pi
+            | Cli::Cline
+            | Cli::Aider
+            | Cli::Vibe
+            | Cli::Goose
+            | Cli::Kimi => Wire::Chat,
         }
     }
 
@@ -200,7 +218,7 @@ impl Cli {
             Cli::Copilot => "gpt-4.1",
             Cli::Pi => "local/scripted",
             Cli::Aider => "openai/scripted",
-            Cli::Opencode | Cli::Qwen | Cli::Cline | Cli::Vibe | Cli::Goose => "scripted",
+            Cli::Opencode | Cli::Qwen | Cli::Cline | Cli::Vibe | Cli::Goose | Cli::Kimi => "scripted",
         }
     }
 

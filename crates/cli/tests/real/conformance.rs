@@ -33,6 +33,7 @@ conformance! {
         aider: Aider Differs("Aider keeps no session without a terminal: every turn is a fresh session with goal and history."),
         vibe: Vibe Works,
         goose: Goose Differs("goose names no session in its output: every turn is a fresh session with goal and history."),
+        kimi: Kimi Works,
     }
     working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
         claude: Claude Works,
@@ -46,6 +47,7 @@ conformance! {
         aider: Aider Works,
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Works,
     }
     waiting::limit_with_a_reset "A rate or usage limit that names its end: `waiting` until then, under another engine too, no iteration used" {
         claude: Claude Works,
@@ -66,6 +68,7 @@ conformance! {
         aider: Aider Differs("Aider asks again by itself for a minute before the loop hears of it."),
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Differs("Kimi Code asks again by itself for two minutes before the loop hears of it."),
     }
     waiting::connection_cut "The connection breaks in the middle of every answer: the loop backs off for 10 seconds, then longer" {
         claude: Claude Works,
@@ -79,6 +82,7 @@ conformance! {
         aider: Aider Differs("Aider asks again by itself for a minute before the loop hears of it."),
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Differs("Kimi Code asks again by itself for two minutes before the loop hears of it."),
     }
     failing::context_overflow "The context overflows: a fresh session with goal and history, which is said" {
         claude: Claude Works,
@@ -88,6 +92,7 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         vibe: Vibe Works,
+        kimi: Kimi Works,
     }
     failing::session_unknown "The agent no longer knows the session: a fresh one with goal and history, which is said" {
         claude: Claude Works,
@@ -97,6 +102,7 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         vibe: Vibe Works,
+        kimi: Kimi Works,
     }
     failing::wrong_key "The key is wrong: paused, exit code 6, with the command that logs in; `resume` completes" {
         claude: Claude Works,
@@ -109,6 +115,7 @@ conformance! {
         aider: Aider Works,
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Works,
     }
     failing::model_not_found "There is no such model: the turn fails for that reason and the loop is errored, exit code 7" {
         claude: Claude Works,
@@ -122,6 +129,7 @@ conformance! {
         aider: Aider Works,
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Works,
     }
     failing::model_fallback "There is no such model, and `--fallback` names another one: it takes over, no iteration used" {
         claude: Claude Works,
@@ -133,6 +141,7 @@ conformance! {
         aider: Aider Works,
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Works,
     }
     endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
         claude: Claude Works,
@@ -170,6 +179,7 @@ conformance! {
         cline: Cline Works,
         vibe: Vibe Works,
         goose: Goose Works,
+        kimi: Kimi Works,
     }
     endings::paused_and_resumed "`pause`, then `resume` in another process: the agent's session goes on" {
         claude: Claude Works,
@@ -178,6 +188,7 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         vibe: Vibe Works,
+        kimi: Kimi Works,
     }
 }
 

@@ -66,6 +66,7 @@ impl Driven {
             | Cli::Aider
             | Cli::Vibe
             | Cli::Goose
+            | Cli::Kimi
             | Cli::ClaudeAcp
             | Cli::CodexAcp => Some(self.cli.model()),
         }
@@ -141,6 +142,7 @@ fn own_file(cli: Cli) -> (&'static str, &'static str) {
         Cli::Cline => (".cline/rules/brief.md", "Be brief.\n"),
         Cli::Aider => (".aider.conf.yml", "dark-mode: true\n"),
         Cli::Vibe => (".vibe/AGENTS.md", "Be brief.\n"),
+        Cli::Kimi => (".kimi-code/AGENTS.md", "Be brief.\n"),
         Cli::Goose => (".config/goose/.goosehints", "Be brief.\n"),
     }
 }

@@ -63,6 +63,16 @@ fn goose() {
 }
 
 #[test]
+fn kimi() {
+    crate::working::promise_loop(Cli::Kimi);
+}
+
+#[test]
+fn kimi_audits_with_its_own_shell() {
+    audits(Cli::Kimi, &[]);
+}
+
+#[test]
 fn vibe_through_a_list_of_hosts() {
     through_a_list_of_hosts(Cli::Vibe);
 }

@@ -28,10 +28,11 @@ pub(super) struct FileProfile {
 }
 
 /// Agents that Windlass was tried with and that need no adapter: settings files like any other.
-const PROFILES: [(&str, &str); 5] = [
+const PROFILES: [(&str, &str); 6] = [
     ("aider.toml", include_str!("../../profiles/aider.toml")),
     ("cline.toml", include_str!("../../profiles/cline.toml")),
     ("goose.toml", include_str!("../../profiles/goose.toml")),
+    ("kimi.toml", include_str!("../../profiles/kimi.toml")),
     ("mistral-vibe.toml", include_str!("../../profiles/mistral-vibe.toml")),
     ("pi.toml", include_str!("../../profiles/pi.toml")),
 ];
@@ -43,8 +44,8 @@ macro_rules! templates {
 }
 
 /// Agents that Windlass was not tried with, by name: settings files for `windlass agents add`.
-pub const TEMPLATES: [(&str, &str); 9] =
-    templates!("amp", "auggie", "crush", "cursor-agent", "droid", "junie", "kimi", "kiro", "openhands");
+pub const TEMPLATES: [(&str, &str); 8] =
+    templates!("amp", "auggie", "crush", "cursor-agent", "droid", "junie", "kiro", "openhands");
 
 /// The profile that a text has of an agent.
 pub fn profile_in(name: &str, text: &str) -> Result<AgentProfile, ConfigError> {

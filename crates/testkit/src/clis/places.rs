@@ -71,7 +71,7 @@ impl Cli {
             Cli::Opencode => modules.join(format!("opencode-{platform}/bin/opencode")),
             Cli::Copilot => modules.join(format!("@github/copilot-{platform}/copilot")),
             Cli::Cline | Cli::Goose => modules.join(self.package()).join("bin").join(self.name()),
-            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::Aider | Cli::Vibe | Cli::ClaudeAcp | Cli::CodexAcp => {
+            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::Kimi | Cli::Aider | Cli::Vibe | Cli::ClaudeAcp | Cli::CodexAcp => {
                 modules.join(".bin").join(self.name())
             }
         };

@@ -82,6 +82,7 @@ impl Cli {
             Cli::Aider => aider(&mut setup, home, url, self.model()),
             Cli::Vibe => vibe(&mut setup, home, url, self.model()),
             Cli::Goose => goose(&mut setup, url, self.model()),
+            Cli::Kimi => kimi(&mut setup, home, url, self.model()),
         }
         setup
     }
@@ -273,4 +274,16 @@ fn goose(setup: &mut CliSetup, url: &str, model: &str) {
     setup.set("OPENAI_API_KEY", KEY);
     setup.set_all(&[("GOOSE_MODE", "auto"), ("GOOSE_TELEMETRY_OFF", "1"), ("GOOSE_DISABLE_SESSION_NAMING", "true")]);
     setup.set("GOOSE_DISABLE_KEYRING", "1");
+}
+
+fn kimi(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    let node = Cli::Kimi.dir().join(format!("node_modules/node-{}/bin", super::places::platform()));
+    setup.set("PATH", format!("{}:/usr/bin:/bin", node.display()));
+    let models: String = [model, "other"]
+        .iter()
+        .map(|name| format!("\n[models.{name}]\nprovider = \"local\"\nmodel = {name:?}\nmax_context_size = 128000\n"))
+        .collect();
+    let provider = format!("[providers.local]\ntype = \"openai\"\nbase_url = \"{url}/v1\"\napi_key = {KEY:?}\n");
+    let config = format!("default_model = {model:?}\n\n{provider}{models}");
+    setup.files.insert(home.join(".kimi-code/config.toml"), config);
 }

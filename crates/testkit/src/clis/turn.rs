@@ -34,6 +34,7 @@ impl Cli {
                 vec!["--yes-always", "--stream", "--no-pretty", "--no-fancy-input", "--no-show-release-notes"]
             }
             Cli::Vibe => vec!["--auto-approve", "--trust", "--output", "streaming"],
+            Cli::Kimi => vec!["--output-format", "stream-json"],
             Cli::Goose => vec!["run", "--quiet", "--output-format", "stream-json", "--no-session"],
             Cli::ClaudeAcp | Cli::CodexAcp => panic!("{} is driven over ACP", self.name()),
         };
@@ -54,6 +55,7 @@ impl Cli {
             | Cli::Cline
             | Cli::Vibe
             | Cli::Goose
+            | Cli::Kimi
             | Cli::ClaudeAcp
             | Cli::CodexAcp => {}
         }
@@ -72,7 +74,14 @@ impl Cli {
             Cli::Pi => args.extend(["--print".to_owned(), prompt.to_owned()]),
             Cli::Aider => args.extend(["--message".to_owned(), prompt.to_owned()]),
             Cli::Goose => args.extend(["--text".to_owned(), prompt.to_owned()]),
-            Cli::Claude | Cli::Gemini | Cli::Copilot | Cli::Qwen | Cli::Vibe | Cli::ClaudeAcp | Cli::CodexAcp => {
+            Cli::Claude
+            | Cli::Gemini
+            | Cli::Copilot
+            | Cli::Qwen
+            | Cli::Vibe
+            | Cli::Kimi
+            | Cli::ClaudeAcp
+            | Cli::CodexAcp => {
                 args.extend(["-p".to_owned(), prompt.to_owned()]);
             }
         }
@@ -89,7 +98,7 @@ impl Cli {
             (Session::Resume(_), Cli::Codex) => words(&["resume"]),
             // They have no way to, without a terminal.
             (Session::Resume(_), Cli::Cline | Cli::Aider | Cli::Goose) => Vec::new(),
-            (Session::Resume(id), Cli::Opencode | Cli::Pi) => words(&["--session", id]),
+            (Session::Resume(id), Cli::Opencode | Cli::Pi | Cli::Kimi) => words(&["--session", id]),
             (Session::Resume(id), Cli::Copilot) => vec![format!("--resume={id}")],
             (Session::Resume(id), _) => words(&["--resume", id]),
         }

@@ -114,6 +114,7 @@ fn from_npm(cli: Cli, lock: &File, limit: Duration) -> Result<(), String> {
         .arg("--prefix")
         .arg(&dir)
         .arg(format!("{}@{}", cli.package(), cli.package_version()))
+        .args(cli.node_package())
         .current_dir(&dir)
         // Empty to read, and locked for as long as npm has it open.
         .stdin(lock.try_clone().map_err(|e| format!("cannot hand on the lock: {e}"))?);
