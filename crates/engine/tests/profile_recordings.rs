@@ -107,6 +107,8 @@ fn failures_are_told_apart() {
         ("goose", "overflow", Some(ErrorKind::ContextOverflow)),
         ("goose", "server_error", Some(ErrorKind::Overloaded)),
         ("goose", "cut", Some(ErrorKind::Network)),
+        ("kimi", "rate_limit", None),
+        ("kimi", "server_error", Some(ErrorKind::Overloaded)),
         ("kimi", "quota", Some(ErrorKind::Billing)),
         ("kimi", "auth", Some(ErrorKind::Auth)),
         ("kimi", "model_not_found", Some(ErrorKind::ModelNotFound)),
