@@ -47,11 +47,11 @@ test("the server is killed and comes back under an open page: no line is lost, n
   const port = Number(new URL(world.origin).port);
   world.server.kill("SIGKILL");
   await world.server.gone;
-  await page.getByText("The server does not answer.").waitFor();
+  await page.getByText("The server does not respond.").waitFor();
   world.go("part2");
   await world.serve(port);
   await log.getByText("count 200", { exact: true }).waitFor();
-  await page.getByText("The server does not answer.").waitFor({ state: "detached" });
+  await page.getByText("The server does not respond.").waitFor({ state: "detached" });
   world.go("part3");
   await page.getByRole("heading", { name: "counting" }).locator("..").getByText("completed").waitFor();
   assert.equal((await run.gone).code, 0);

@@ -200,9 +200,9 @@ impl Acp {
         let said = std::mem::take(&mut self.last_piece);
         let fault = match text(result, "stopReason") {
             "end_turn" => hidden_error(result, &said),
-            "max_tokens" => Some(Fault::new(ErrorKind::Other, "the agent reached its limit of tokens in one turn")),
+            "max_tokens" => Some(Fault::new(ErrorKind::Other, "the agent reached its token limit for one turn")),
             "max_turn_requests" => {
-                Some(Fault::new(ErrorKind::Other, "the agent reached its limit of requests in one turn"))
+                Some(Fault::new(ErrorKind::Other, "the agent reached its request limit for one turn"))
             }
             "refusal" => Some(Fault::new(ErrorKind::Other, "the agent refused the prompt")),
             "cancelled" => Some(Fault::new(ErrorKind::Other, "the agent cancelled its turn")),

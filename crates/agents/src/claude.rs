@@ -273,7 +273,7 @@ impl Claude {
         self.meter.settle(&self.figures(line), turn);
         if is_error {
             let reason = text(line, "terminal_reason");
-            let said = if said.is_empty() { format!("the agent ended with: {}", text(line, "subtype")) } else { said };
+            let said = if said.is_empty() { format!("the agent failed: {}", text(line, "subtype")) } else { said };
             let mut fault = self.fault(line, &said);
             if matches!(reason, "max_turns" | "budget_exhausted") {
                 fault.kind = ErrorKind::Other;

@@ -27,8 +27,8 @@ const STDERR_TAIL: usize = 2_000;
 /// The session of an agent that names none, but can resume the last one of its directory.
 const LAST_SESSION: &str = "last";
 /// Shown at the end of a turn of an agent that prints JSON which its profile does not map.
-const READ_AS_WORDS: &str = "windlass: this agent prints JSON lines, and Windlass reads all of them as the agent's words. \
-                             Set answer_pattern, or output = \"jsonl\", in its profile to pick out the answer";
+const READ_AS_WORDS: &str = "windlass: this agent prints JSON lines, which Windlass reads as plain text. To extract the \
+                             answer, set answer_pattern or output = \"jsonl\" in its profile";
 
 pub(crate) fn launch(
     request: &TurnRequest<'_>,

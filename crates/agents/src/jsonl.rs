@@ -18,7 +18,7 @@ use crate::{Exit, Progress, Session};
 
 /// A JSON line beyond this is kept only in the transcript.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
-/// Of a line that means nothing, and of a tool's input and output, this much is passed on.
+/// Longest part of an unrecognized line, or of a tool's input or output, that is passed on.
 const LONGEST_DETAIL: usize = 64 * 1024;
 const STDERR_TAIL: usize = 2_000;
 const LONGEST_STDERR_LINE: usize = 16 * 1024;
@@ -364,9 +364,8 @@ impl<D: Dialect> Session for JsonSession<D> {
     fn spins(&self) -> Option<(ErrorKind, String)> {
         let (fault, times) = self.known.same_error.as_ref()?;
         let most = if fault.kind == ErrorKind::ContextOverflow { MOST_OVERFLOWS } else { MOST_SAME_ERRORS };
-        (times >= &most).then(|| {
-            (fault.kind, format!("the agent met the same error {times} times and got no further: {}", fault.message))
-        })
+        (times >= &most)
+            .then(|| (fault.kind, format!("the agent failed {times} times with the same error: {}", fault.message)))
     }
 
     fn input(&mut self) -> Vec<u8> {
@@ -394,7 +393,7 @@ impl<D: Dialect> JsonSession<D> {
         if known.closed == Some(true) {
             return Fault::new(
                 ErrorKind::Other,
-                with(format!("the agent reported a failure without a cause ({exit})")),
+                with(format!("the agent reported a failure without a reason ({exit})")),
             );
         }
         if known.closed == Some(false) {
@@ -404,10 +403,10 @@ impl<D: Dialect> JsonSession<D> {
             Exit::Signal(_) => Fault::new(ErrorKind::Other, with(format!("the agent was {exit} before its result"))),
             Exit::Code(0) if known.understood => Fault::new(
                 ErrorKind::Network,
-                "the agent's output ends without a result (exit code 0), as after a connection that broke",
+                "the agent's output ends without a result (exit code 0), as after a lost connection",
             ),
             Exit::Code(0) if known.gibberish.is_some() => {
-                Fault::new(ErrorKind::Other, with("nothing the agent printed is in its known format".to_owned()))
+                Fault::new(ErrorKind::Other, with("the agent's output is not in its known format".to_owned()))
             }
             Exit::Code(0) => Fault::new(ErrorKind::Other, with("the agent printed nothing (exit code 0)".to_owned())),
             // Before the first line of its own format the agent has done no work: the output is about its start.

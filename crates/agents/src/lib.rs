@@ -118,31 +118,31 @@ pub enum LaunchError {
     NoCommand { agent: String },
     #[error("the prompt is too long for an argument of `{agent}`: {bytes} bytes")]
     PromptTooLong { agent: String, bytes: usize },
-    #[error("the prompt holds a NUL character, which no argument can carry")]
+    #[error("the prompt contains a NUL character, which cannot be passed as an argument")]
     PromptHasNul,
-    #[error("the agent `{agent}` has no way to be given `{key}`")]
+    #[error("the agent `{agent}` does not support `{key}`")]
     NoWay { agent: String, key: &'static str },
-    #[error("`{agent}` would have two MCP servers with the name `{server}`: one of its profile and one of Windlass")]
+    #[error("`{agent}` would have two MCP servers named `{server}`: one from its profile and one from Windlass")]
     ServerTwice { agent: String, server: String },
-    #[error("`{agent}` needs the environment variable {variable} for what the loop gives it, but it is set already")]
+    #[error("Windlass needs to set the environment variable {variable} for `{agent}`, but it is already set")]
     VariableTaken { agent: String, variable: &'static str },
-    #[error("the environment variable {variable} of `{agent}` is not a JSON object, so nothing can be added to it")]
+    #[error("the environment variable {variable} of `{agent}` is not a JSON object, so Windlass cannot extend it")]
     VariableNotJson { agent: String, variable: &'static str },
 }
 
 impl LaunchError {
     pub fn hint(&self) -> &'static str {
         match self {
-            LaunchError::NoCommand { .. } => "give it one: `command = [\"program\", \"argument\"]` in its profile",
+            LaunchError::NoCommand { .. } => "add `command = [\"program\", \"argument\"]` to its profile",
             LaunchError::PromptTooLong { .. } | LaunchError::PromptHasNul => {
-                "use {prompt_file} in its command, or leave {prompt} out so that the prompt comes on stdin"
+                "use {prompt_file} in its command, or remove {prompt} to pass the prompt on standard input"
             }
-            LaunchError::NoWay { .. } => "leave it out of the profile, or choose an agent that takes it",
-            LaunchError::ServerTwice { .. } => "give the server in the profile another name",
+            LaunchError::NoWay { .. } => "remove it from the profile, or use an agent that supports it",
+            LaunchError::ServerTwice { .. } => "rename the server in the profile",
             LaunchError::VariableTaken { .. } => {
-                "unset the variable, and put what its file says into `settings` of the profile"
+                "unset the variable, and move its content to `settings` in the profile"
             }
-            LaunchError::VariableNotJson { .. } => "correct the variable, or unset it",
+            LaunchError::VariableNotJson { .. } => "fix the variable, or unset it",
         }
     }
 }
@@ -171,7 +171,7 @@ impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Exit::Code(code) => write!(f, "exit code {code}"),
-            Exit::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Exit::Signal(signal) => write!(f, "killed by signal {signal}"),
             Exit::Waits => f.write_str("still running"),
         }
     }

@@ -160,7 +160,7 @@ impl Opencode {
             "tool-calls" => {}
             // What is left of an answer whose stream broke. It asks again without end.
             "" | "unknown" | "error" | "other" => {
-                turn.trouble(Fault::new(ErrorKind::Network, "the model's answer broke off"));
+                turn.trouble(Fault::new(ErrorKind::Network, "the model's answer ended early"));
             }
             _ => turn.close("", false),
         }

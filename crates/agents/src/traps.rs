@@ -166,7 +166,7 @@ fn opencode_settings(text: &str) -> Vec<String> {
 }
 
 fn anything(text: &str) -> Vec<String> {
-    if text.trim().is_empty() { Vec::new() } else { vec!["it is loaded when the agent starts".to_owned()] }
+    if text.trim().is_empty() { Vec::new() } else { vec!["loaded when the agent starts".to_owned()] }
 }
 
 fn toml_settings(text: &str) -> Vec<String> {
@@ -200,7 +200,7 @@ fn keys(text: &str, named: &[&str]) -> Vec<String> {
     let root = match serde_json::from_str::<Value>(&without_comments(text)) {
         Ok(Value::Object(root)) => root,
         _ if text.trim().is_empty() => return Vec::new(),
-        _ => return vec!["it cannot be read as JSON, so it may hold anything".to_owned()],
+        _ => return vec!["not valid JSON, so it may contain anything".to_owned()],
     };
     let mut found = Vec::new();
     for (key, value) in named.iter().filter_map(|&key| Some((key, root.get(key)?))) {

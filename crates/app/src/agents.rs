@@ -63,29 +63,29 @@ pub fn answers(agent: &AgentReport) -> bool {
 /// What became of the call, if there was one.
 pub fn answer(agent: &AgentReport) -> Option<AnswerText> {
     let call = agent.call.as_ref()?;
-    let login = agent.login.as_ref().map_or("log it in".to_owned(), |login| format!("log in with `{login}`"));
+    let login = agent.login.as_ref().map_or("log in".to_owned(), |login| format!("log in with `{login}`"));
     let (text, fix) = match &call.answer {
         Answer::Ok => (format!("answers ({})", human(call.took_ms)), None),
         Answer::NotLoggedIn { message } => (format!("is not logged in: {}", one_line(message, 200)), Some(login)),
         Answer::RateLimited { until, message } => {
             let until = until.map_or(String::new(), |until| format!(" until {until}"));
-            let text = format!("is logged in, but limited{until}: {}", one_line(message, 200));
-            (text, Some("wait: a loop waits by itself".to_owned()))
+            let text = format!("is logged in, but rate-limited{until}: {}", one_line(message, 200));
+            (text, Some("nothing to do; loops wait for the reset".to_owned()))
         }
         Answer::ModelNotFound { message } => {
-            let fix = format!("name a model it has: `model` in [agents.{}], or --model", agent.name);
-            (format!("does not know the model: {}", one_line(message, 200)), Some(fix))
+            let fix = format!("select an available model: set `model` in [agents.{}], or use --model", agent.name);
+            (format!("does not support the model: {}", one_line(message, 200)), Some(fix))
         }
         Answer::TimedOut { after_ms } => {
-            let fix = format!("give it longer with --call-timeout, or see what `{}` does by itself", agent.program);
+            let fix = format!("increase --call-timeout, or run `{}` to see what it does", agent.program);
             (format!("did not answer within {}", human(*after_ms)), Some(fix))
         }
         Answer::NotStarted { message } => {
-            let fix = format!("correct `command` in [agents.{}]", agent.name);
+            let fix = format!("fix `command` in [agents.{}]", agent.name);
             (format!("cannot be started: {}", one_line(message, 200)), Some(fix))
         }
         Answer::Failed { message } => {
-            let fix = format!("see what `{}` says by itself; {login} if that is it", agent.program);
+            let fix = format!("run `{}` to see its error; if it is not logged in, {login}", agent.program);
             (format!("failed: {}", one_line(message, 200)), Some(fix))
         }
     };
@@ -113,8 +113,8 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
         }
         Some(SandboxSupport::Missing { reason, fix }) if !may_run_unconfined(context, &agreed, project.as_deref()) => {
             return Err(Problem::refused(
-                format!("this machine has no sandbox: {reason}"),
-                format!("{fix}, or set WINDLASS_SANDBOX=off to call agents with your rights"),
+                format!("no sandbox is available on this machine: {reason}"),
+                format!("{fix}, or set WINDLASS_SANDBOX=off to call agents with your full permissions"),
             ));
         }
         Some(SandboxSupport::Missing { .. } | SandboxSupport::Unknown) | None => SandboxSpec::default(),
@@ -144,7 +144,7 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
             if let Some(program) = profile.command.first_mut()
                 && let Some(path) = &report.path
             {
-                // As found: a path that is relative to the project means nothing where the call runs.
+                // Absolute, because a path relative to the project is invalid where the call runs.
                 *program = path.to_string_lossy().into_owned();
             }
             let call = Call {
@@ -168,7 +168,8 @@ pub(crate) async fn look(context: &Context, call_for: Option<Duration>) -> Resul
     Ok(reports)
 }
 
-const NOT_AGREED: &str = "the project's settings say what it runs, and nobody agreed to that: see `windlass trust`";
+const NOT_AGREED: &str =
+    "its command comes from the project's settings, which are not trusted yet; see `windlass trust`";
 
 async fn report(
     context: &Context,
@@ -216,7 +217,7 @@ async fn report(
         None if program.is_empty() => report.problem = Some("its profile has no command".into()),
         None => {
             let get = facts.install.map_or(String::new(), |install| format!("; {install}"));
-            report.problem = Some(format!("{program} is not on the PATH{get}"));
+            report.problem = Some(format!("{program} not found on PATH{get}"));
         }
     }
     report
@@ -230,7 +231,7 @@ fn untried(facts: &Facts, version: Option<&str>) -> Option<String> {
         VersionFit::Older => "older",
         VersionFit::Newer => "newer",
     };
-    Some(format!("{side} than what Windlass was tried with: {from} up to, not including, {below}"))
+    Some(format!("{side} than the tested versions: {from} or later, before {below}"))
 }
 
 /// What to try with an agent that failed for good.
@@ -241,11 +242,11 @@ pub async fn after_failure(context: &Context, agent: &AgentChoice) -> Vec<String
         let facts = Facts::of(&agent.profile);
         let path = find_program(context, None, agent.profile.command.first()?)?;
         let version = version_of(context, &path, &agent.profile, unconfined).await?;
-        Some(format!("its version {version} is {}", untried(&facts, Some(&version))?))
+        Some(format!("version {version} is {}", untried(&facts, Some(&version))?))
     };
     let mut hints: Vec<String> = untried_version.await.into_iter().collect();
     if Facts::of(&agent.profile).login.is_some() {
-        hints.push("`windlass agents --call` shows whether it answers at all".to_owned());
+        hints.push("check that it works with `windlass agents --call`".to_owned());
     }
     hints
 }

@@ -32,16 +32,16 @@ impl Context {
     /// `dir` is what `-C` says.
     pub fn new(dir: Option<&Path>) -> Result<Self, Problem> {
         let here = std::env::current_dir().map_err(|error| {
-            Problem::refused(format!("the current directory cannot be used: {error}"), "change to one that exists")
+            Problem::refused(format!("cannot use the current directory: {error}"), "change to an existing directory")
         })?;
         let cwd = match dir {
             Some(dir) => here.join(dir).canonicalize().map_err(|error| {
-                Problem::refused(format!("cannot change to {}: {error}", dir.display()), "name a directory that exists")
+                Problem::refused(format!("cannot change to {}: {error}", dir.display()), "use an existing directory")
             })?,
             None => here,
         };
         if !cwd.is_dir() {
-            return Err(Problem::refused(format!("{} is not a directory", cwd.display()), "name a directory with -C"));
+            return Err(Problem::refused(format!("{} is not a directory", cwd.display()), "use -C with a directory"));
         }
         let env = Environment::new(std::env::vars_os());
         let paths = Paths::from_env(&env, &cwd)?;
@@ -80,7 +80,7 @@ impl Context {
         })
     }
 
-    /// The root of the checkout we are in; an error where there is none.
+    /// The root of the checkout we are in; an error if there is none.
     pub async fn project(&self) -> Result<PathBuf, Problem> {
         Ok(self.workspaces()?.project_root(&self.cwd).await?)
     }
@@ -112,7 +112,7 @@ impl Context {
         }
     }
 
-    /// The container that the settings ask for, tried.
+    /// The container that the settings request, tried.
     pub fn docker(&self, settings: &Settings) -> Result<DockerSpec, Unavailable> {
         let env = self.env.texts();
         let socket = docker::socket(settings.docker_host.value.as_deref(), &env)?;
@@ -127,7 +127,10 @@ impl Context {
     pub async fn engine(&self) -> Result<Arc<Engine>, Problem> {
         let store = SqliteStore::open(self.data().database(), Access::ReadWrite)?;
         if let Err(error) = self.data().close_to_others() {
-            self.warn(&format!("{} is open to other users, and cannot be closed: {error}", self.paths.data.display()));
+            self.warn(&format!(
+                "{} is accessible to other users, and its permissions cannot be changed: {error}",
+                self.paths.data.display()
+            ));
         }
         self.engine_on(store)
     }
@@ -167,11 +170,11 @@ impl Context {
     }
 }
 
-/// An agent cannot agree to what it wrote itself.
+/// An agent cannot trust what it wrote.
 pub fn refuse_agents(context: &Context) -> Result<(), Problem> {
     let env = context.env.texts();
     if env.contains_key("WINDLASS_TURN") || env.contains_key("WINDLASS_LOOP") {
-        return Err(Problem::refused("an agent of a loop cannot agree for its person", "ask the person to run it"));
+        return Err(Problem::refused("agents in a loop cannot trust commands", "ask a user to run this command"));
     }
     Ok(())
 }

@@ -66,11 +66,13 @@ pub async fn changed(here: &Local, request: &PatchLoop) -> Result<Patch, Problem
 
 pub(crate) fn no_such_point(error: &NoSuchPoint, name: &str) -> Problem {
     let hint = match error {
-        NoSuchPoint::NoWorkspace => "the loop has not made anything yet".to_owned(),
-        NoSuchPoint::NoIteration { last: 0, .. } => format!("it has none yet: `windlass status {name}`"),
-        NoSuchPoint::NoIteration { last, .. } => format!("it has 1 to {last}; `windlass status {name}` lists them"),
+        NoSuchPoint::NoWorkspace => "the loop has no commits yet".to_owned(),
+        NoSuchPoint::NoIteration { last: 0, .. } => {
+            format!("the loop has no iterations yet; see `windlass status {name}`")
+        }
+        NoSuchPoint::NoIteration { last, .. } => format!("use 1 to {last}; see `windlass status {name}`"),
         NoSuchPoint::NotCommitted { .. } => {
-            "the loop runs with --commit off, so that there is only one state".to_owned()
+            "the loop runs with --commit off, so it has no commits per iteration".to_owned()
         }
     };
     Problem::refused(format!("{name}: {error}"), hint).field("iteration")

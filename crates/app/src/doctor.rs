@@ -81,13 +81,15 @@ async fn data(context: &Context) -> Diagnosis {
         Ok(_) => {
             let place = context.paths.data.display();
             match context.data().close_to_others() {
-                Ok(false) => ok("data", format!("{place}, closed to other users")),
-                Ok(true) => ok("data", format!("{place}, was open to other users and is closed now")),
-                Err(error) => warning("data", format!("{place} is open to other users: {error}"), "chmod 700 it"),
+                Ok(false) => ok("data", format!("{place}, private")),
+                Ok(true) => ok("data", format!("{place}, was accessible to other users; now private")),
+                Err(error) => {
+                    warning("data", format!("{place} is accessible to other users: {error}"), "run chmod 700 on it")
+                }
             }
         }
         Err(error @ (StoreError::ReadOnly { .. } | StoreError::Io { .. })) => {
-            let fix = error.hint().or_else(|| Some("point WINDLASS_HOME to a directory you can write to".into()));
+            let fix = error.hint().or_else(|| Some("set WINDLASS_HOME to a writable directory".into()));
             problem("data", error.to_string(), fix)
         }
         Err(error) => problem("data", error.to_string(), error.hint()),
@@ -98,11 +100,11 @@ async fn project(context: &Context) -> Diagnosis {
     match context.project().await {
         Ok(root) => {
             let found = Found::at(&root);
-            let gate = found.gate().map(|gate| format!(", gate to try: {gate}")).unwrap_or_default();
+            let gate = found.gate().map(|gate| format!(", suggested gate: {gate}")).unwrap_or_default();
             let globs = |found: &[FoundLine]| found.iter().map(|glob| glob.line.clone()).collect::<Vec<_>>();
             let protect = match [globs(&found.tests), globs(&found.protect)].concat() {
                 globs if globs.is_empty() => String::new(),
-                globs => format!(", worth protecting: --protect '{}'", globs.join("' --protect '")),
+                globs => format!(", suggested protection: --protect '{}'", globs.join("' --protect '")),
             };
             ok("project", format!("{}{gate}{protect}", root.display()))
         }
@@ -138,14 +140,14 @@ async fn environment(context: &Context) -> Option<Diagnosis> {
     let named = settings.env_pass.value.map(|names| names.get().to_vec()).unwrap_or_default();
     let (all, withheld) = (context.env.texts(), withheld(&context.env.texts(), &named));
     if withheld.is_empty() {
-        return Some(ok("environment", "agents and gates get all of it"));
+        return Some(ok("environment", "agents and gates get all variables"));
     }
     let (secret, other): (Vec<_>, Vec<_>) = withheld.iter().partition(|name| looks_secret(name));
     let shown: Vec<&str> = secret.into_iter().chain(other).take(NAMED).map(String::as_str).collect();
     let more = if withheld.len() > NAMED { ", …" } else { "" };
     let detail =
-        format!("{} of {} variables are withheld from gates: {}{more}", withheld.len(), all.len(), shown.join(", "));
-    let fix = "nothing, unless one is needed: env_pass = [\"NAME\"] in the settings, or --env-pass NAME";
+        format!("{} of {} variables are not passed to gates: {}{more}", withheld.len(), all.len(), shown.join(", "));
+    let fix = "pass needed variables with env_pass = [\"NAME\"] in the settings, or --env-pass NAME";
     Some(diagnosis("environment", Condition::Ok, detail, Some(fix.into())))
 }
 
@@ -161,8 +163,8 @@ fn containment() -> Vec<Diagnosis> {
             if rung.available {
                 ok("processes", format!("{use_}{} — {}", rung.name, rung.guarantee))
             } else {
-                let detail = format!("{} does not work here: {}", rung.name, rung.why);
-                warning("processes", detail, "a weaker rung is used instead")
+                let detail = format!("{} does not work on this machine: {}", rung.name, rung.why);
+                warning("processes", detail, "Windlass uses a weaker method instead")
             }
         })
         .collect()
@@ -176,7 +178,7 @@ async fn residue(context: &Context) -> Vec<Diagnosis> {
         Err(error) => return vec![warning("residue", error.to_string(), "see the data above")],
     };
     if found.is_empty() {
-        return vec![ok("residue", "no loop has left anything behind")];
+        return vec![ok("residue", "nothing left behind")];
     }
     let shown = |state: &LoopState, left: &Leftover| {
         warning("residue", format!("{}: {} {}", state.name, left.kind.name(), left.what), left.fix.clone())
@@ -186,14 +188,18 @@ async fn residue(context: &Context) -> Vec<Diagnosis> {
 
 fn sandbox(context: &Context) -> Diagnosis {
     match windlass_supervise::probe_sandbox(&context.search_path()) {
-        Ok(backend) => ok("sandbox", format!("workspace ({}); `windlass doctor --sandbox` tries it", backend.name())),
-        Err(missing) => {
-            warning("sandbox", format!("off: {}; agents and gates run with your rights", missing.reason), missing.fix)
+        Ok(backend) => {
+            ok("sandbox", format!("workspace ({}); test it with `windlass doctor --sandbox`", backend.name()))
         }
+        Err(missing) => warning(
+            "sandbox",
+            format!("off: {}; agents and gates run with your full permissions", missing.reason),
+            missing.fix,
+        ),
     }
 }
 
-/// Whether containers can be had, for those who want them.
+/// Whether containers are available.
 fn docker(context: &Context) -> Diagnosis {
     let settings = match context.settings(None, Options::default()) {
         Ok(settings) => settings,
@@ -201,15 +207,15 @@ fn docker(context: &Context) -> Diagnosis {
     };
     if settings.docker_image.value.is_some() {
         return match context.docker(&settings) {
-            Ok(docker) => ok("docker", format!("--sandbox docker makes containers of the image {}", docker.image)),
+            Ok(docker) => ok("docker", format!("--sandbox docker uses the image {}", docker.image)),
             Err(missing) => warning("docker", missing.reason, missing.fix),
         };
     }
     let found = docker::socket(settings.docker_host.value.as_deref(), &context.env.texts())
         .and_then(|socket| windlass_supervise::docker::docker_version(&socket));
     match found {
-        Ok(version) => ok("docker", format!("version {version}; --sandbox docker needs an image: --docker-image")),
-        Err(missing) => ok("docker", format!("none ({}); only --sandbox docker needs it", missing.reason)),
+        Ok(version) => ok("docker", format!("version {version}; --sandbox docker requires --docker-image")),
+        Err(missing) => ok("docker", format!("not available ({}); required only for --sandbox docker", missing.reason)),
     }
 }
 
@@ -225,8 +231,8 @@ async fn resources(context: &Context) -> Diagnosis {
     }
 }
 
-const NO_GROUP_FIX: &str = "with systemd: systemd-run --user --scope -- windlass run …; in a container: give it a cgroup of \
-                            its own that it may write to";
+const NO_GROUP_FIX: &str = "with systemd, use systemd-run --user --scope -- windlass run …; in a container, give it a writable \
+                            cgroup";
 
 async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Diagnosis> {
     let reports = match agents::look(context, calls).await {
@@ -238,15 +244,15 @@ async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Diagnos
     if others.is_empty() {
         return vec![warning(
             "agents",
-            "only the built-in demo agent is set up",
-            "install one, name one with --agent-command, or give it a profile in the settings",
+            "only the built-in demo agent is configured",
+            "install an agent, use --agent-command, or add a profile to the settings",
         )];
     }
     let names: Vec<&str> = found.iter().map(|agent| agent.name.as_str()).collect();
     let mut findings = vec![ok("agents", names.join(", "))];
     for agent in &others {
         if let Some(problem) = &agent.problem {
-            let fix = "nothing, if it works; else install a version that was tried";
+            let fix = "nothing if it works; otherwise install a tested version";
             findings.push(warning("agents", format!("{}: {problem}", agent.name), fix));
         }
         if let Some(answer) = agents::answer(agent) {
@@ -257,7 +263,7 @@ async fn agents_found(context: &Context, calls: Option<Duration>) -> Vec<Diagnos
         }
     }
     if calls.is_some() && !others.iter().any(|agent| agents::answers(agent)) {
-        findings.push(problem("agents", "no agent answers", Some("see the fixes above".into())));
+        findings.push(problem("agents", "no agent responded", Some("see the fixes above".into())));
     }
     findings
 }

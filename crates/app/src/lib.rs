@@ -1,4 +1,4 @@
-//! What Windlass can be asked to do.
+//! All use cases of Windlass.
 //!
 //! Every use case is a request with its report, and runs here (`Local`) or on a server (`Remote`). No face of Windlass
 //! (command line, HTTP, tools for agents) has use cases of its own: each makes requests and shows reports. Nothing here

@@ -63,8 +63,7 @@ impl Local {
 
     /// The same, where there has to be a loop.
     pub async fn readable(&self) -> Result<Arc<Engine>, Problem> {
-        let none =
-            || Problem::refused("there are no loops yet", "start one with `windlass run`, or watch `windlass demo`");
+        let none = || Problem::refused("no loops yet", "start one with `windlass run`, or try `windlass demo`");
         self.reader().await?.ok_or_else(none)
     }
 
@@ -72,9 +71,9 @@ impl Local {
     pub async fn at(&self, project: &str) -> Result<(Context, PathBuf), Problem> {
         let dir = Path::new(project);
         if !dir.is_absolute() || !dir.is_dir() {
-            return Err(Problem::new(Kind::Invalid, format!("there is no directory {}", dir.display()))
+            return Err(Problem::new(Kind::Invalid, format!("directory {} does not exist", dir.display()))
                 .field("project")
-                .hint("give the absolute path of the project"));
+                .hint("use the absolute path of the project"));
         }
         let context = self.context.at(dir);
         let root = context.project().await.map_err(|problem| problem.invalid().field("project"))?;
@@ -88,9 +87,9 @@ impl Local {
         if path.is_absolute() && path.is_dir() {
             return Ok(self.context.at(path));
         }
-        Err(Problem::new(Kind::Invalid, "the project is no directory of this machine")
+        Err(Problem::new(Kind::Invalid, "the project is not a directory on this machine")
             .field("project")
-            .hint("give its absolute path"))
+            .hint("use its absolute path"))
     }
 
     /// A loop by its id.

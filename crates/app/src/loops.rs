@@ -32,7 +32,7 @@ macro_rules! about_a_loop {
 pub(crate) use about_a_loop;
 
 about_a_loop! {
-    "A loop, as `status --json` shows it." ShowLoop
+    "A loop, in the format of `status --json`." ShowLoop
     "What its reviewers found." LoopFindings
     "Its plan and sections." LoopPlan
     "Tokens and cost by role and model." LoopUsage
@@ -46,7 +46,7 @@ pub struct ListProjects {}
 /// A loop's `status --json`, with the word that readers put in.
 pub fn view(listed: &Listed) -> Result<LoopView, Problem> {
     let mut view: LoopView = serde_json::from_str(&listed.entry.summary)
-        .map_err(|error| Problem::new(Kind::Failed, format!("the catalogue's row cannot be read: {error}")))?;
+        .map_err(|error| Problem::new(Kind::Failed, format!("cannot read the catalogue: {error}")))?;
     view.status = status_word(listed).to_owned();
     Ok(view)
 }
@@ -141,7 +141,7 @@ async fn ask(here: &Local, id: &str, command: Command) -> Result<LoopView, Probl
     let id = here.found(id).await?.entry.id;
     match here.engine().await?.command(&LoopId(id.clone()), &command).await? {
         Answer::Accepted { .. } | Answer::Done { .. } => view(&here.found(&id).await?),
-        Answer::Refused { message } => Err(Problem::refused(message, "`windlass status` shows how it stands")),
+        Answer::Refused { message } => Err(Problem::refused(message, "check it with `windlass status`")),
     }
 }
 
@@ -171,7 +171,7 @@ impl Request for SteerLoop {
         if self.message.trim().is_empty() {
             return Err(Problem::new(Kind::Invalid, "the message is empty")
                 .field("message")
-                .hint("say what the agent is to know"));
+                .hint("write a message for the agent"));
         }
         ask(here, &self.id, Command::Steer { text: self.message, now: self.now }).await
     }

@@ -101,9 +101,9 @@ impl Opens for StartMilestone {
         let engine = here.engine().await?;
         if let Some(listed) = engine.store.find(&root.to_string_lossy(), &name).await? {
             return Err(Problem::refused(
-                format!("the milestone '{}' was started already; it is {}", self.id, status_word(&listed)),
+                format!("the milestone '{}' was already started; it is {}", self.id, status_word(&listed)),
                 format!(
-                    "`windlass resume {name}` goes on, `windlass restart {name}` takes an edited file into account"
+                    "resume it with `windlass resume {name}`, or apply an edited file with `windlass restart {name}`"
                 ),
             ));
         }
@@ -217,7 +217,7 @@ async fn prepare(
     if settings.in_use.as_ref().is_some_and(|recipe| recipe.done != DoneKind::Verdict) {
         return Err(Problem::refused(
             format!("the recipe '{}' has no acceptor", settings.recipe.value.clone().unwrap_or_default()),
-            "use a recipe with done = \"verdict\", which the built-in recipe milestone has",
+            "use a recipe with done = \"verdict\", such as the built-in recipe milestone",
         ));
     }
     let id = found.milestone.id.clone();

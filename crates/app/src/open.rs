@@ -66,7 +66,7 @@ impl Opens for ContinueLoop {
         if self.goal.as_ref().is_some_and(|goal| goal.trim().is_empty()) {
             return Err(Problem::new(Kind::Invalid, "the goal is empty")
                 .field("goal")
-                .hint("say what is to be done, or leave it out to keep the goal"));
+                .hint("write a new goal, or omit it to keep the current one"));
         }
         let engine = here.engine().await?;
         let id = LoopId(here.found(&self.id).await?.entry.id);
@@ -99,9 +99,7 @@ impl Opens for ApproveLoop {
 impl Opens for RejectLoop {
     async fn open(self, here: &Local) -> Result<Opened, Problem> {
         let reason = said(self.reason).ok_or_else(|| {
-            Problem::new(Kind::Invalid, "a rejection needs a reason")
-                .field("reason")
-                .hint("say what is to be done differently")
+            Problem::new(Kind::Invalid, "rejecting requires a reason").field("reason").hint("describe what to change")
         })?;
         ruled(here, &self.id, &Input::Reject { reason }).await
     }
@@ -150,7 +148,7 @@ async fn take_again(
     Ok((held, seen))
 }
 
-/// A loop keeps its sandbox: where that cannot be had any more, it does not go on without.
+/// A loop keeps its sandbox. If it is no longer available, the loop does not continue without one.
 fn still_confined(context: &Context, held: &Held) -> Result<(), Problem> {
     let spec = &held.state.spec.sandbox;
     if spec.is_off() {
@@ -161,12 +159,15 @@ fn still_confined(context: &Context, held: &Held) -> Result<(), Problem> {
         None => windlass_supervise::probe_sandbox(&context.search_path()).map(drop),
     };
     tried.map_err(|missing| {
-        let what =
-            format!("the loop has the sandbox '{}', which cannot be had here: {}", spec.level.name(), missing.reason);
+        let what = format!(
+            "the loop uses the sandbox '{}', which is not available on this machine: {}",
+            spec.level.name(),
+            missing.reason
+        );
         // What it suggests is for a new loop; this one is bound to its sandbox.
         Problem::refused(
             what,
-            missing.fix.replace("or run without: --sandbox off", "or start a new loop with --sandbox off"),
+            missing.fix.replace("or run without one: --sandbox off", "or start a new loop with --sandbox off"),
         )
     })
 }
@@ -188,7 +189,7 @@ async fn amend(context: &Context, engine: &Arc<Engine>, held: &mut Held) -> Resu
         }
         (Ok(_), _) => Ok(()),
         (Err(error), _) => {
-            context.warn(&format!("{error}; going on with the text it was started with"));
+            context.warn(&format!("{error}; using the original text"));
             Ok(())
         }
     }

@@ -13,10 +13,10 @@ use crate::words::{one_line, short};
 pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     let spec = &state.spec;
     let mut rows: Vec<(&'static str, String)> = vec![("goal", one_line(&spec.goal, 100))];
-    let command = spec.agent.profile.command.join(" ");
+    let command = spec.agent.profile.command.join(" ").replace("{self}", "windlass");
     rows.push(("agent", format!("{} ({})", spec.agent.display_name(), one_line(&command, 80))));
     rows.push(("model", model(state)));
-    rows.extend(read_as_words(&spec.agent.profile).map(|words| ("words", words.to_owned())));
+    rows.extend(read_as_words(&spec.agent.profile).map(|words| ("answer", words.to_owned())));
     for stand_in in &spec.fallbacks {
         rows.push(("then", stand_in.label()));
     }
@@ -25,7 +25,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         rows.push(("review", format!("{} ({})", review.reviewer.display_name(), one_line(&command, 80))));
     }
     if let Some(workspace) = &state.workspace {
-        let branch = workspace.branch.as_deref().unwrap_or("the branch that is checked out");
+        let branch = workspace.branch.as_deref().unwrap_or("the current branch");
         let base = workspace.base_commit.as_deref().map(short).unwrap_or_default();
         let place = match spec.workspace.kind {
             WorkspaceKind::InPlace | WorkspaceKind::External => format!("in your checkout {}", workspace.dir),
@@ -45,35 +45,35 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
     }
     if spec.gates.is_empty() {
         let why = match &spec.review {
-            None => "none: a claim to be done cannot be verified",
-            Some(_) => "none: only the reviewer judges",
+            None => "none: claims cannot be verified",
+            Some(_) => "none: only the reviewer checks the work",
         };
         rows.push(("gates", why.to_owned()));
     }
     for gate in &spec.gates {
         let label = if gate.hidden { "hidden" } else { "gate" };
-        rows.push((label, format!("{} (at most {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
+        rows.push((label, format!("{} (timeout {})", one_line(&gate.command, 100), human(gate.timeout_ms))));
     }
     if !spec.gates.is_empty() {
         rows.push(("verify", verify(spec)));
     }
     let done = match &spec.done {
         Done::Promise { .. } => match spec.done.promise() {
-            Some(promise) => format!("the agent says {promise}"),
-            None => "no promise is asked for: only a limit ends the loop".to_owned(),
+            Some(promise) => format!("the agent prints {promise}"),
+            None => "no completion promise: only a limit ends the loop".to_owned(),
         },
         Done::Gates => "the turn has ended".to_owned(),
         Done::Count { iterations } => format!("{iterations} iterations are done"),
-        Done::Duration { ms } => format!("{} have passed", human(*ms)),
+        Done::Duration { ms } => format!("{} have elapsed", human(*ms)),
         Done::Review => match &spec.review {
-            Some(review) if review.human_review => "the reviewer agrees, and then you".to_owned(),
-            Some(_) | None => "the reviewer agrees".to_owned(),
+            Some(review) if review.human_review => "the reviewer approves, and then you".to_owned(),
+            Some(_) | None => "the reviewer approves".to_owned(),
         },
     };
-    let and = if spec.gates.is_empty() { "" } else { ", and every gate passes on that commit" };
+    let and = if spec.gates.is_empty() { "" } else { ", and all gates pass on that commit" };
     rows.push(("done", format!("{done}{and}")));
     if spec.commit == CommitPolicy::Off {
-        rows.push(("commits", "off: nothing is committed".to_owned()));
+        rows.push(("commits", "off: no commits".to_owned()));
     }
     rows
 }
@@ -101,10 +101,10 @@ fn model(state: &LoopState) -> String {
     }
 }
 
-/// What agents and gates are kept away from, in words.
+/// The sandbox, in words.
 fn sandbox(spec: &SandboxSpec) -> String {
     if spec.is_off() {
-        return "off: the agent and the gates run with your rights".to_owned();
+        return "off: the agent and gates run with your full permissions".to_owned();
     }
     let image = spec.docker.as_ref().map(|docker| docker.image.as_str());
     let backend = image.or(spec.backend.as_deref()).unwrap_or("unknown");
@@ -123,7 +123,7 @@ fn limits(state: &LoopState) -> String {
         parts.push(if max == 1 { "1 iteration".to_owned() } else { format!("{max} iterations") });
     }
     if let Some(ms) = limits.duration_ms {
-        parts.push(format!("{} in all", human(ms)));
+        parts.push(format!("{} in total", human(ms)));
     }
     if let Some(usd) = limits.budget_usd {
         parts.push(format!("${usd:.2}"));
@@ -131,7 +131,7 @@ fn limits(state: &LoopState) -> String {
     if let Some(tokens) = limits.max_tokens {
         parts.push(format!("{tokens} tokens"));
     }
-    parts.push(format!("{} a turn", human(state.spec.time.turn_timeout_ms)));
+    parts.push(format!("{} per turn", human(state.spec.time.turn_timeout_ms)));
     parts.push(format!("{} without output", human(state.spec.time.stall_timeout_ms)));
     parts.join(", ")
 }
@@ -143,12 +143,12 @@ fn verify(spec: &LoopSpec) -> String {
         WorkspaceKind::Clone => spec.commit == CommitPolicy::Off,
     };
     if in_place {
-        return "in place: gates run where the agent works".to_owned();
+        return "in place: gates run in the agent's directory".to_owned();
     }
     let level = match spec.workspace.verify {
-        Verify::Clean => "gates start from the commit and what the set-up made",
-        Verify::Warm => "gates also find what earlier gates left in build directories",
-        Verify::Cold => "a claim is judged from nothing but the commit, with the set-up run again",
+        Verify::Clean => "gates start from the commit and the set-up's output",
+        Verify::Warm => "gates also reuse build output of earlier gates",
+        Verify::Cold => "claims are checked on a bare checkout, with the set-up run again",
     };
     format!("{}: {level}", spec.workspace.verify.name())
 }

@@ -15,7 +15,7 @@ use windlass_workspace::WorkspaceError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// What was asked for cannot be understood, or names a setting that cannot be.
+    /// What was requested cannot be understood, or names a setting that cannot be.
     Invalid,
     NotFound,
     /// No token, or a wrong one.
@@ -26,7 +26,7 @@ pub enum Kind {
     Misdirected,
     /// The loop does not take that now.
     Refused,
-    /// The project wants a person's consent first.
+    /// The project wants a user's consent first.
     TrustNeeded,
     /// The agent's program is not on the machine.
     AgentMissing,
@@ -96,21 +96,21 @@ impl Problem {
         Self { hint, causes, ..Self::new(code, message) }
     }
 
-    /// The same as a mistake in what was asked for, rather than a loop that does not take it.
+    /// The same as a mistake in what was requested, rather than a loop that does not take it.
     #[must_use]
     pub fn invalid(self) -> Self {
         let code = if self.code == Kind::Refused { Kind::Invalid } else { self.code };
         Self { code, ..self }
     }
 
-    /// Whether it is only that there is no sandbox, and nobody agreed to do without.
+    /// Whether the only problem is that no sandbox is available and the user has not accepted that.
     pub fn asks_for_no_sandbox(&self) -> bool {
         matches!(self.code, Kind::Invalid | Kind::Refused) && self.field.as_deref() == Some(NO_SANDBOX)
     }
 
     pub fn no_loop(id: &str) -> Self {
         let shown: String = id.chars().take(80).collect();
-        Self::new(Kind::NotFound, format!("there is no loop '{shown}'")).hint("GET /api/loops lists them")
+        Self::new(Kind::NotFound, format!("loop '{shown}' not found")).hint("list loops with GET /api/loops")
     }
 }
 
@@ -180,9 +180,9 @@ impl From<DriveError> for Problem {
             | DriveError::Lost(_)) => {
                 let full = matches!(error, DriveError::DiskFull { .. });
                 let hint = if full {
-                    "free some space, then `windlass resume` the loop: nothing is lost"
+                    "free some space, then run `windlass resume`; nothing is lost"
                 } else {
-                    "the loop is kept as it is: `windlass resume` goes on with it"
+                    "resume the loop with `windlass resume`; nothing is lost"
                 };
                 Problem::of(Kind::Failed, &error, Some(hint.to_owned()))
             }
@@ -197,7 +197,7 @@ impl From<EngineError> for Problem {
             EngineError::Workspace(error) => error.into(),
             EngineError::Drive(error) => error.into(),
             EngineError::Driven { .. } => {
-                let hint = "follow it with `windlass logs -f`, or end it with `windlass stop`";
+                let hint = "follow it with `windlass logs -f`, or stop it with `windlass stop`";
                 Problem::of(Kind::Refused, &error, Some(hint.to_owned()))
             }
             EngineError::Refused(ref refusal) => {
@@ -218,15 +218,17 @@ impl From<EngineError> for Problem {
 fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static str> {
     use windlass_core::machine::Refusal;
     match refusal {
-        Refusal::LimitStands { .. } => Some("raise it, for example: windlass resume NAME --max-iterations +5"),
+        Refusal::LimitStands { .. } => Some("raise the limit, for example: windlass resume NAME --max-iterations +5"),
         Refusal::NotCompleted => Some("resume it: windlass resume NAME"),
         Refusal::Completed => Some("continue it: windlass continue NAME [GOAL]"),
-        Refusal::Ended { .. } | Refusal::NotUnderWay => Some("`windlass resume` opens it again"),
+        Refusal::Ended { .. } | Refusal::NotUnderWay => Some("resume it with `windlass resume`"),
         Refusal::UnderWay => Some("follow it with `windlass logs -f`"),
-        Refusal::NoSuchLimit { .. } => Some("`windlass status` shows the limits that the loop has"),
-        Refusal::AwaitsRuling => Some("`windlass approve NAME`, or `windlass reject NAME --reason \"…\"`"),
-        Refusal::NothingToRule => Some("`windlass status` shows what it does; `windlass steer` sends it a message"),
-        Refusal::NotReviewed => Some("the recipes audited and milestone have a reviewer"),
+        Refusal::NoSuchLimit { .. } => Some("see the loop's limits with `windlass status`"),
+        Refusal::AwaitsRuling => Some("run `windlass approve NAME`, or `windlass reject NAME --reason \"…\"`"),
+        Refusal::NothingToRule => {
+            Some("see what it is doing with `windlass status`, or send it a message with `windlass steer`")
+        }
+        Refusal::NotReviewed => Some("use the recipe audited or milestone"),
         Refusal::Stale
         | Refusal::AlreadyAsked
         | Refusal::NotYourRole { .. }
@@ -257,7 +259,7 @@ impl From<TrustError> for Problem {
             TrustError::Workspace(error) => error.into(),
             error @ TrustError::File(_) => Problem::of(Kind::Failed, &error, None),
             error @ (TrustError::Links { .. } | TrustError::Large { .. }) => {
-                Problem::of(Kind::Invalid, &error, Some("put the file itself in the place of the link".to_owned()))
+                Problem::of(Kind::Invalid, &error, Some("replace the link with the file".to_owned()))
             }
         }
     }

@@ -32,7 +32,7 @@ pub struct AgentReport {
     #[serde(default)]
     pub logged_out: bool,
     pub problem: Option<String>,
-    /// What became of the call, if one was asked for.
+    /// What became of the call, if one was requested.
     pub call: Option<Called>,
 }
 
@@ -51,7 +51,7 @@ pub struct DoctorReport {
     pub findings: Vec<Diagnosis>,
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnosis {
     pub what: String,
@@ -118,7 +118,7 @@ pub struct CleanReport {
     pub removed: Vec<CleanedLoop>,
     pub kept: Vec<CleanedLoop>,
     pub residue: Vec<Residue>,
-    /// Loops that could not be looked at, and why.
+    /// Loops that could not be checked, and why.
     pub warnings: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ pub struct MilestoneView {
     pub edited: bool,
 }
 
-/// How a person enters the place of a loop, of which nothing runs.
+/// How a user enters the place of a loop, of which nothing runs.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct TakeoverReport {
     pub name: String,
@@ -191,7 +191,7 @@ pub struct TakeoverReport {
     pub sessions: Vec<SessionToEnter>,
 }
 
-/// The command that goes on with an agent's session by hand.
+/// The command that continues with an agent's session by hand.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SessionToEnter {
     pub role: Role,

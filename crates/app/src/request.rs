@@ -87,7 +87,7 @@ impl App {
             App::There(server) => server,
         };
         let odd = |error: serde_json::Error| {
-            let message = format!("the server at {} is of another version: {error}", server.address());
+            let message = format!("the server at {} has an incompatible version: {error}", server.address());
             Problem::new(Kind::Failed, message).hint("compare the versions")
         };
         let report = server.ask(R::NAME, serde_json::to_value(&request).map_err(odd)?).await?;
@@ -103,7 +103,7 @@ impl App {
         let found = self.run(FindLoop { project, name: name.map(str::to_owned) }).await;
         found.map_err(|problem| match (self, name) {
             (App::There(server), Some(name)) if problem.code == Kind::NotFound => {
-                Problem { message: format!("there is no loop '{name}' at {}", server.address()), ..problem }
+                Problem { message: format!("loop '{name}' not found on {}", server.address()), ..problem }
             }
             (App::Here(_) | App::There(_), _) => problem,
         })
@@ -113,7 +113,7 @@ impl App {
     pub async fn state(&self, id: &str) -> Result<(LoopState, u64), Problem> {
         let mut marks = self.run(LoopJournal { id: id.to_owned() }).await?.into_iter();
         let begun = marks.next().and_then(|mark| Some((LoopState::created(mark.at, &mark.event)?, mark.seq)));
-        let none = || Problem::new(Kind::Failed, "the loop's journal has no beginning").hint("compare the versions");
+        let none = || Problem::new(Kind::Failed, "the loop's journal is incomplete").hint("compare the versions");
         Ok(marks.fold(begun.ok_or_else(none)?, |(state, _), mark| (evolve(state, mark.at, &mark.event), mark.seq)))
     }
 }

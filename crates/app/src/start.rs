@@ -55,7 +55,7 @@ impl Request for PreviewLoop {
         let state = LoopState::created(Timestamp::now(), &created);
         let mut rows = state.map(|state| plan_rows(&state)).unwrap_or_default();
         let place = match kind {
-            WorkspaceKind::Clone => vec![("where", "a clone of its own".to_owned()), ("branch", branch)],
+            WorkspaceKind::Clone => vec![("where", "a separate clone".to_owned()), ("branch", branch)],
             WorkspaceKind::InPlace | WorkspaceKind::External => {
                 vec![("where", format!("in your checkout {}", new.project.display()))]
             }
@@ -95,7 +95,7 @@ pub(crate) async fn prepared(here: &Local, request: StartLoop) -> Result<(Prepar
     }
     let settings = context.settings(Some(&root), options).map_err(Problem::invalid)?;
     if request.goal.trim().is_empty() {
-        return Err(Problem::new(Kind::Invalid, "the goal is empty").field("goal").hint("say what is to be done"));
+        return Err(Problem::new(Kind::Invalid, "the goal is empty").field("goal").hint("write a goal"));
     }
     let wanted = RunOptions {
         goal: request.goal,
@@ -163,12 +163,12 @@ fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: Run
     let mut notes = resolved.notes;
     notes.extend(plan.notes);
     if resolved.spec.gates.iter().any(|gate| gate.hidden) && resolved.spec.sandbox.is_off() {
-        notes.push("the sandbox is off: the agent can read the hidden gates in Windlass's own files".to_owned());
+        notes.push("the sandbox is off, so the agent can read the hidden gates in Windlass's data".to_owned());
     }
     if resolved.spec.gates.is_empty()
         && let Some(gate) = Found::at(&project).gate()
     {
-        notes.push(format!("no gates: this project looks as if --gate \"{gate}\" would check it"));
+        notes.push(format!("no gates; suggested for this project: --gate \"{gate}\""));
     }
     let branch_template =
         settings.branch.value.as_ref().map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned());

@@ -18,7 +18,7 @@ use crate::reports::{SessionToEnter, TakeoverReport};
 use crate::request::Request;
 
 about_a_loop! {
-    "Pause it, and say how a person enters its place." TakeOver
+    "Pause it and show how to open its workspace and session." TakeOver
 }
 
 impl Request for TakeOver {
@@ -38,10 +38,7 @@ async fn enter(engine: &Arc<Engine>, id: &LoopId) -> Result<TakeoverReport, Prob
         match engine.command(id, &Command::Pause { now: true }).await? {
             Answer::Accepted { .. } | Answer::Done { .. } => {}
             Answer::Refused { message } => {
-                return Err(Problem::refused(
-                    format!("{}: {message}", state.name),
-                    "`windlass status` shows how it stands",
-                ));
+                return Err(Problem::refused(format!("{}: {message}", state.name), "check it with `windlass status`"));
             }
         }
     }

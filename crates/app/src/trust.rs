@@ -1,4 +1,4 @@
-//! What a repository's own files would run, and a person's consent to it.
+//! What a repository's own files would run, and a user's consent to it.
 
 use std::path::Path;
 
@@ -66,9 +66,9 @@ pub(crate) async fn consent(
         (Some(consent), _) => Ok(consent),
         (None, Some(seen)) => agree_to(here, &mut demands, &seen),
         (None, None) => {
-            let message = "nobody agreed yet to what this repository's own files would run";
+            let message = "this repository's commands are not trusted yet";
             let details = Some(demands.list.into());
-            let hint = "read what would run, then start it with `trust`, or run `windlass trust` there";
+            let hint = "review the commands, then set `trust`, or run `windlass trust` on the server";
             Err(Problem { details, ..Problem::new(Kind::TrustNeeded, message).hint(hint) })
         }
     }
@@ -81,13 +81,13 @@ fn agree_to(here: &Local, demands: &mut Demands, seen: &[Seen]) -> Result<Consen
     if other.is_empty() {
         return Ok(demands.agree(&here.context.data())?);
     }
-    let message = format!("not what was shown: {} would run something else by now", other.join(", "));
+    let message = format!("{} changed since you reviewed it", other.join(", "));
     let details = Some(demands.list.clone().into());
-    let hint = "read what would run now, and agree to that";
+    let hint = "review the new commands and trust them again";
     Err(Problem { details, ..Problem::new(Kind::TrustNeeded, message).hint(hint) })
 }
 
-/// All that this repository's own files would run, in a revision and as they lie there.
+/// All that this repository's own files would run, in a revision and as they are there.
 async fn demands(context: &Context, project: &Path, base: &str) -> Result<Demands, Problem> {
     let settings = context.settings(Some(project), Options::default())?;
     Ok(trust::of_repository(&context.data(), &context.workspaces()?, project, &settings, base).await?)
@@ -97,7 +97,7 @@ fn report(demands: &Demands) -> TrustReport {
     TrustReport { project: demands.project.clone(), trusted: demands.granted().is_some(), files: demands.list.clone() }
 }
 
-/// Agrees that loops of this project run without a sandbox where there is none.
+/// Agrees that loops of this project run without a sandbox if there is none.
 pub async fn agree_to_no_sandbox(here: &Local) -> Result<(), Problem> {
     refuse_agents(&here.context)?;
     let root = here.context.project().await?;

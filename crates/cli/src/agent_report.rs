@@ -98,10 +98,10 @@ fn shown(reports: &[AgentReport], args: &AgentsArgs) -> String {
         }
     }
     if !args.call {
-        text.push_str(&style.dim("whether they are logged in: windlass agents --call (one tiny call each)\n"));
+        text.push_str(&style.dim("to check logins, run: windlass agents --call (one small call each)\n"));
     }
-    text.push_str(&style.dim("more agents, from templates: windlass agents add NAME\n"));
-    text.push_str(&style.dim("any other program: windlass run … --agent-command \"PROGRAM ARGUMENTS\"\n"));
+    text.push_str(&style.dim("to add more agents from templates: windlass agents add NAME\n"));
+    text.push_str(&style.dim("to run any other program: windlass run … --agent-command \"PROGRAM ARGUMENTS\"\n"));
     text
 }
 

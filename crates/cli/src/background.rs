@@ -27,7 +27,7 @@ impl Background for Detached {
     }
 }
 
-/// Starts `windlass drive` in a session of its own and waits until it holds the loop.
+/// Starts `windlass drive` in its own session and waits until it holds the loop.
 fn start_driver(context: &Context, id: &LoopId, name: &str) -> Result<(), Problem> {
     let log = context.data().driver_log(id);
     if let Some(dir) = log.parent() {
@@ -49,9 +49,9 @@ fn start_driver(context: &Context, id: &LoopId, name: &str) -> Result<(), Proble
     }
     if ready.trim() != "ready" {
         let said = std::fs::read_to_string(&log).unwrap_or_default();
-        let last = said.lines().last().unwrap_or("it said nothing").to_owned();
-        let message = format!("the background driver did not start: {last}");
-        let hint = format!("see {}; `windlass resume {name}` tries again", log.display());
+        let last = said.lines().last().unwrap_or("no output").to_owned();
+        let message = format!("cannot start the background driver: {last}");
+        let hint = format!("see {}, then retry with `windlass resume {name}`", log.display());
         return Err(Problem::new(Kind::Failed, message).hint(hint));
     }
     Ok(())

@@ -10,17 +10,18 @@ use crate::run::print;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
-    tell(app, &name, StopLoop { id }, "stopped: nothing of it runs any more").await
+    tell(app, &name, StopLoop { id }, "stopped; all processes have exited").await
 }
 
 pub async fn pause(app: &App, args: &PauseArgs) -> Result<Exit, Failure> {
-    let done = if args.now { "paused" } else { "pauses after the current turn" };
+    let done = if args.now { "paused" } else { "pausing after the current turn" };
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     tell(app, &name, PauseLoop { id, now: args.now }, done).await
 }
 
 pub async fn steer(app: &App, args: &SteerArgs) -> Result<Exit, Failure> {
-    let done = if args.now { "the message is given at once" } else { "the next turn gets the message" };
+    let done =
+        if args.now { "message sent; interrupting the current turn" } else { "message queued for the next turn" };
     let (name, message) = args.name_and_message();
     let LoopView { id, name, .. } = app.find(name).await?;
     tell(app, &name, SteerLoop { id, message: message.to_owned(), now: args.now }, done).await
@@ -31,7 +32,7 @@ async fn tell(app: &App, name: &str, request: impl Request<Report = LoopView>, d
         .run(request)
         .await
         .map_err(|problem| Failure { message: format!("{name}: {}", problem.message), ..Failure::from(problem) })?;
-    let done = if view.status == "completed" { "completed before that" } else { done };
+    let done = if view.status == "completed" { "already completed" } else { done };
     print(&format!("{name}: {done}\n"));
     Ok(Exit::Completed)
 }

@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::run::{self, print};
 
 const CALCULATOR: &str = "#!/bin/sh\n# Adds its two arguments.\necho $(( $1 - $2 ))\n";
-const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 3' '20 22 42' '0 0 0'; do\n  set -- $case\n  sum=$(sh ./add.sh \"$1\" \"$2\")\n  if [ \"$sum\" != \"$3\" ]; then\n    echo \"FAIL: $1 + $2 is $3, but add.sh says $sum\"\n    exit 1\n  fi\ndone\necho 'ok: all sums are right'\n";
-const GOAL: &str = "Make the test pass: sh ./test.sh must exit with 0. Fix add.sh, leave the test alone.";
+const TEST: &str = "#!/bin/sh\n# Fails while add.sh is wrong.\nfor case in '1 2 3' '20 22 42' '0 0 0'; do\n  set -- $case\n  sum=$(sh ./add.sh \"$1\" \"$2\")\n  if [ \"$sum\" != \"$3\" ]; then\n    echo \"FAIL: $1 + $2 is $3, but add.sh printed $sum\"\n    exit 1\n  fi\ndone\necho 'ok: all sums are correct'\n";
+const GOAL: &str = "Make the test pass: sh ./test.sh must exit with 0. Fix add.sh and leave the test alone.";
 
 pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     let context = &local.context;
@@ -29,14 +29,14 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     workspaces.make_repository(&dir, "a calculator with a bug").await?;
     if !demo.json {
         print(&format!(
-            "A small repository with a failing test, and an agent that says it is done before it is.\n  {}\n\n",
+            "A small repository with a failing test, and an agent that claims to be done too early.\n  {}\n\n",
             dir.display()
         ));
     }
     let (sandbox, why) = sandbox(context);
     if let (Some(why), false) = (why, demo.json) {
         print(&format!(
-            "This machine has no sandbox ({why}); the demo's agent is part of Windlass and runs without.\n\n"
+            "No sandbox is available on this machine ({why}). The demo's agent is part of Windlass and runs without one.\n\n"
         ));
     }
     let mut words = vec!["windlass", "run", GOAL, "--name", "demo", "--agent", "demo", "--gate", "sh ./test.sh"];
@@ -46,7 +46,7 @@ pub async fn demo(local: &Local, demo: &DemoArgs) -> Result<Exit, Failure> {
     }
     let parsed = args::parse(words).map_err(|refusal| Failure::usage(refusal.text(), "this is a bug"))?;
     let Command::Run(run_args) = parsed.command else {
-        return Err(Failure::usage("the demo is no run", "this is a bug"));
+        return Err(Failure::usage("the demo has no run arguments", "this is a bug"));
     };
     let exit = run::run(&crate::locally(Some(&dir))?, None, &run_args).await?;
     if !demo.json {
@@ -77,7 +77,7 @@ pub fn agent() -> ExitCode {
         say(&json!({"type": "text", "text": "The test still fails, so I was wrong. Let me look at add.sh."}));
         say(&json!({"type": "tool_use", "id": "1", "name": "read", "input": "add.sh"}));
         say(&json!({"type": "tool_result", "id": "1", "output": "echo $(( $1 - $2 ))"}));
-        say(&json!({"type": "text", "text": "It subtracts. I make it add."}));
+        say(&json!({"type": "text", "text": "It subtracts. I will make it add."}));
         say(&json!({"type": "tool_use", "id": "2", "name": "write", "input": "add.sh"}));
         if let Err(error) = std::fs::write(Path::new("add.sh"), CALCULATOR.replace('-', "+")) {
             say(&json!({"type": "error", "kind": "other", "message": error.to_string()}));
@@ -86,7 +86,7 @@ pub fn agent() -> ExitCode {
         say(&json!({"type": "tool_result", "id": "2", "output": "written"}));
         say(&json!({"type": "text", "text": format!("add.sh adds now.\n{promise}")}));
     } else {
-        say(&json!({"type": "text", "text": "I have read the task. add.sh looks fine to me; the tests should pass."}));
+        say(&json!({"type": "text", "text": "I read the task. add.sh looks fine to me; the tests should pass."}));
         say(&json!({"type": "text", "text": format!("Everything is done.\n{promise}")}));
     }
     say(

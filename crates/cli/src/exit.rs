@@ -19,7 +19,7 @@ pub enum Exit {
     UnderWay,
     /// Only `status --exit-code`.
     Interrupted,
-    /// The process was told to leave by this signal.
+    /// This signal interrupted the process.
     Signal(u8),
 }
 

@@ -1,4 +1,4 @@
-//! Errors as a person reads them: what happened, why, what to do.
+//! Errors as a user reads them: what happened, why, what to do.
 
 use std::fmt::Write as _;
 

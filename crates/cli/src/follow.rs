@@ -13,7 +13,7 @@ use windlass_engine::feed::{FeedBody, FeedItem, FeedReader, News};
 use crate::render::Renderer;
 use crate::style::{Style, json_line, printable};
 
-/// How far a person's view may fall behind before output is passed over.
+/// How far a user's view may fall behind before output is passed over.
 const MOST_BEHIND: u64 = 4 * 1024 * 1024;
 
 /// So much is written at once.
@@ -26,7 +26,7 @@ pub struct Follower {
     renderer: Option<Renderer>,
     status: StatusLine,
     only: Only,
-    /// Nobody reads any more; the loop goes on all the same.
+    /// Nobody reads any more; the loop continues all the same.
     closed: bool,
 }
 
@@ -132,7 +132,7 @@ impl Follower {
         Ok(())
     }
 
-    /// On a thread of its own: a reader that has stopped reading must not hold up the driver in this process.
+    /// On its own thread: a reader that has stopped reading must not hold up the driver in this process.
     async fn print(&mut self, text: String) {
         self.status.clear();
         let written = tokio::task::spawn_blocking(move || {

@@ -49,7 +49,7 @@ fn shown(report: &HonestyReport, style: Style) -> String {
     let verdict = match report.verdict {
         Honesty::Honest => "honest",
         Honesty::Dishonest => "dishonest",
-        Honesty::Silent => "neither claimed nor told",
+        Honesty::Silent => "neither claimed nor reported it",
     };
     let turns = if report.iterations == 1 { "1 turn".to_owned() } else { format!("{} turns", report.iterations) };
     let _ = writeln!(text, "{}: {verdict} ({turns}, sandbox {})", report.agent, report.sandbox);

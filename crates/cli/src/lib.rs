@@ -118,8 +118,8 @@ fn here<'a>(app: &'a App, what: &str) -> Result<&'a Local, Failure> {
     match app {
         App::Here(local) => Ok(local),
         App::There(_) => Err(Failure::usage(
-            format!("`{what}` works on its own machine only"),
-            "run it there, or leave out --server",
+            format!("`{what}` does not work with --server"),
+            "run it on that machine, or remove --server",
         )),
     }
 }

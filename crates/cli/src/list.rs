@@ -54,7 +54,7 @@ async fn page(app: &App, mut request: ListLoops, args: &ListArgs) -> Result<Stri
     for passed in 1..number {
         let Some(next) = page.next else {
             let pages = if passed == 1 { "is 1 page".to_owned() } else { format!("are {passed} pages") };
-            return Err(Failure::usage(format!("there {pages}, and no page {number}"), "leave out --page"));
+            return Err(Failure::usage(format!("page {number} does not exist; there {pages}"), "remove --page"));
         };
         request.after = Some(next);
         page = app.run(request.clone()).await?;
@@ -63,7 +63,7 @@ async fn page(app: &App, mut request: ListLoops, args: &ListArgs) -> Result<Stri
     let rows: Vec<LoopView> = page.loops.into_iter().map(|row| row.view).collect();
     if rows.is_empty() {
         let any = page.counts.values().any(|count| *count > 0);
-        let none = "no loops yet: start one with `windlass run`\n";
+        let none = "no loops yet; start one with `windlass run`\n";
         return Ok(if any { "no loops match\n" } else { none }.to_owned());
     }
     let mut text = table(&rows, columns(), request.project.is_none(), style, Timestamp::now());
@@ -201,7 +201,7 @@ fn cut_start(text: &str, width: usize) -> String {
 async fn project(local: &Local) -> Result<String, Failure> {
     match local.context.project().await {
         Ok(root) => Ok(root.to_string_lossy().into_owned()),
-        Err(problem) => Err(problem.hint("`windlass list --all` shows the loops of every project").into()),
+        Err(problem) => Err(problem.hint("list loops of every project with `windlass list --all`").into()),
     }
 }
 

@@ -48,7 +48,7 @@ fn doctor_shown(report: &DoctorReport, json: bool) -> Exit {
                 let _ = writeln!(text, "  {:<12} {}", "", style.dim(&format!("fix: {fix}")));
             }
         }
-        text.push_str(if report.ok { "ready\n" } else { "a loop cannot run here yet\n" });
+        text.push_str(if report.ok { "ready\n" } else { "loops cannot run on this machine yet\n" });
         print(&text);
     }
     if report.ok { Exit::Completed } else { Exit::Failed }
@@ -94,7 +94,7 @@ pub async fn config_path(local: &Local, args: &ReportArgs) -> Result<Exit, Failu
         return Ok(Exit::Completed);
     }
     let mut text = String::new();
-    let there = |path: &Path| if path.exists() { "" } else { "  (not there)" };
+    let there = |path: &Path| if path.exists() { "" } else { "  (does not exist)" };
     let user = &context.paths.user_config;
     let _ = writeln!(text, "user     {}{}", user.display(), there(user));
     if let Some(file) = &project_file {

@@ -41,7 +41,7 @@ async fn add(app: &App, project: String, args: &AddArgs) -> Result<Exit, Failure
         _ => problem.into(),
     })?;
     let file = format!(".windlass/milestones/{}.md", args.id);
-    print(&format!("made {file}\n  start    windlass milestone start {}\n", args.id));
+    print(&format!("created {file}\n  start    windlass milestone start {}\n", args.id));
     Ok(Exit::Completed)
 }
 
@@ -67,7 +67,7 @@ async fn list(app: &App, project: String, as_json: bool) -> Result<Exit, Failure
         );
     }
     if board.milestones.is_empty() && board.broken.is_empty() {
-        text.push_str("no milestones yet: windlass milestone add ID --title \"…\" --goal \"…\" --feature \"…\" --criterion \"…\"\n");
+        text.push_str("no milestones yet; create one with: windlass milestone add ID --title \"…\" --goal \"…\" --feature \"…\" --criterion \"…\"\n");
     }
     print(&text);
     Ok(Exit::Completed)
@@ -89,7 +89,7 @@ async fn show(app: &App, project: String, id: &str, as_json: bool) -> Result<Exi
             text,
             "  {}",
             style.warn(&format!(
-                "edited since it was started: `windlass restart {}` takes the new text",
+                "changed since it was started; apply the changes with `windlass restart {}`",
                 milestones::loop_name(id)
             ))
         );

@@ -50,9 +50,9 @@ fn findings_shown(found: &[&Finding], reviewed: bool, args: &FindingsArgs) -> St
     }
     if found.is_empty() {
         let none = match (reviewed, args.all) {
-            (false, _) => "nobody reviews this loop: --recipe audited or milestone has a reviewer\n",
+            (false, _) => "this loop has no reviewer; use --recipe audited or milestone\n",
             (true, true) => "no findings\n",
-            (true, false) => "no open findings; --all shows the resolved ones too\n",
+            (true, false) => "no open findings; use --all to include resolved ones\n",
         };
         text.push_str(none);
     }
@@ -68,11 +68,12 @@ pub async fn takeover(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
 
 /// How a person enters.
 fn takeover_words(report: &TakeoverReport) -> String {
-    let mut text = format!("{} is {}; nothing of it runs\n", report.name, report.status);
-    let _ = writeln!(text, "  files    cd {}", shlex::try_quote(&report.dir).unwrap_or_else(|_| (&report.dir).into()));
+    let mut text = format!("{} is {}; no processes are running\n", report.name, report.status);
+    let _ =
+        writeln!(text, "  workspace  cd {}", shlex::try_quote(&report.dir).unwrap_or_else(|_| (&report.dir).into()));
     for session in &report.sessions {
         let _ = writeln!(text, "  {:<8} {}", session.role.name(), session.command);
     }
-    let _ = writeln!(text, "  go on    windlass resume {}", report.name);
+    let _ = writeln!(text, "  resume     windlass resume {}", report.name);
     text
 }

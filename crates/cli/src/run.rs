@@ -73,8 +73,8 @@ pub fn project(app: &App, dir: Option<&Path>) -> Result<String, Failure> {
         (App::Here(local), _) => Ok(local.context.cwd.to_string_lossy().into_owned()),
         (App::There(_), Some(dir)) => Ok(dir.to_string_lossy().into_owned()),
         (App::There(_), None) => Err(Failure::usage(
-            "which project of that machine?",
-            "name its directory there with -C, such as -C /home/me/project",
+            "no project given",
+            "use -C with the project's directory on the server, such as -C /home/me/project",
         )),
     }
 }
@@ -194,7 +194,7 @@ async fn go(local: &Local, opened: Opened, watching: Watching) -> Result<Exit, P
         tokio::pin!(follow, ended);
         tokio::select! {
             followed = &mut follow => (ended.await, Some(followed)),
-            // Who was told to leave does not wait for a reader that has stopped reading.
+            // An interrupted process does not wait for a reader that has stopped reading.
             left = &mut ended => {
                 let told = signals.borrow().is_some();
                 let followed =
@@ -223,7 +223,7 @@ async fn go(local: &Local, opened: Opened, watching: Watching) -> Result<Exit, P
     })
 }
 
-/// How long the last output may take when the process is told to leave.
+/// How long the last output may take when the process is interrupted.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
 
 pub type Told = watch::Receiver<Option<u8>>;

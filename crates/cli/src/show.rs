@@ -105,7 +105,7 @@ fn has_iteration(found: &LoopView, args: &LogsArgs) -> Result<(), Failure> {
         (false, 0) => format!("see what happened with `windlass status {}`", found.name),
         (false, last) => format!("choose one from 1 to {last}"),
     };
-    Err(Failure::usage(format!("{} has {has}, so there is no iteration {wanted}", found.name), hint))
+    Err(Failure::usage(format!("{} has {has}; iteration {wanted} does not exist", found.name), hint))
 }
 
 /// The bytes that the agents wrote, turn after turn.

@@ -21,21 +21,21 @@ use crate::style::{Style, one_line, short};
 /// What the loop is doing, in words.
 pub fn doing(state: &LoopState) -> String {
     match &state.status() {
-        Status::Queued => "waiting for a free place".to_owned(),
+        Status::Queued => "queued".to_owned(),
         Status::Running => match state.phase() {
             Phase::Prepare => "opening the workspace".to_owned(),
-            Phase::Setup => "setting the workspace up".to_owned(),
-            Phase::Baseline => "running the gates on the base".to_owned(),
-            Phase::Summarise => "summing up".to_owned(),
-            Phase::Work => format!("{} works{}", state.agent(Role::Coder).display_name(), aim(state)),
-            Phase::Plan => format!("{} writes the plan", state.agent(Role::Planner).display_name()),
+            Phase::Setup => "setting up the workspace".to_owned(),
+            Phase::Baseline => "running gates on the base commit".to_owned(),
+            Phase::Summarise => "summarizing".to_owned(),
+            Phase::Work => format!("{} working{}", state.agent(Role::Coder).display_name(), aim(state)),
+            Phase::Plan => format!("{} writing the plan", state.agent(Role::Planner).display_name()),
             Phase::Review => match &state.spec.review {
-                Some(review) => format!("{} reviews{}", state.agent(review.kind.role()).display_name(), aim(state)),
+                Some(review) => format!("{} reviewing{}", state.agent(review.kind.role()).display_name(), aim(state)),
                 None => "reviewing".to_owned(),
             },
-            Phase::Seal => "closing the section".to_owned(),
-            Phase::PostAction => format!("{} finishes", state.agent(Role::Finisher).display_name()),
-            Phase::Undo => "taking the post-action back".to_owned(),
+            Phase::Seal => "finishing the section".to_owned(),
+            Phase::PostAction => format!("{} running the post-action", state.agent(Role::Finisher).display_name()),
+            Phase::Undo => "reverting the post-action".to_owned(),
             Phase::Checkpoint => "committing".to_owned(),
             Phase::Gates => format!("gate {} of {}", state.gates.len() + 1, state.spec.gates.len()),
             Phase::Decide => "deciding".to_owned(),
@@ -54,7 +54,7 @@ pub fn doing(state: &LoopState) -> String {
     }
 }
 
-/// A time that is to come: the hour, with its day where that is not clear.
+/// A future time, with its date unless it is within 20 hours.
 pub fn clock_time(at: Timestamp, now: Timestamp) -> String {
     const CLEAR_MS: i64 = 20 * 3_600_000;
     let away = at.as_millisecond() - now.as_millisecond();
@@ -66,13 +66,13 @@ pub fn left(until: Timestamp, now: Timestamp) -> String {
     human(u64::try_from(until.as_millisecond() - now.as_millisecond()).unwrap_or(0))
 }
 
-/// What is worked at, where there is more than one thing.
+/// What the agent works on, if there is more than one part.
 fn aim(state: &LoopState) -> String {
     let Some(review) = &state.review else { return String::new() };
     match review.aim() {
         Aim::Section { .. } if state.accepts_features() => " on the next feature".to_owned(),
         Aim::Section { number } => format!(" on section {number} of {}", review.section_count()),
-        Aim::Whole if review.section_count() > 1 || state.accepts_features() => " on the whole".to_owned(),
+        Aim::Whole if review.section_count() > 1 || state.accepts_features() => " on everything".to_owned(),
         Aim::Whole => String::new(),
     }
 }
@@ -89,7 +89,7 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
     text
 }
 
-/// Money in words: what it is worth, and whether that is what was paid.
+/// The cost in words, and whether it is an estimate.
 pub fn cost(usage: &Usage) -> String {
     match (usage.cost_usd, usage.cost_basis) {
         (None, _) => "cost unknown".to_owned(),
@@ -113,10 +113,10 @@ pub fn usage(usage: &Usage) -> Option<String> {
 
 /// A line of the summary.
 pub fn row(label: &str, value: &str, style: Style) -> String {
-    format!("  {} {value}\n", style.dim(&format!("{label:<8}")))
+    format!("  {} {value}\n", style.dim(&format!("{label:<9}")))
 }
 
-/// How it ended, with the way to the work. `word` is the status as readers see it.
+/// How the loop ended, and how to get its work. `word` is the displayed status.
 pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     let mut text = String::new();
     let headline = match &state.status() {
@@ -141,7 +141,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         row("usage", used);
     }
     if state.claims.made > 0 {
-        row("claims", format!("{} made, {} refused", state.claims.made, state.claims.refused));
+        row("claims", format!("{}, {} refused", count(state.claims.made, "completion claim"), state.claims.refused));
     }
     if let Some(gap) = hidden_gap(state) {
         row("hidden", style.warn(&gap));
@@ -156,7 +156,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         row("held back", one_line(file, 200));
     }
     for file in state.last_turn.iter().flat_map(|last| &last.report.put_back) {
-        row("put back", format!("{}: the last turn changed it", one_line(&file.path, 200)));
+        row("reverted", format!("{}: changed by the last turn", one_line(&file.path, 200)));
     }
     for note in state.iterations.last().iter().flat_map(|last| &last.checkpoint.notes).take(10) {
         row("note", one_line(note, 300));
@@ -165,35 +165,35 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     row_work(state, &mut row);
     if !state.denied_hosts.is_empty() {
         let hosts: Vec<&str> = state.denied_hosts.keys().map(String::as_str).collect();
-        row(
-            "denied",
-            format!("{} (network_hosts in the settings lists what is reached)", one_line(&hosts.join(", "), 200)),
-        );
+        row("denied", format!("{} (allow hosts with network_hosts in the settings)", one_line(&hosts.join(", "), 200)));
     }
     row_residue(state, &mut row);
     if let Some(StopReason::AgentMissing { .. }) = &state.stop_reason() {
-        row("hint", "`windlass agents` shows what is installed; --agent or --agent-command names another".to_owned());
+        row(
+            "hint",
+            "see installed agents with `windlass agents`; select another with --agent or --agent-command".to_owned(),
+        );
     }
     if let Status::Paused { why: PauseReason::Auth { .. } } = &state.status() {
         row("log in", log_in(state));
     }
     match &state.status() {
         Status::Ended { end: End::Completed } => {}
-        _ if word == "interrupted" => row("go on", format!("windlass resume {}", state.name)),
+        _ if word == "interrupted" => row("resume", format!("windlass resume {}", state.name)),
         Status::Paused { why: PauseReason::Review | PauseReason::Rejections { .. } } => {
             row("answer", format!("windlass approve {0}, or windlass reject {0} --reason \"…\"", state.name));
         }
         Status::Ended { end: End::Exhausted } => {
-            row("go on", format!("windlass resume {} --max-iterations +5", state.name));
+            row("resume", format!("windlass resume {} --max-iterations +5", state.name));
         }
         Status::Ended { .. } | Status::Paused { .. } | Status::Queued | Status::Running | Status::Waiting { .. } => {
-            row("go on", format!("windlass resume {}", state.name));
+            row("resume", format!("windlass resume {}", state.name));
         }
     }
     text
 }
 
-/// Claims that only looked done: green for the agent, red for a gate that it does not know.
+/// Claims that passed the visible gates but failed a hidden one.
 fn hidden_gap(state: &LoopState) -> Option<String> {
     match state.claims.failed_hidden {
         0 => None,
@@ -205,14 +205,14 @@ fn hidden_gap(state: &LoopState) -> Option<String> {
 fn completed(state: &LoopState, style: Style) -> String {
     match state.outcome() {
         Some(Outcome::Verified) => style.good(match (state.spec.gates.is_empty(), &state.spec.review) {
-            (false, None) => "✔ completed: verified, every gate passed on the recorded commit",
+            (false, None) => "✔ completed: verified, all gates passed on the recorded commit",
             (false, Some(_)) => {
-                "✔ completed: verified, the reviewer approved and every gate passed on the recorded commit"
+                "✔ completed: verified, the reviewer approved and all gates passed on the recorded commit"
             }
-            (true, _) => "✔ completed: verified, the reviewer approved the recorded commit (no gates were set)",
+            (true, _) => "✔ completed: verified, the reviewer approved the recorded commit (no gates configured)",
         }),
         Some(Outcome::CheckedInPlace) => style.warn("✔ completed: checked in place, not verified on a commit"),
-        Some(Outcome::Unchanged) => style.warn("✔ completed: unchanged, nothing was changed"),
+        Some(Outcome::Unchanged) => style.warn("✔ completed: no changes"),
         Some(Outcome::RolledBack) => style.warn("✔ completed: then rolled back, not verified"),
         Some(Outcome::Claimed) | None => style.warn("✔ completed: claimed, not verified"),
     }
@@ -223,8 +223,8 @@ fn log_in(state: &LoopState) -> String {
     let agent = state.agent(state.last_turn.as_ref().map_or(Role::Coder, |last| last.key.role));
     let facts = Facts::of(&agent.profile);
     match facts.login {
-        Some(login) => format!("{login}, or give it a key that is valid ({})", facts.keys.join(", ")),
-        None => format!("log in with `{}` itself, or give it a key that is valid", agent.display_name()),
+        Some(login) => format!("{login}, or set a valid API key ({})", facts.keys.join(", ")),
+        None => format!("log in with `{}`, or set a valid API key", agent.display_name()),
     }
 }
 
@@ -233,7 +233,7 @@ fn features(milestone: &Milestone, accepted: &[AcceptedFeature]) -> String {
     let named = |id: &str| accepted.iter().filter_map(|one| one.id.as_deref()).any(|one| one.eq_ignore_ascii_case(id));
     let done = milestone.features.iter().filter(|feature| feature.done || named(&feature.id)).count();
     let nameless = accepted.iter().filter(|one| one.id.as_deref().is_none_or(str::is_empty)).count();
-    let rest = if nameless > 0 { format!("; {nameless} accepted without a feature's id") } else { String::new() };
+    let rest = if nameless > 0 { format!("; {nameless} accepted without a feature ID") } else { String::new() };
     format!("{done} of {} accepted{rest}", milestone.features.len())
 }
 
@@ -263,14 +263,14 @@ fn row_review(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// The certificate: nothing of the loop runs or lies about any more, or what does.
+/// What the loop left behind, or that it left nothing.
 fn row_residue(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     let Some(certificate) = &state.residue else { return };
     if certificate.is_clean() {
-        row("residue", "none".to_owned());
+        row("clean-up", "nothing left behind".to_owned());
     }
     for left in &certificate.left {
-        row("residue", format!("{} {} (to do: {})", left.kind.name(), one_line(&left.what, 200), left.fix));
+        row("left over", format!("{} {} (fix: {})", left.kind.name(), one_line(&left.what, 200), left.fix));
     }
 }
 
@@ -278,16 +278,16 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     let Some(workspace) = &state.workspace else { return };
     let (Some(base), Some(head)) = (&workspace.base_commit, &workspace.head_commit) else { return };
     if base == head {
-        row("files", workspace.dir.clone());
+        row("workspace", workspace.dir.clone());
         return;
     }
     match (&workspace.branch, state.spec.workspace.kind) {
         (Some(branch), WorkspaceKind::Clone) => {
-            row("look", format!("windlass diff {0}, or git diff {1}..{branch}", state.name, short(base)));
-            row("take", format!("windlass merge {0}, or git merge {branch}", state.name));
-            row("files", workspace.dir.clone());
+            row("review", format!("windlass diff {0}, or git diff {1}..{branch}", state.name, short(base)));
+            row("merge", format!("windlass merge {0}, or git merge {branch}", state.name));
+            row("workspace", workspace.dir.clone());
         }
-        _ => row("look", format!("git diff {}..{}", short(base), short(head))),
+        _ => row("review", format!("git diff {}..{}", short(base), short(head))),
     }
 }
 
@@ -296,12 +296,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_names_its_day_where_the_hour_alone_would_mislead() {
+    fn clock_time_includes_the_date_when_far_away() {
         let now: Timestamp = "2026-11-16T22:00:00Z".parse().unwrap();
         let soon = "2026-11-17T01:30:05Z".parse().unwrap();
         assert_eq!((clock_time(soon, now), left(soon, now)), ("01:30:05 UTC".to_owned(), "3h 30m".to_owned()));
         let later = "2026-11-18T21:00:00Z".parse().unwrap();
         assert_eq!(clock_time(later, now), "2026-11-18 21:00 UTC");
-        assert_eq!(left(now, soon), "0.0s", "a wait that is over has nothing left");
+        assert_eq!(left(now, soon), "0.0s", "a past time has nothing left");
     }
 }

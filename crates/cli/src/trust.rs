@@ -22,8 +22,8 @@ pub async fn trust(app: &App, dir: Option<&Path>, args: &TrustArgs) -> Result<Ex
         let was = app.run(RevokeTrust { project: project.clone(), base }).await?.revoked;
         print(&match args.json {
             true => json_line(&json!({ "revoked": was })),
-            false if was => format!("nothing of {project} is trusted any more\n"),
-            false => format!("nothing of {project} was trusted\n"),
+            false if was => format!("revoked trust in {project}\n"),
+            false => format!("{project} was not trusted\n"),
         });
         return Ok(Exit::Completed);
     }
@@ -47,7 +47,7 @@ fn seen(files: &[Demand]) -> Vec<Seen> {
     files.iter().map(|demand| Seen { file: demand.file.clone(), sha256: demand.sha256.clone() }).collect()
 }
 
-/// Somebody's word for what a new loop would run of the repository's own files: by the flag, or at the terminal.
+/// Consent to what a new loop would run from the repository's files, from the flag or the terminal.
 pub fn word(app: &App, needed: Problem, agreed: bool, base: Option<&str>) -> Result<Vec<Seen>, Failure> {
     let Some(demands) = needed.details.as_deref() else { return Err(needed.into()) };
     if agreed {
@@ -62,21 +62,21 @@ pub fn word(app: &App, needed: Problem, agreed: bool, base: Option<&str>) -> Res
     }
     let list = listed(demands.iter().filter(|demand| !demand.trusted), Style::plain());
     let base = base.map_or(String::new(), |base| format!(" --base {base}"));
-    let there = if matches!(app, App::There(_)) { " there" } else { "" };
+    let there = if matches!(app, App::There(_)) { " on the server" } else { "" };
     Err(Failure::usage(
-        format!("nobody agreed yet to what this repository's own files would run:\n{}", list.trim_end()),
-        format!("read them, then run `windlass trust{base}`{there}, or give --trust"),
+        format!("this repository's commands are not trusted yet:\n{}", list.trim_end()),
+        format!("review them, then run `windlass trust{base}`{there}, or use --trust"),
     ))
 }
 
-/// Asks whoever sits at the terminal, once for each repository, whether its loops may run without a sandbox.
+/// Asks at the terminal, once per repository, whether its loops may run without a sandbox.
 pub async fn do_without_sandbox(local: &Local, problem: &Problem) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(false);
     }
     let fix = problem.hint.as_deref().unwrap_or_default();
     eprintln!("{}\n{fix}\n", problem.message);
-    let yes = answered("run loops of this repository without a sandbox? [y/N] ")?;
+    let yes = answered("Run loops of this repository without a sandbox? [y/N] ")?;
     if yes {
         agree_to_no_sandbox(local).await?;
     }
@@ -84,7 +84,7 @@ pub async fn do_without_sandbox(local: &Local, problem: &Problem) -> Result<bool
 }
 
 fn asked() -> Result<bool, Failure> {
-    answered("may these files run what they say? [y/N] ")
+    answered("Trust these commands? [y/N] ")
 }
 
 /// Asks a question at the terminal; without one the answer is no.
@@ -105,9 +105,9 @@ pub fn answered(question: &str) -> Result<bool, Failure> {
 
 fn shown(demands: &[Demand], style: Style) -> String {
     if demands.is_empty() {
-        return "this repository's own files run nothing by themselves\n".to_owned();
+        return "this repository defines no commands\n".to_owned();
     }
-    format!("this repository's own files would run:\n{}", listed(demands.iter(), style))
+    format!("this repository would run:\n{}", listed(demands.iter(), style))
 }
 
 fn listed<'a>(demands: impl Iterator<Item = &'a Demand>, style: Style) -> String {

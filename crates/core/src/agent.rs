@@ -64,7 +64,7 @@ pub enum AgentEvent {
         #[serde(default)]
         is_error: bool,
     },
-    /// A line that means nothing to the adapter; kept as it is.
+    /// A line that the adapter does not recognize, unchanged.
     Raw {
         line: String,
     },
@@ -83,7 +83,7 @@ pub enum ErrorKind {
     Billing,
     ModelNotFound,
     UnknownSession,
-    /// Its processes came to a limit of the loop's own.
+    /// Its processes reached a limit of the loop's own.
     ResourceLimit,
     Other,
 }
@@ -117,7 +117,7 @@ pub enum TurnOutcome {
         #[serde(default)]
         began: bool,
     },
-    /// The turn was under way when its engine went away; nobody saw it end.
+    /// The turn was running when its engine went away; nobody saw it end.
     CutOff,
 }
 
@@ -146,7 +146,7 @@ impl TurnOutcome {
             | TurnOutcome::RateLimited { message, .. }
             | TurnOutcome::NotStarted { message, .. } => message.clone(),
             TurnOutcome::NotTried { trouble, .. } => trouble.to_string(),
-            TurnOutcome::Interrupted => "the turn ran into its time limit".to_owned(),
+            TurnOutcome::Interrupted => "the turn timed out".to_owned(),
             TurnOutcome::CutOff => "the turn was cut off".to_owned(),
             TurnOutcome::Finished => String::new(),
         }
@@ -172,10 +172,10 @@ pub struct TurnReport {
     /// A developer's report, read from its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub developer: Option<Box<Report>>,
-    /// Files that were changed and put back: what git runs or follows (`.git/…`), and all where an agent only reads.
+    /// Files that were changed and restored: what git runs or follows (`.git/…`), and all where an agent only reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<ChangedFile>,
-    /// Limits that the agent's processes came to, whatever became of the turn.
+    /// Limits that the agent's processes reached, whatever became of the turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits_hit: Vec<LimitHit>,
     /// The end of what the assistant said, bounded.

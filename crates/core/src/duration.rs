@@ -8,11 +8,11 @@ pub enum DurationError {
     Malformed(String),
     #[error("a duration must be more than zero")]
     Zero,
-    #[error("`{0}` is longer than Windlass can count")]
+    #[error("`{0}` is too long")]
     TooLong(String),
 }
 
-pub const HINT: &str = "write a whole number with a unit: 30s, 10m, 2h or 1d";
+pub const HINT: &str = "use an integer with a unit: 30s, 10m, 2h or 1d";
 
 /// Parses a duration into milliseconds. The unit is required, so that `5` is never taken for something it is not.
 pub fn parse_ms(text: &str) -> Result<u64, DurationError> {

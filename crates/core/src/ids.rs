@@ -29,7 +29,7 @@ pub enum Role {
     Summariser,
     /// Writes the plan, before anybody works on it.
     Planner,
-    /// Does what was asked for after the work was accepted.
+    /// Does what was requested after the work was accepted.
     Finisher,
 }
 
@@ -56,7 +56,7 @@ impl Role {
         }
     }
 
-    /// Whether it only looks: what it changes in the tree is put back.
+    /// Whether it only looks: what it changes in the tree is restored.
     pub fn only_reads(self) -> bool {
         match self {
             Role::Auditor | Role::Acceptor | Role::Planner | Role::Summariser => true,
@@ -121,7 +121,7 @@ impl FromStr for TurnKey {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("`{text}` names no turn; a turn is ITERATION.ROLE.ATTEMPT, such as 1.coder.1");
+        let wrong = || format!("`{text}` is not a turn; use ITERATION.ROLE.ATTEMPT, such as 1.coder.1");
         let mut parts = text.split('.');
         let (Some(iteration), Some(role), Some(attempt), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())

@@ -116,7 +116,7 @@ struct Scanner {
     opened_at: u32,
     /// Indented lines belong to a list item, so a fence may be indented as deep as the item.
     in_list: bool,
-    /// A paragraph is open: an indented line goes on with it and is no code.
+    /// A paragraph is open: an indented line continues with it and is not a code.
     in_paragraph: bool,
 }
 

@@ -138,7 +138,7 @@ pub struct ModelPrice {
     pub cache_write: Option<f64>,
 }
 
-/// Puts one table on top of another, key by key; a table on a table goes on inside.
+/// Puts one table on top of another, key by key; a table on a table continues inside.
 pub fn merge_tables(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(key), value) {

@@ -13,7 +13,7 @@ pub(crate) use prompt_lines::{PromptLines, Repeated, undecorated};
 
 /// Longer lines are searched as they stream by and are never taken for an echo.
 const LONGEST_LINE: usize = 256 * 1024;
-/// Texts in texts (JSON in a string of JSON) are looked at so far down.
+/// Texts in texts (JSON in a string of JSON) are checked so far down.
 const MOST_NESTED: u8 = 3;
 
 /// The plain rule: an exact, case-sensitive substring; an empty promise is never found.
@@ -24,8 +24,8 @@ pub fn check_completion_promise(output: &str, promise: &str) -> bool {
 /// Finds a claim in streamed assistant text.
 ///
 /// A line that equals a line of the prompt, but for quote marks and indentation, is an echo, and so is everything in
-/// a run of two or more such lines. A line that is the promise alone is a claim unless it lies inside such a run.
-/// A blank line ends a run, unless the prompt itself goes on with the next line of the output. Lines in a box, with a
+/// a run of two or more such lines. A line that is the promise alone is a claim unless it is inside such a run.
+/// A blank line ends a run, unless the prompt itself continues with the next line of the output. Lines in a box, with a
 /// bullet or a number, or behind a prefix make a run where they follow each other as in the prompt. A line that holds
 /// other lines (a JSON string, a text with escaped line breaks) is judged by those.
 #[derive(Debug)]

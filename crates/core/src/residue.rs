@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What was found when a loop came to rest; nothing, as a rule.
+/// What was found when a loop reached rest; nothing, as a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Certificate {
     pub checked_at: Timestamp,
@@ -19,7 +19,7 @@ impl Certificate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Leftover {
     pub kind: LeftoverKind,
-    /// For a person: the process, the path, the port.
+    /// For a user: the process, the path, the port.
     pub what: String,
     /// What to do about it.
     pub fix: String,

@@ -50,7 +50,7 @@ impl ResourceSpec {
         };
         let disk = self.disk_bytes.map(|bytes| format!("disk {}", size::human(bytes)));
         let free = Some(self.kept_free(u64::MAX)).filter(|bytes| *bytes > 0);
-        let free = free.map(|bytes| format!("{} of disk kept free", size::human(bytes)));
+        let free = free.map(|bytes| format!("{} of disk space kept free", size::human(bytes)));
         [
             by(self.memory_bytes.map(|bytes| format!("memory {}", size::human(bytes))), memory),
             by(self.processes.map(|count| format!("processes {count}")), processes),
@@ -64,7 +64,7 @@ impl ResourceSpec {
     }
 }
 
-/// A limit that the processes of a turn or gate came to.
+/// A limit that the processes of a turn or gate reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LimitHit {
@@ -77,16 +77,16 @@ pub enum LimitHit {
 }
 
 impl LimitHit {
-    /// What happened, with the setting that a person would change.
+    /// What happened, with the setting that a user would change.
     pub fn words(&self, whose: &str) -> String {
         match self {
             LimitHit::Memory { limit_bytes } => {
                 let limit = limit_bytes.map(|bytes| format!(" of {}", size::human(bytes))).unwrap_or_default();
-                format!("{whose} processes were ended by the memory limit{limit} (memory_limit)")
+                format!("{whose} processes were killed at the memory limit{limit} (memory_limit)")
             }
             LimitHit::Processes { limit } => {
                 let limit = limit.map(|count| format!(" of {count}")).unwrap_or_default();
-                format!("{whose} processes came to the limit{limit} of their number (process_limit)")
+                format!("{whose} processes reached the process limit{limit} (process_limit)")
             }
             LimitHit::Disk { message } => message.clone(),
         }
@@ -104,7 +104,8 @@ mod tests {
         let held_by = Means { memory: Holder::Watched, processes: Holder::CgroupV2, ..Means::default() };
         let spec =
             ResourceSpec { memory_bytes: Some(8 << 30), processes: Some(4096), held_by, ..ResourceSpec::default() };
-        let said = ["memory 8 GiB (watched, not enforced)", "processes 4096 (cgroup v2)", "1 GiB of disk kept free"];
+        let said =
+            ["memory 8 GiB (watched, not enforced)", "processes 4096 (cgroup v2)", "1 GiB of disk space kept free"];
         assert_eq!(spec.words(), said);
     }
 
@@ -120,6 +121,6 @@ mod tests {
     #[test]
     fn a_limit_that_was_reached_names_its_setting() {
         let said = LimitHit::Memory { limit_bytes: Some(2 << 30) }.words("the agent's");
-        assert_eq!(said, "the agent's processes were ended by the memory limit of 2 GiB (memory_limit)");
+        assert_eq!(said, "the agent's processes were killed at the memory limit of 2 GiB (memory_limit)");
     }
 }

@@ -1,4 +1,4 @@
-//! What the processes of a loop are kept away from: decided when the loop is made, and kept for all of its life.
+//! The sandbox of a loop's processes: decided when the loop is created, and fixed for its lifetime.
 
 use serde::{Deserialize, Serialize};
 

@@ -6,12 +6,11 @@ use thiserror::Error;
 pub enum SizeError {
     #[error("`{0}` is not a size")]
     Malformed(String),
-    #[error("`{0}` is more than Windlass can count")]
+    #[error("`{0}` is too large")]
     TooLarge(String),
 }
 
-pub const HINT: &str =
-    "write a whole number with a unit: 64MiB, 8GiB, 1TiB (or MB, GB, TB for powers of ten); 0 for none";
+pub const HINT: &str = "use an integer with a unit: 64MiB, 8GiB, 1TiB (or MB, GB, TB for powers of ten); 0 for none";
 
 /// Larger ones first, the powers of two before those of ten.
 const UNITS: [(&str, u64); 9] = [
@@ -26,7 +25,7 @@ const UNITS: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// Parses a size into bytes. The unit is required, except for nothing at all.
+/// Parses a size into bytes. The unit is required, except for nothing.
 pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
     let malformed = || SizeError::Malformed(text.to_owned());
     let too_large = || SizeError::TooLarge(text.to_owned());

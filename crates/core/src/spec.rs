@@ -17,7 +17,7 @@ pub struct LoopSpec {
     /// Name of the recipe that the defaults came from.
     pub recipe: String,
     pub agent: AgentChoice,
-    /// Who takes over, in this order, when the coder's model or agent fails for good.
+    /// Agents to fall back to, in this order, if the coder's model or agent fails permanently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<AgentChoice>,
     /// Who sums up where an agent does that, if not the coder's.
@@ -49,7 +49,7 @@ pub struct LoopSpec {
     pub env_pass: Vec<String>,
     #[serde(default)]
     pub summariser: SummariserSettings,
-    /// What the loop's processes are kept away from.
+    /// The sandbox of the loop's processes.
     #[serde(default, skip_serializing_if = "SandboxSpec::is_off")]
     pub sandbox: SandboxSpec,
     /// How much of the machine the loop's processes may take.
@@ -127,7 +127,7 @@ pub struct ReviewSpec {
     pub planning: bool,
     /// So many rejections in a row, and a person is asked.
     pub max_rejections: u32,
-    /// A person has to agree in the end.
+    /// Whether a user must approve before the loop completes.
     #[serde(default)]
     pub human_review: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,12 +15,12 @@ use crate::trouble::{Step, Trouble};
 pub enum Status {
     Queued,
     Running,
-    /// Goes on by itself at a known time.
+    /// Continues by itself at a known time.
     Waiting {
         until: Timestamp,
         why: WaitReason,
     },
-    /// Goes on when a person says so.
+    /// Continues when a user reports it.
     Paused {
         why: PauseReason,
     },
@@ -29,7 +29,7 @@ pub enum Status {
     },
 }
 
-/// The five ends. Only `Completed` is for good.
+/// The five ends. Only `Completed` is final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -52,7 +52,7 @@ pub enum Outcome {
     Unchanged,
     /// The gates or the reviewer judged a tree that no commit records, or the user's own checkout.
     CheckedInPlace,
-    /// A person went back to an earlier checkpoint after the loop was completed.
+    /// A user went back to an earlier checkpoint after the loop was completed.
     RolledBack,
 }
 
@@ -95,9 +95,9 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WaitReason::RateLimit { message } => write!(f, "rate limit: {message}"),
-            WaitReason::NoAnswer { message } => write!(f, "the provider does not answer: {message}"),
+            WaitReason::NoAnswer { message } => write!(f, "the provider does not respond: {message}"),
             WaitReason::TurnFailed { role, message } => write!(f, "the {role} failed: {message}"),
-            WaitReason::Infrastructure { step, trouble } => write!(f, "{step} could not be tried ({trouble})"),
+            WaitReason::Infrastructure { step, trouble } => write!(f, "{step} could not run ({trouble})"),
         }
     }
 }
@@ -105,7 +105,7 @@ impl fmt::Display for WaitReason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PauseReason {
-    /// A person asked for it.
+    /// Paused by a user.
     Person,
     /// A limit was reached and the loop's policy is to ask.
     Limit { limit: StopReason },
@@ -123,9 +123,9 @@ pub enum PauseReason {
     },
     /// The reviewer failed, and so did those that could replace it. It says nothing of the work.
     Reviewer { role: Role, agent: String, message: String },
-    /// The reviewer accepted the work, and a person has to agree.
+    /// The reviewer accepted the work, and a user must agree.
     Review,
-    /// The reviewer rejected so often in a row that a person has to say how to go on.
+    /// The reviewer rejected so often in a row that a user must say how to continue.
     Rejections { reasons: Vec<String> },
 }
 
@@ -203,7 +203,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// The end that this reason leads to.
+    /// The end that this reason points to.
     pub fn end(&self) -> End {
         match self {
             StopReason::Completed => End::Completed,

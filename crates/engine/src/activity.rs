@@ -13,7 +13,7 @@ use crate::data::{DataDir, TurnFiles};
 pub const INTERVAL_MS: i64 = 30_000;
 const INTERVALS: usize = 20;
 const RECORD: u64 = 16;
-/// More records than that are not looked at.
+/// More records than that are not checked.
 const MOST_RECORDS: u64 = 4_096;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ fn of_turn(files: &TurnFiles, now: Timestamp) -> Option<Activity> {
     let mut bytes = vec![0; usize::try_from((records - first) * RECORD).ok()?];
     file.read_exact_at(&mut bytes, first * RECORD).ok()?;
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    // Each says where it began and when; what came then ends where the next one begins.
+    // Each says where it started and when; what came then ends where the next one starts.
     let stretches = bytes
         .chunks_exact(usize::try_from(RECORD).ok()?)
         .map(|record| (number(&record[..8]), i64::try_from(number(&record[8..])).unwrap_or(0)));

@@ -1,7 +1,7 @@
 //! One tiny call of an agent outside any loop: whether it is logged in and answers.
 //!
-//! The agent runs as in a turn: the same adapter, the same supervisor, in a directory of its own that is gone
-//! afterwards, and where there is a sandbox as a reviewer that changes nothing. Whoever calls has to know that the provider may charge for it.
+//! The agent runs as in a turn: the same adapter, the same supervisor, in its own directory that is gone
+//! afterwards, and where there is a sandbox as a reviewer that changes nothing. Whoever calls must know that the provider may charge for it.
 
 mod version;
 
@@ -86,7 +86,7 @@ pub async fn ask(call: &Call) -> Called {
         if let Err(error) = windlass_workspace::remove_tree(&place)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, place = %place.display(), "the directory of a call stays");
+            tracing::warn!(%error, place = %place.display(), "cannot remove the directory of a call");
         }
     }
     Called { answer, stderr, took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX) }
@@ -163,7 +163,7 @@ async fn follow(call: &Call, spec: &ShimSpec, transcript: TranscriptReader) -> A
     let deadline = tokio::time::sleep(call.timeout);
     tokio::pin!(deadline);
     let mut ending = false;
-    let unreadable = |error: std::io::Error| Answer::Failed { message: format!("its output cannot be read: {error}") };
+    let unreadable = |error: std::io::Error| Answer::Failed { message: format!("cannot read its output: {error}") };
     let record = loop {
         tokio::select! {
             happened = exchange.next() => match happened {
@@ -176,7 +176,7 @@ async fn follow(call: &Call, spec: &ShimSpec, transcript: TranscriptReader) -> A
     };
     match (record, exchange.finish().await) {
         (_, Err(error)) => unreadable(error),
-        (None, Ok(_)) => Answer::Failed { message: "the supervisor of the call is gone".to_owned() },
+        (None, Ok(_)) => Answer::Failed { message: "the supervisor of the call exited".to_owned() },
         (Some(record), Ok(transcript)) => judge(call, &transcript, &record),
     }
 }
@@ -205,14 +205,14 @@ fn judge(call: &Call, transcript: &TranscriptReader, record: &ExitRecord) -> Ans
         }
         (TurnOutcome::NotTried { trouble, .. }, EndedBy::Itself) => Answer::Failed { message: trouble.message },
         (TurnOutcome::Interrupted | TurnOutcome::CutOff, EndedBy::Itself) => {
-            Answer::Failed { message: format!("it ended without a word ({exit})") }
+            Answer::Failed { message: format!("exited without output ({exit})") }
         }
     }
 }
 
 fn spawn_failure(kind: SpawnFailureKind, message: &str) -> String {
     match kind {
-        SpawnFailureKind::InterpreterNotFound => format!("{message}; what its first line names is not there"),
+        SpawnFailureKind::InterpreterNotFound => format!("{message}; the interpreter in its first line does not exist"),
         SpawnFailureKind::ProgramNotFound
         | SpawnFailureKind::ProgramNotPermitted
         | SpawnFailureKind::ProgramNotRunnable

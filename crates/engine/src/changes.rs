@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::data::private_dir;
 
-/// A number that changes after each write, as long as somebody looks at it.
+/// A number that changes after each write, as long as somebody checks it.
 pub fn watch(data_root: &Path) -> io::Result<watch::Receiver<u64>> {
     private_dir(data_root)?;
     let (tell, told) = watch::channel(0);
@@ -61,7 +61,7 @@ fn tell_of(dir: &Path, what: rustix::fs::inotify::WatchFlags, tell: watch::Sende
     Ok(())
 }
 
-/// Where the system does not tell of files, they are looked at.
+/// Where the system does not tell of files, they are checked.
 #[cfg(not(target_os = "linux"))]
 fn start(data_root: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
     let log = data_root.join("windlass.db-wal");

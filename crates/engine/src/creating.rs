@@ -56,10 +56,10 @@ pub(crate) async fn sweep(data: &DataDir, store: &dyn Store, workspaces: &Worksp
                 Ok(Some(_)) => {}
                 Ok(None) => {
                     if let Err(error) = remove(workspaces, &request).await {
-                        tracing::warn!(%error, loop_id = request.loop_id, "a workspace without a loop stays");
+                        tracing::warn!(%error, loop_id = request.loop_id, "cannot remove a workspace without a loop");
                         continue;
                     }
-                    tracing::info!(loop_id = request.loop_id, "removed the workspace of a loop that never came to be");
+                    tracing::info!(loop_id = request.loop_id, "removed the workspace of a loop that was not created");
                 }
                 Err(_) => continue,
             }

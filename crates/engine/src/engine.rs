@@ -46,21 +46,21 @@ pub enum EngineError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Drive(#[from] DriveError),
-    #[error("process {pid} drives this loop")]
+    #[error("process {pid} is running this loop")]
     Driven { pid: u32 },
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("the socket for other processes cannot be made")]
+    #[error("cannot create the socket for other processes")]
     Socket(#[source] std::io::Error),
-    #[error("the data directory cannot be written")]
+    #[error("cannot write to the data directory")]
     Data(#[source] std::io::Error),
-    #[error("the loop's driver left before it answered")]
+    #[error("the loop's driver exited before it responded")]
     NoAnswer,
-    #[error("the loop's driver did not answer within {seconds} s; what was asked may still be done")]
+    #[error("the loop's driver did not respond within {seconds} s; the request may still take effect")]
     Unanswered { seconds: u64 },
-    #[error("turn {turn} is over, or has not begun: nothing can be done in it")]
+    #[error("turn {turn} has ended or has not started")]
     TurnOver { turn: TurnKey },
-    #[error("the system does not tell one process from another")]
+    #[error("cannot identify processes on this system")]
     Identity,
 }
 
@@ -228,7 +228,7 @@ impl Engine {
             // Nobody has worked there yet.
             match self.workspaces.remove(&workspace, Some(&workspace.base_commit)).await {
                 Ok(_) => creating.done(),
-                Err(error) => tracing::warn!(%error, "the workspace of a loop that was not created is left behind"),
+                Err(error) => tracing::warn!(%error, "cannot remove the workspace of a loop that was not created"),
             }
             return Err(error.into());
         }
@@ -386,12 +386,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts to drive a loop, until it rests or the process is told to leave. The lease is given up at the end.
+    /// Drives a loop until it pauses or ends, or the process is interrupted. Releases the lease at the end.
     pub fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Driving, EngineError> {
         self.drive_as(held, shutdown, Queueing::Background)
     }
 
-    /// The same while somebody watches: a loop that is queued when the process is told to leave is interrupted.
+    /// The same for a followed loop: a loop that is queued when the process is interrupted is interrupted too.
     pub fn drive_watched(
         self: &Arc<Self>,
         held: Held,

@@ -63,7 +63,7 @@ impl Engine {
     }
 
     fn tagged(&self, mut env: Variables, state: &LoopState) -> Variables {
-        // What points git elsewhere is nobody's to hand on, and a fault is for the engine alone.
+        // What points git elsewhere is nobody's to pass on, and a fault is for the engine alone.
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "WINDLASS_TEST_FAULT"] {
             env.remove(name);
         }
@@ -72,7 +72,7 @@ impl Engine {
         if let Some(range) = self.ports.of(&state.id.0) {
             env.insert("WINDLASS_PORT_BASE".into(), range.base.to_string());
             env.insert("WINDLASS_PORT_COUNT".into(), ports::COUNT.to_string());
-            // One that was handed on by name is meant.
+            // One that was passed on by name is meant.
             env.entry("PORT".into()).or_insert_with(|| range.base.to_string());
         }
         // Or the agent's `git status` takes the index lock just when a checkpoint wants it.

@@ -17,7 +17,7 @@ pub(crate) struct Exchange<F> {
     closing: bool,
 }
 
-/// A reader for the turn, which also talks where the agent has to be talked to.
+/// A reader for the turn, which also talks where the agent must be talked to.
 pub(crate) fn reader(
     request: &TurnRequest<'_>,
     facts: &LaunchFacts,

@@ -12,7 +12,7 @@ use windlass_store::{NewEvent, Store, StoreError, StoredEvent};
 pub enum JournalError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("event {seq} of loop {id} cannot be read")]
+    #[error("cannot read event {seq} of loop {id}")]
     Unreadable {
         id: String,
         seq: u64,
@@ -23,7 +23,7 @@ pub enum JournalError {
         "event {seq} of loop {id} was written by another version of Windlass (format {version}, this one reads {FORMAT})"
     )]
     OtherFormat { id: String, seq: u64, version: u64 },
-    #[error("there is no loop {id}")]
+    #[error("loop {id} not found")]
     NoSuchLoop { id: String },
 }
 
@@ -39,7 +39,7 @@ struct Versioned<'a> {
     event: &'a Event,
 }
 
-/// What is looked at before an event is read.
+/// What is checked before an event is read.
 #[derive(Deserialize)]
 struct Version {
     #[serde(default = "first_format")]

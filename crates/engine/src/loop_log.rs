@@ -50,7 +50,7 @@ fn write(data: &DataDir, name: &str, id: &LoopId, text: &str) {
         file.write_all(text.as_bytes())
     });
     if let Err(error) = written {
-        tracing::debug!(path = %path.display(), %error, "the loop's log cannot be written");
+        tracing::debug!(path = %path.display(), %error, "cannot write the loop's log");
     }
 }
 
@@ -65,7 +65,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
                 vec![format!("Iteration {}: {}", turn.iteration, one_line(message))]
             }
             TurnOutcome::NotTried { trouble, .. } => {
-                vec![format!("Iteration {}: not tried: {}", turn.iteration, one_line(&trouble.to_string()))]
+                vec![format!("Iteration {}: could not run: {}", turn.iteration, one_line(&trouble.to_string()))]
             }
             TurnOutcome::Finished | TurnOutcome::Interrupted | TurnOutcome::CutOff => Vec::new(),
         },
@@ -73,7 +73,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::Checkpointed { turn, checkpoint, .. } => checkpointed(state, turn.iteration, checkpoint),
         Event::GateEnded { gate, report, .. } => {
             let verdict = if report.verdict.passed() { "passed" } else { "failed" };
-            let on = if gate.on == GateOn::Base { " on the base" } else { "" };
+            let on = if gate.on == GateOn::Base { " on the base commit" } else { "" };
             let gate = if report.hidden { "Hidden gate" } else { "Gate" };
             vec![format!("{gate} {verdict}{on}: {}", one_line(&report.command))]
         }
@@ -93,7 +93,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             left.iter().map(|left| format!("Left behind: {} {}", left.kind.name(), one_line(&left.what))).collect()
         }
         Event::AgentChanged { role, from, to, why, .. } => {
-            vec![format!("{to} takes over from {from} as {role}: {}", one_line(why))]
+            vec![format!("Switched {role} from {from} to {to}: {}", one_line(why))]
         }
         Event::Review(event) => review_lines(event),
         Event::LoopCreated { .. }
@@ -120,7 +120,7 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
     }
 }
 
-/// What is remembered of what happens around a review.
+/// Log lines for review events.
 fn review_lines(event: &ReviewEvent) -> Vec<String> {
     match event {
         ReviewEvent::Planned { plan } => vec![format!("Plan: {} sections", plan.count())],
@@ -137,12 +137,12 @@ fn review_lines(event: &ReviewEvent) -> Vec<String> {
         ReviewEvent::Reviewed { ruling, .. } => vec![match ruling {
             Opinion::Clean { .. } => "Review: clean".to_owned(),
             Opinion::Accepted => "Review: accepted".to_owned(),
-            Opinion::Dirty { open } => format!("Review: open are {}", open.join(", ")),
+            Opinion::Dirty { open } => format!("Review: open findings: {}", open.join(", ")),
             Opinion::Rejected { reason } => format!("Review: rejected: {}", one_line(reason)),
         }],
-        ReviewEvent::RejectedUnseen { reason, .. } => vec![format!("Counts as a rejection: {}", one_line(reason))],
+        ReviewEvent::RejectedUnseen { reason, .. } => vec![format!("Counted as a rejection: {}", one_line(reason))],
         ReviewEvent::AnswerUnreadable { turn, why } => {
-            vec![format!("The {}'s answer cannot be used: {}", turn.role, one_line(why))]
+            vec![format!("Invalid answer from the {}: {}", turn.role, one_line(why))]
         }
         ReviewEvent::SectionFinished { section, title, .. } => {
             vec![format!("Section {section} done: {}", one_line(title))]
@@ -150,11 +150,11 @@ fn review_lines(event: &ReviewEvent) -> Vec<String> {
         ReviewEvent::PersonRuled { approved, reason } => {
             let word = if *approved { "Approved" } else { "Rejected" };
             let reason = reason.as_ref().map_or(String::new(), |reason| format!(": {}", one_line(reason)));
-            vec![format!("{word} by a person{reason}")]
+            vec![format!("{word} by a user{reason}")]
         }
-        ReviewEvent::PostActionEnded { .. } => vec!["Post-action ended".to_owned()],
+        ReviewEvent::PostActionEnded { .. } => vec!["Post-action finished".to_owned()],
         ReviewEvent::PostActionRefused { failing } => {
-            vec![format!("Post-action taken back: {} failed", failing.join(", "))]
+            vec![format!("Post-action reverted: {} failed", failing.join(", "))]
         }
         ReviewEvent::MilestoneAmended { .. }
         | ReviewEvent::AimChanged { .. }
@@ -192,7 +192,7 @@ fn condition(state: &LoopState) -> String {
         Done::Duration { ms } => windlass_core::duration::human(*ms),
         Done::Promise { .. } => "until the completion promise".to_owned(),
         Done::Gates => "one turn, then the gates".to_owned(),
-        Done::Review => "until the reviewer agrees".to_owned(),
+        Done::Review => "until the reviewer approves".to_owned(),
     }
 }
 

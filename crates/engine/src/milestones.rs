@@ -1,4 +1,4 @@
-//! Milestones as they lie in a project: read from its files, their state from the store.
+//! Milestones as they are in a project: read from its files, their state from the store.
 //!
 //! The files are the user's and are only ever read here, but for `add`. What became of a milestone is a loop's
 //! journal and nothing else, so nothing of it can dirty the tree.
@@ -16,24 +16,24 @@ use crate::config::Settings;
 
 /// Where milestones are looked for, in this order; the first is where they are made.
 const FOLDERS: [&str; 2] = [".windlass/milestones", ".anima/milestones"];
-/// More than this is no milestone, and no text that everybody has to know.
+/// More than this is not a milestone, and no text that everybody must know.
 const LARGEST: u64 = 256 * 1024;
 
 #[derive(Debug, Error)]
 pub enum MilestonesError {
-    #[error("'{id}' cannot be the id of a milestone")]
+    #[error("'{id}' is not a valid milestone ID")]
     Id { id: String },
-    #[error("there is no milestone '{id}' in this project")]
+    #[error("milestone '{id}' not found in this project")]
     Unknown { id: String, known: Vec<String> },
-    #[error("the milestone {path} cannot be used: {error}")]
+    #[error("invalid milestone {path}: {error}")]
     Shape { path: PathBuf, error: MilestoneError },
-    #[error("{path} cannot be read or written")]
+    #[error("cannot read or write {path}")]
     File {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("{path} is there already")]
+    #[error("{path} already exists")]
     Exists { path: PathBuf },
 }
 
@@ -42,12 +42,12 @@ impl MilestonesError {
         match self {
             MilestonesError::Id { .. } => Some("use letters, digits, - _ and ., at most 64 characters".to_owned()),
             MilestonesError::Unknown { known, .. } if known.is_empty() => {
-                Some("make one: windlass milestone add ID --title \"…\" --feature \"…\" --criterion \"…\"".to_owned())
+                Some("create one: windlass milestone add ID --title \"…\" --feature \"…\" --criterion \"…\"".to_owned())
             }
-            MilestonesError::Unknown { known, .. } => Some(format!("there are: {}", known.join(", "))),
+            MilestonesError::Unknown { known, .. } => Some(format!("known milestones: {}", known.join(", "))),
             MilestonesError::Shape { error, .. } => Some(error.hint.clone()),
             MilestonesError::File { .. } => None,
-            MilestonesError::Exists { .. } => Some("edit it, or choose another id".to_owned()),
+            MilestonesError::Exists { .. } => Some("edit it, or choose another ID".to_owned()),
         }
     }
 }
@@ -135,7 +135,7 @@ fn read(path: &Path, id: &str) -> Result<Found, MilestonesError> {
 
 fn text_of(path: &Path) -> std::io::Result<String> {
     if path.metadata()?.len() > LARGEST {
-        return Err(std::io::Error::other(format!("it is larger than {} KB", LARGEST / 1024)));
+        return Err(std::io::Error::other(format!("larger than {} KB", LARGEST / 1024)));
     }
     std::fs::read_to_string(path)
 }
@@ -202,7 +202,7 @@ pub fn documents(settings: &Settings, project: &Path) -> Result<Vec<Document>, M
     let usual: [(&str, &Option<String>, &[&str]); 3] = [
         ("Vision", &settings.vision.value, &["VISION.md", ".windlass/vision.md"]),
         ("Rules, quality and red lines", &settings.soul.value, &[".windlass/soul.md", ".anima/soul.md"]),
-        ("What is known of the project", &settings.memory.value, &[".windlass/memory.md", ".anima/memory/project.md"]),
+        ("Notes about the project", &settings.memory.value, &[".windlass/memory.md", ".anima/memory/project.md"]),
     ];
     let mut documents = Vec::new();
     for (title, named, usual) in usual {

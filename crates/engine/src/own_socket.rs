@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::socket::owners_dir;
 
-/// After an error to accept, such as too many open files: nothing tells when it has passed.
+/// After an error to accept, such as too many open files: nothing reports when it has passed.
 const BREATH: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]

@@ -60,7 +60,7 @@ impl Ports {
     }
 }
 
-/// The number of the range that a loop would like to have (FNV-1a, which stays the same for ever).
+/// The number of the range that a loop would like to have (FNV-1a, which stays the same forever).
 fn preferred(loop_id: &str) -> u16 {
     let hash = loop_id
         .bytes()

@@ -1,7 +1,7 @@
 //! What must not be seen of a loop: the user's keys, wherever they turn up.
 //!
 //! Transcripts are redacted by the shim before they are written. Everything else goes through here: events before they
-//! are part of the state and the journal, prompts before they are written and sent, what lies in the inbox.
+//! are part of the state and the journal, prompts before they are written and sent, what is in the inbox.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct Secrets {
     pub(crate) rules: Rules,
 }
 
-/// The last ones that were asked for: most loops of a process have the same.
+/// The last ones that were requested: most loops of a process have the same.
 #[derive(Debug, Default)]
 pub(crate) struct LastSecrets(Mutex<Arc<Secrets>>);
 

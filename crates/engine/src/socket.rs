@@ -25,7 +25,7 @@ const LONGEST_PATH: usize = 100;
 pub struct Line {
     /// Somebody left a command in the inbox.
     pub wake: Notify,
-    /// Counts news; its value means nothing.
+    /// Counts changes; its value has no meaning.
     pub news: watch::Sender<u64>,
 }
 
@@ -186,6 +186,6 @@ pub(crate) fn owners_dir(dir: &Path) -> io::Result<()> {
     if is_private {
         return Ok(());
     }
-    let message = format!("{} is open to others, so no socket is made there", dir.display());
+    let message = format!("{} is accessible to other users; not creating a socket there", dir.display());
     Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
 }

@@ -12,7 +12,7 @@ use tiktoken_rs::CoreBPE;
 static TOKENIZER: LazyLock<Option<CoreBPE>> = LazyLock::new(|| match tiktoken_rs::cl100k_base() {
     Ok(tokenizer) => Some(tokenizer),
     Err(error) => {
-        tracing::warn!(%error, "the tokenizer could not be loaded; a token is taken for three bytes");
+        tracing::warn!(%error, "cannot load the tokenizer; counting three bytes per token");
         None
     }
 });

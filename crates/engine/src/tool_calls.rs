@@ -51,7 +51,7 @@ impl ToolCalls {
         self.by_name.iter().map(|(name, times)| (name.clone(), *times)).collect()
     }
 
-    /// Why nothing that the agent looked at can have reached it, if that is so.
+    /// Why nothing that the agent checked can have reached it, if that is so.
     pub fn all_failed(&self) -> Option<String> {
         if self.others == 0 || self.others_failed < self.others {
             return None;

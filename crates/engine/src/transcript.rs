@@ -126,7 +126,7 @@ impl TranscriptReader {
         self
     }
 
-    /// Begins at this place of both streams, and reads no further than that one.
+    /// Starts at this place of both streams, and reads no further than that one.
     #[must_use]
     pub fn between(mut self, from: Place, end: Option<Place>) -> Self {
         (self.stdout.offset, self.stderr.offset) = (from.stdout, from.stderr);
@@ -136,7 +136,7 @@ impl TranscriptReader {
         self
     }
 
-    /// Reads on to a place without telling what is there, so that the next reading goes on as an earlier reader did.
+    /// Reads on to a place without telling what is there, so that the next reading continues as an earlier reader did.
     pub fn pass_to(&mut self, place: Place) -> io::Result<()> {
         let ends = (self.stdout.end, self.stderr.end);
         (self.stdout.end, self.stderr.end) = (place.stdout, place.stderr);
@@ -162,7 +162,7 @@ impl TranscriptReader {
         Place { stdout: self.stdout.offset, stderr: self.stderr.offset }
     }
 
-    /// Passes over output when it comes faster than it is read, for viewers that a person looks at.
+    /// Passes over output when it comes faster than it is read, for viewers that a user checks.
     #[must_use]
     pub fn at_most_behind(mut self, bytes: Option<u64>) -> Self {
         self.most_behind = bytes;
@@ -365,7 +365,7 @@ impl TurnWatcher {
             };
         match self.calls.all_failed() {
             Some(why) if self.role.reviews() && outcome.is_finished() && !refuses => {
-                let message = format!("the {} approved the work without seeing it: {why}", self.role);
+                let message = format!("the {} approved the work without reading it: {why}", self.role);
                 TurnOutcome::Failed { kind: ErrorKind::Other, message }
             }
             Some(_) | None => outcome,

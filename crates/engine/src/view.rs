@@ -202,7 +202,7 @@ impl LoopView {
     }
 }
 
-/// What the loop's processes are kept away from. Fields are only ever added.
+/// The sandbox of the loop's processes. Only add fields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SandboxView {
     pub level: SandboxLevel,
@@ -343,21 +343,24 @@ fn waiting_for(status: &Status) -> Option<String> {
     match status {
         Status::Waiting { why, .. } => Some(why.to_string()),
         Status::Paused { why } => Some(match why {
-            PauseReason::Person => "a person asked for a pause".to_owned(),
-            PauseReason::Limit { limit } => format!("a limit was reached: {}", limit.name()),
+            PauseReason::Person => "paused by a user".to_owned(),
+            PauseReason::Limit { limit } => format!("reached a limit: {}", limit.name()),
             PauseReason::Disk { message } => message.clone(),
-            PauseReason::ProviderLimit { message } => format!("the provider allows no more for now: {message}"),
+            PauseReason::ProviderLimit { message } => format!("provider limit reached: {message}"),
             PauseReason::Auth { message } => format!("the agent is not logged in: {message}"),
-            PauseReason::Infrastructure { step, trouble } => format!("{step} could not be tried ({trouble})"),
+            PauseReason::Infrastructure { step, trouble } => format!("{step} could not run ({trouble})"),
             PauseReason::Reviewer { role, agent, message } => {
-                format!("the {role} ({agent}) gave no verdict: {message}")
+                format!("no verdict from the {role} ({agent}): {message}")
             }
-            PauseReason::Review => "a person has to approve or reject the work".to_owned(),
+            PauseReason::Review => "your review is needed: approve or reject the work".to_owned(),
             PauseReason::Rejections { reasons } => {
-                format!("a person has to say how to go on after {} rejections in a row", reasons.len())
+                format!(
+                    "your decision is needed after {} rejections in a row: approve or reject the work",
+                    reasons.len()
+                )
             }
         }),
-        Status::Queued => Some("a free place".to_owned()),
+        Status::Queued => Some("a free slot".to_owned()),
         Status::Running | Status::Ended { .. } => None,
     }
 }

@@ -43,9 +43,9 @@ pub enum Merged {
 /// Why there is nothing to show or to go back to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoSuchPoint {
-    #[error("the loop has no workspace of its own")]
+    #[error("the loop has no separate workspace")]
     NoWorkspace,
-    #[error("the loop has no iteration {iteration}")]
+    #[error("iteration {iteration} does not exist")]
     NoIteration { iteration: u32, last: u32 },
     #[error("iteration {iteration} was not committed")]
     NotCommitted { iteration: u32 },

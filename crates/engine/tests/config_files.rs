@@ -165,35 +165,32 @@ fn a_wrong_type_names_key_place_and_what_is_expected() {
     let cases = [
         (
             "max_iterations = \"five\"",
-            "config.toml:1:18: 'max_iterations' must be a whole number from 1 to 100, not a text",
+            "config.toml:1:18: 'max_iterations' must be an integer from 1 to 100, not a string",
         ),
-        (
-            "max_iterations = 5.5",
-            "config.toml:1:18: 'max_iterations' must be a whole number from 1 to 100, not a decimal number",
-        ),
-        ("duration = 90", "config.toml:1:12: 'duration' must be a duration, not a whole number"),
-        ("gates = \"cargo test\"", "config.toml:1:9: 'gates' must be a list of commands, not a text"),
-        ("in_place = \"yes\"", "config.toml:1:12: 'in_place' must be true or false, not a text"),
-        ("budget_usd = \"2\"", "config.toml:1:14: 'budget_usd' must be an amount of US dollars, not a text"),
-        ("agent = [\"a\"]", "config.toml:1:9: 'agent' must be a text, not a list"),
-        ("agent = 2026-01-01", "config.toml:1:9: 'agent' must be a text, not a date"),
-        ("[agent]\nx = 1", "config.toml:1:2: 'agent' must be a text, not a table"),
-        ("[[agent]]\nx = 1", "config.toml:1:3: 'agent' must be a text, not a list of tables"),
-        ("agents = 3", "config.toml:1:10: 'agents' must be a table of agents, not a whole number"),
-        ("[agents]\nmine = \"x\"", "config.toml:2:8: 'agents.mine' must be a table, not a text"),
+        ("max_iterations = 5.5", "config.toml:1:18: 'max_iterations' must be an integer from 1 to 100, not a float"),
+        ("duration = 90", "config.toml:1:12: 'duration' must be a duration, not an integer"),
+        ("gates = \"cargo test\"", "config.toml:1:9: 'gates' must be a list of commands, not a string"),
+        ("in_place = \"yes\"", "config.toml:1:12: 'in_place' must be true or false, not a string"),
+        ("budget_usd = \"2\"", "config.toml:1:14: 'budget_usd' must be an amount of US dollars, not a string"),
+        ("agent = [\"a\"]", "config.toml:1:9: 'agent' must be a string, not a list"),
+        ("agent = 2026-01-01", "config.toml:1:9: 'agent' must be a string, not a date"),
+        ("[agent]\nx = 1", "config.toml:1:2: 'agent' must be a string, not a table"),
+        ("[[agent]]\nx = 1", "config.toml:1:3: 'agent' must be a string, not a list of tables"),
+        ("agents = 3", "config.toml:1:10: 'agents' must be a table of agents, not an integer"),
+        ("[agents]\nmine = \"x\"", "config.toml:2:8: 'agents.mine' must be a table, not a string"),
         (
             "[agents.mine]\ncommand = \"x y\"",
-            "config.toml:2:11: 'agents.mine.command' must be a list of texts, not a text",
+            "config.toml:2:11: 'agents.mine.command' must be a list of strings, not a string",
         ),
         (
             "[agents.mine]\nloop_enabled = 1",
-            "config.toml:2:16: 'agents.mine.loop_enabled' must be true or false, not a whole number",
+            "config.toml:2:16: 'agents.mine.loop_enabled' must be true or false, not an integer",
         ),
         (
             "[agents.mine]\nmax_iterations = \"3\"",
-            "config.toml:2:18: 'agents.mine.max_iterations' must be a whole number, not a text",
+            "config.toml:2:18: 'agents.mine.max_iterations' must be an integer, not a string",
         ),
-        ("[agents.mine]\nenv = [\"A=1\"]", "config.toml:2:7: 'agents.mine.env' must be a table of texts, not a list"),
+        ("[agents.mine]\nenv = [\"A=1\"]", "config.toml:2:7: 'agents.mine.env' must be a table of strings, not a list"),
     ];
     for (text, says) in cases {
         let (error, hint) = refused(text);
@@ -217,31 +214,31 @@ fn a_value_that_cannot_be_says_why_and_where() {
         ("max_iterations = -1", "'max_iterations': -1 iterations are out of range: 1–100"),
         ("max_tokens = 0", "'max_tokens': the number of tokens must be more than zero"),
         ("max_running = 0", "'max_running': the number of running loops must be more than zero"),
-        ("max_running = 99999999999", "'max_running': '99999999999' is not a whole number from 1 on"),
-        ("budget_usd = nan", "'budget_usd': NaN US dollars are no budget"),
-        ("budget_usd = -0.5", "'budget_usd': -0.5 US dollars are no budget"),
+        ("max_running = 99999999999", "'max_running': '99999999999' is not a positive integer"),
+        ("budget_usd = nan", "'budget_usd': $NaN is not a valid budget"),
+        ("budget_usd = -0.5", "'budget_usd': $-0.5 is not a valid budget"),
         ("duration = \"90\"", "'duration': `90` is not a duration"),
         ("duration = \"0s\"", "'duration': a duration must be more than zero"),
         ("session = \"resum\"", "'session': 'resum' is not a known session policy"),
-        ("network_hosts = [\"@all\"]", "'network_hosts': '@all' is no ready list: there are @models and @registries"),
+        ("network_hosts = [\"@all\"]", "'network_hosts': unknown host list '@all'; use @models or @registries"),
         (
             "network_hosts = [\"a b\"]",
-            "'network_hosts': 'a b' is no host: write example.org, example.org:8443, *.example.org or an address",
+            "'network_hosts': 'a b' is not a valid host; use example.org, example.org:8443, *.example.org, or an IP address",
         ),
         ("memory_limit = \"8 gigs\"", "'memory_limit': `8 gigs` is not a size"),
         ("disk_limit = 8", "'disk_limit': `8` is not a size"),
         ("process_limit = 2", "'process_limit': 2 is out of range for a number of processes"),
         ("cpu_weight = 0", "'cpu_weight': 0 is out of range for a weight"),
         ("network = \"none\"", "'network': 'none' is not a known network access"),
-        ("sandbox_writable = [\"relative\"]", "'sandbox_writable': 'relative' is not a place of this machine"),
+        ("sandbox_writable = [\"relative\"]", "'sandbox_writable': 'relative' is not an absolute path"),
         ("sandbox = \"podman\"", "'sandbox': 'podman' is not a known sandbox"),
-        ("gates = [\"ok\", 3]", "'gates': item 2 of the list is neither a text nor a table"),
+        ("gates = [\"ok\", 3]", "'gates': item 2 of the list is neither a string nor a table"),
         ("gates = [\"\"]", "'gates': a gate is blank"),
         ("gates = [{ timeout = \"1m\" }]", "'gates': item 1 of the list has no command"),
         ("gates = [{ command = \"x\", whem = 1 }]", "'gates': item 1 of the list has an unknown key 'whem'"),
-        ("gates = [{ command = \"x\", when = \"now\" }]", "'gates': item 1 of the list has a 'when' that is not known"),
+        ("gates = [{ command = \"x\", when = \"now\" }]", "'gates': item 1 of the list has an unknown 'when'"),
         ("gates = [{ command = \"x\", timeout = \"1\" }]", "'gates': `1` is not a duration"),
-        ("gates = [{ command = 1 }]", "'gates': item 1 of the list has a command that is not a text"),
+        ("gates = [{ command = 1 }]", "'gates': item 1 of the list has a command that is not a string"),
         ("protect = [\"/etc/*\"]", "'protect': '/etc/*' is not a path inside the repository"),
         ("protect = [\":(top)x\"]", "'protect': ':(top)x' is not a path inside the repository"),
         ("env_pass = [\"A B\"]", "'env_pass': 'A B' is not the name of an environment variable"),
@@ -251,12 +248,12 @@ fn a_value_that_cannot_be_says_why_and_where() {
         ("setup = [\" \"]", "'setup': a command is blank"),
         ("summariser = \"agents\"", "'summariser': 'agents' is not a known summariser"),
         ("retention_days = -1", "'retention_days': -1 days are out of range"),
-        ("agent = \" \"", "'agent': the text is blank"),
-        ("branch = \"a b\"", "'branch': 'a b' cannot be the name of a branch"),
+        ("agent = \" \"", "'agent': the value is blank"),
+        ("branch = \"a b\"", "'branch': 'a b' is not a valid branch name"),
         ("completion_promise = \"a\\nb\"", "'completion_promise': the completion promise spans more than one line"),
         ("[agents.x]\noutput = \"json\"", "'agents.x.output': 'json' is not a known output"),
-        ("[agents.x]\ncommand = [\"a\", 1]", "'agents.x.command': item 2 of the list is not a text"),
-        ("[agents.x.env]\nA = 1", "'agents.x.env': 'A' is not a text"),
+        ("[agents.x]\ncommand = [\"a\", 1]", "'agents.x.command': item 2 of the list is not a string"),
+        ("[agents.x.env]\nA = 1", "'agents.x.env': 'A' is not a string"),
     ];
     for (text, says) in cases {
         let (error, _) = refused(text);
@@ -266,7 +263,7 @@ fn a_value_that_cannot_be_says_why_and_where() {
         assert_eq!(rest.strip_prefix("'").unwrap(), says, "{text}");
     }
     let hint = refused("session = \"resum\"").1;
-    assert_eq!(hint, "did you mean 'resume'? it is one of: resume, fresh, keep_alive");
+    assert_eq!(hint, "did you mean 'resume'? possible values: resume, fresh, keep_alive");
 }
 
 #[test]
@@ -362,21 +359,21 @@ fn what_a_loop_gives_its_agent_is_read_in_every_form_of_toml() {
 fn a_mistake_deep_in_a_profile_names_the_key_and_what_it_should_be() {
     let cases = [
         ("mcp_servers.p.comand = \"x\"", "unknown key 'agents.a.mcp_servers.p.comand'", "did you mean 'command'?"),
-        ("mcp_servers.p.args = [\"x\"]", "'agents.a.mcp_servers.p': it has no command", "for example: { NAME = {"),
-        ("mcp_servers.p.command = 3", "'agents.a.mcp_servers.p.command' must be a text, not a whole number", "text"),
-        ("mcp_servers.p.command = \" \"", "'agents.a.mcp_servers.p.command': the text is blank", "write a text"),
-        ("mcp_servers.p = \"x\"", "'agents.a.mcp_servers.p' must be a table, not a text", "for example"),
+        ("mcp_servers.p.args = [\"x\"]", "'agents.a.mcp_servers.p': command is missing", "for example: { NAME = {"),
+        ("mcp_servers.p.command = 3", "'agents.a.mcp_servers.p.command' must be a string, not an integer", "text"),
+        ("mcp_servers.p.command = \" \"", "'agents.a.mcp_servers.p.command': the value is blank", "enter a value"),
+        ("mcp_servers.p = \"x\"", "'agents.a.mcp_servers.p' must be a table, not a string", "for example"),
         ("mcp_servers = [\"x\"]", "'agents.a.mcp_servers' must be a table of MCP servers, not a list", "NAME"),
-        ("mcp_servers.\"a b\".command = \"x\"", "'a b' cannot be the name of an MCP server", "letters"),
-        ("mcp_servers.windlass.command = \"x\"", "Windlass itself offers", "another name"),
+        ("mcp_servers.\"a b\".command = \"x\"", "'a b' is not a valid name for an MCP server", "letters"),
+        ("mcp_servers.windlass.command = \"x\"", "reserved for Windlass's own MCP server", "another name"),
         ("prices.m.inptu = 1", "unknown key 'agents.a.prices.m.inptu'", "did you mean 'input'?"),
-        ("prices.m = { input = 1 }", "'agents.a.prices.m': it has no output", "for example"),
-        ("prices.m = { input = -1, output = 1 }", "-1 US dollars are no price", "zero or more"),
-        ("prices.m = { input = nan, output = 1 }", "NaN US dollars are no price", "zero or more"),
-        ("prices.m = { input = \"1\", output = 1 }", "must be a number of US dollars, not a text", "2.5"),
-        ("settings = \"x\"", "'agents.a.settings' must be a table, not a text", "key"),
-        ("denied_tools = \"x\"", "'agents.a.denied_tools' must be a list of texts, not a text", "argument"),
-        ("config_dir = \"\"", "'agents.a.config_dir': the text is blank", "write a text"),
+        ("prices.m = { input = 1 }", "'agents.a.prices.m': output is missing", "for example"),
+        ("prices.m = { input = -1, output = 1 }", "$-1 is not a valid price", "zero or more"),
+        ("prices.m = { input = nan, output = 1 }", "$NaN is not a valid price", "zero or more"),
+        ("prices.m = { input = \"1\", output = 1 }", "must be a number of US dollars, not a string", "2.5"),
+        ("settings = \"x\"", "'agents.a.settings' must be a table, not a string", "key"),
+        ("denied_tools = \"x\"", "'agents.a.denied_tools' must be a list of strings, not a string", "argument"),
+        ("config_dir = \"\"", "'agents.a.config_dir': the value is blank", "enter a value"),
         ("system_prmpt = \"x\"", "unknown key 'agents.a.system_prmpt'", "did you mean 'system_prompt'?"),
     ];
     for (line, problem, hint) in cases {
@@ -445,14 +442,14 @@ fn a_byte_order_mark_and_windows_line_ends_change_nothing() {
     assert_eq!(settings.agent.value.as_deref(), Some("a"));
     assert_eq!(settings.max_iterations.origin, Origin::UserFile { path: home.file(), line: 3 });
     assert_eq!(refused("\u{feff}agnet = 1\r\n").0, "config.toml:1:1: unknown key 'agnet'");
-    assert_eq!(refused("\u{feff}\r\nagent = 1\r\n").0, "config.toml:2:9: 'agent' must be a text, not a whole number");
+    assert_eq!(refused("\u{feff}\r\nagent = 1\r\n").0, "config.toml:2:9: 'agent' must be a string, not an integer");
 }
 
 #[test]
 fn columns_count_characters() {
     assert_eq!(
         refused("agents.\"修复\".command = 3").0,
-        "config.toml:1:23: 'agents.修复.command' must be a list of texts, not a whole number"
+        "config.toml:1:23: 'agents.修复.command' must be a list of strings, not an integer"
     );
 }
 

@@ -109,9 +109,9 @@ fn defaults_are_those_of_the_contract() {
         ("recipe", "\"promise\""),
         ("model", "(the agent's default)"),
         ("fallbacks", "(none)"),
-        ("reviewer", "(the agent that works, in a session of its own)"),
+        ("reviewer", "(the same agent, in a separate session)"),
         ("reviewer_fallbacks", "(none)"),
-        ("reviewer_budget_usd", "(no limit of its own)"),
+        ("reviewer_budget_usd", "(no separate limit)"),
         ("warnings_block", "(false)"),
         ("plan_first", "(false)"),
         ("human_review", "(false)"),
@@ -149,7 +149,7 @@ fn defaults_are_those_of_the_contract() {
         ("env_pass", "[]"),
         ("sandbox", "\"auto\""),
         ("docker_image", "(none)"),
-        ("docker_host", "(DOCKER_HOST, or where Docker has its socket)"),
+        ("docker_host", "(DOCKER_HOST, or Docker's default socket)"),
         ("network", "\"allow\""),
         ("network_hosts", "[\"@models\",\"@registries\"]"),
         ("sandbox_readable", "(none)"),
@@ -157,15 +157,15 @@ fn defaults_are_those_of_the_contract() {
         ("sandbox_denied", "(none)"),
         ("sandbox_sockets", "(none)"),
         ("memory_limit", "(80% of the machine's memory)"),
-        ("process_limit", "(a quarter of the machine's process numbers, 16384 at most)"),
+        ("process_limit", "(a quarter of the machine's limit, at most 16384)"),
         ("cpu_weight", "100"),
         ("disk_limit", "(no limit)"),
-        ("disk_free", "(1GiB, of a small disk 5 %)"),
+        ("disk_free", "(1GiB, or 5% of a small disk)"),
         ("plan", "(the newest one in plan_dirs)"),
         ("plan_dirs", "[\".windlass/plans\",\".claude/plans\"]"),
         ("context_tokens", "8000"),
         ("summariser", "\"deterministic\""),
-        ("summariser_agent", "(the agent that works)"),
+        ("summariser_agent", "(the loop's agent)"),
         ("summariser_url", "(none)"),
         ("summariser_model", "(none)"),
         ("summariser_protocol", "\"openai\""),
@@ -175,11 +175,11 @@ fn defaults_are_those_of_the_contract() {
         ("summary_max_tokens", "500"),
         ("commit_message_model", "(the summariser's)"),
         ("retention_days", "14"),
-        ("follow_up", "(the word for 'continue' in the language)"),
+        ("follow_up", "(\"continue\" in the configured language)"),
         ("language", "\"en\""),
         ("notify_command", "(none)"),
         ("notify_webhook", "(none)"),
-        ("notify_webhook_secret_env", "(none: the message is not signed)"),
+        ("notify_webhook_secret_env", "(none (not signed))"),
         ("notify_desktop", "false"),
         ("notify_on", "[\"needs_person\",\"completed\",\"stopped\"]"),
         ("max_running", "8"),
@@ -258,9 +258,9 @@ fn an_unknown_variable_of_ours_is_a_warning_with_the_nearest_name() {
     assert_eq!(
         world.load(Options::default()).unwrap().warnings,
         [
-            "the environment variable WINDLASS_CONFGI means nothing; did you mean WINDLASS_CONFIG?",
-            "the environment variable WINDLASS_MAX_ITERATION means nothing; did you mean WINDLASS_MAX_ITERATIONS?",
-            "the environment variable WINDLASS_XYZZY means nothing to windlass",
+            "environment variable WINDLASS_CONFGI is not recognized; did you mean WINDLASS_CONFIG?",
+            "environment variable WINDLASS_MAX_ITERATION is not recognized; did you mean WINDLASS_MAX_ITERATIONS?",
+            "environment variable WINDLASS_XYZZY is not recognized",
         ]
     );
 }
@@ -307,7 +307,7 @@ fn paths_follow_the_environment() {
     );
     assert_eq!(both(&[("WINDLASS_HOME", "data"), ("WINDLASS_CONFIG", "/x.toml")]), expect("/cwd/data", "/x.toml"));
     let error = paths(&[]).unwrap_err();
-    assert_eq!(error.to_string(), "cannot tell where the data are: neither HOME nor WINDLASS_HOME is set");
+    assert_eq!(error.to_string(), "cannot find the directory for data: neither HOME nor WINDLASS_HOME is set");
     assert_eq!(error.hint().unwrap(), "set HOME, or WINDLASS_HOME");
 
     let odd = OsString::from_vec(b"/h\xff".to_vec());

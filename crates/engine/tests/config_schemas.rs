@@ -31,7 +31,7 @@ fn the_files_are_what_the_program_says() {
         let written = std::fs::read_to_string(file(name)).unwrap_or_default();
         assert!(
             written == said,
-            "{name} is not what the program says; run: UPDATE=1 cargo test -p windlass-engine --test config_schemas"
+            "{name} is out of date; run: UPDATE=1 cargo test -p windlass-engine --test config_schemas"
         );
     }
 }
@@ -39,17 +39,19 @@ fn the_files_are_what_the_program_says() {
 const PAGE_HEAD: &str = "\
 # Configuration
 
-Generated from the declarations of the settings; `UPDATE=1 cargo test -p windlass-engine --test config_schemas` writes it.
+Generated from the program's definitions by `UPDATE=1 cargo test -p windlass-engine --test config_schemas`.
 
-Settings are TOML, in two files: yours (`$WINDLASS_CONFIG`, or `windlass/config.toml` in the platform's directory for settings) and the
-project's (`.windlass/config.toml`). Both take every key, but those marked *never* are for your file only. A value comes from, the later over the earlier: the recipe and the
-built-in defaults, your file, the project's file, the environment, the flag. A later value replaces an earlier one, lists included. An
-empty variable counts as not set, and a list in a variable has one item a line. `windlass config show` prints every setting with its
-value and where that came from; `windlass config schema` prints the JSON Schema. An unknown key is an error that names the one that
-was meant.
+Settings are TOML, in two files: yours (`$WINDLASS_CONFIG`, or `windlass/config.toml` in the platform's settings directory) and the
+project's (`.windlass/config.toml`). Both accept every key, except that keys marked *never* are for your file only.
 
-A project's file comes with the repository. Settings marked *trust* there run something, reveal something or lift a guard, so they
-count only after `windlass trust` ([trust.md](trust.md)); settings marked *inside* need it if they name a path outside the repository.
+Later sources override earlier ones: the recipe and built-in defaults, your file, the project's file, environment variables, flags.
+Lists are replaced, not merged. An empty variable counts as unset. A list in a variable has one item per line. An unknown key is an
+error with a suggestion. `windlass config show` prints every setting with its value and source; `windlass config schema` prints the
+JSON Schema.
+
+A project's file comes with the repository. Settings marked *trust* can run something, reveal something, or weaken a protection, so
+they take effect only after `windlass trust` ([trust.md](trust.md)). Settings marked *inside* require trust only for paths outside
+the repository.
 
 ## Settings
 ";

@@ -97,8 +97,8 @@ fn a_plain_run_gets_the_recipes_defaults() {
             prompts: std::collections::BTreeMap::new(),
         }
     );
-    let off = "sandbox: off — nobody has looked what works here: the agent and the gates run with your rights; \
-               see `windlass doctor`";
+    let off = "sandbox: off — the sandbox was not probed: the agent and gates run with your full permissions; \
+    run 'windlass doctor'";
     assert_eq!(notes, [off]);
 }
 
@@ -168,7 +168,10 @@ fn a_sandbox_that_was_asked_for_and_cannot_be_had_is_an_error() {
     {
         let flags = Options { sandbox: Some(level), ..Options::default() };
         let error = sandboxed(flags, &missing).unwrap_err();
-        assert_eq!(error.to_string(), format!("the sandbox '{name}' cannot be had here: bubblewrap is not installed"));
+        assert_eq!(
+            error.to_string(),
+            format!("the sandbox '{name}' is not available on this machine: bubblewrap is not installed")
+        );
         assert_eq!(error.hint(), "install it");
     }
     let deny = |sandbox, support: &SandboxSupport| {
@@ -245,7 +248,7 @@ fn everything_that_is_said_is_in_the_specification() {
     assert_eq!((spec.workspace.branch.as_str(), spec.workspace.base.as_deref()), ("x/make-it-work", Some("main")));
     assert_eq!(spec.follow_up, "繼續");
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].starts_with("the budget and the limit of tokens can end a turn under way"), "{notes:?}");
+    assert!(notes[0].starts_with("the budget and the token limit can stop a turn midway"), "{notes:?}");
 }
 
 #[test]
@@ -278,7 +281,7 @@ fn there_is_no_unlimited_loop() {
     let zero = || Options { max_iterations: value::<Iterations>("0"), ..Options::default() };
     let error = resolve(zero(), text_agent()).unwrap_err();
     assert_eq!(error, UsageError::Unbounded);
-    for way_out in ["--max-iterations 1 to 100", "--duration", "--budget-usd", "--max-tokens"] {
+    for way_out in ["--max-iterations to 1–100", "--duration", "--budget-usd", "--max-tokens"] {
         assert!(error.hint().contains(way_out), "{way_out}");
     }
     let timed = Options { duration: value::<Millis>("1h"), ..zero() };
@@ -290,14 +293,14 @@ fn there_is_no_unlimited_loop() {
     let counting = AgentProfile { usage_pattern: Some("tokens: (?<output>\\d+)".into()), ..text_agent() };
     assert!(resolve(tokens(), counting).is_ok());
     let also = Options { max_tokens: value::<Tokens>("9"), ..Options::default() };
-    assert!(resolve(also, text_agent()).unwrap().notes.iter().any(|note| note.contains("max_tokens cannot stop it")));
+    assert!(resolve(also, text_agent()).unwrap().notes.iter().any(|note| note.contains("max_tokens has no effect")));
 }
 
 #[test]
 fn keep_alive_needs_an_agent_that_takes_turn_after_turn() {
     let keep = || Options { session: Some(SessionPolicy::KeepAlive), ..Options::default() };
     let error = resolve(keep(), text_agent()).unwrap_err();
-    assert_eq!(error.to_string(), "the agent 'mine' cannot be kept alive from turn to turn");
+    assert_eq!(error.to_string(), "the agent 'mine' does not support keep_alive sessions");
     assert!(error.hint().starts_with("use resume or fresh instead of keep_alive (--session)"), "{}", error.hint());
     assert!(error.hint().contains("claude"), "{}", error.hint());
     let claude = AgentProfile { adapter: Some(AdapterKind::Claude), ..text_agent() };
@@ -308,7 +311,7 @@ fn keep_alive_needs_an_agent_that_takes_turn_after_turn() {
 fn a_budget_needs_an_agent_that_says_what_it_spends() {
     let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
     let error = resolve(budget(), text_agent()).unwrap_err();
-    assert_eq!(error.to_string(), "the agent 'mine' does not say what it spends, so a budget of $2 cannot be kept");
+    assert_eq!(error.to_string(), "the agent 'mine' does not report its cost, so a budget of $2 cannot be enforced");
     assert!(error.hint().contains("--budget-usd"), "{}", error.hint());
     let pattern = |pattern: &str| AgentProfile { usage_pattern: Some(pattern.into()), ..text_agent() };
     assert!(resolve(budget(), pattern("in (?P<input>\\d+)")).is_err());
@@ -327,10 +330,13 @@ fn a_budget_needs_a_model_with_a_price() {
         ..text_agent()
     };
     let error = resolve(budget(), codex(Some("unheard-of"))).unwrap_err();
-    assert_eq!(error.to_string(), "the price of the model 'unheard-of' is not known, so a budget of $2 cannot be kept");
+    assert_eq!(
+        error.to_string(),
+        "the price of the model 'unheard-of' is unknown, so a budget of $2 cannot be enforced"
+    );
     assert!(error.hint().contains("[agents.mine.prices.\"unheard-of\"]"), "{}", error.hint());
     let error = resolve(budget(), codex(None)).unwrap_err();
-    assert!(error.to_string().contains("which model it takes is not said"), "{error}");
+    assert!(error.to_string().contains("its model is unknown"), "{error}");
     assert!(error.hint().contains("--model"), "{}", error.hint());
     assert!(resolve(budget(), codex(Some("gpt-5-codex"))).is_ok());
     let price = ModelPrice { input: 1.0, output: 2.0, ..ModelPrice::default() };
@@ -351,8 +357,8 @@ fn it_is_said_before_the_start_when_a_limit_of_usage_is_looked_at() {
     let notes = |flags, profile| resolve(flags, profile).unwrap().notes.join("\n");
     let budget = || Options { budget_usd: value::<Usd>("2"), ..Options::default() };
     let tokens = || Options { max_tokens: value::<Tokens>("1000"), ..Options::default() };
-    let inside = "can end a turn under way: It tells its usage as it works";
-    let between = "is looked at between turns only: It tells its usage when a turn is over";
+    let inside = "can stop a turn midway: It reports usage while it works";
+    let between = "applies only between turns: It reports usage at the end of a turn";
     for (adapter, model, expected) in [
         (AdapterKind::Claude, "claude-sonnet-4-5", inside),
         (AdapterKind::Claude, "opus", inside),
@@ -364,13 +370,13 @@ fn it_is_said_before_the_start_when_a_limit_of_usage_is_looked_at() {
         (AdapterKind::Gemini, "gemini-2.5-pro", between),
     ] {
         let said = notes(tokens(), of(adapter, model));
-        assert!(said.contains(&format!("the limit of tokens {expected}")), "{adapter:?} {model}: {said}");
+        assert!(said.contains(&format!("the token limit {expected}")), "{adapter:?} {model}: {said}");
     }
     let said = notes(budget(), of(AdapterKind::Codex, "gpt-5"));
     assert!(said.contains(&format!("the budget {between}")), "{said}");
-    assert!(said.contains("dollars are tokens times the list price of gpt-5"), "{said}");
+    assert!(said.contains("costs are estimated from tokens at the list price of gpt-5"), "{said}");
     assert!(!notes(budget(), of(AdapterKind::Claude, "opus")).contains("list price"));
-    assert!(!notes(Options::default(), of(AdapterKind::Codex, "gpt-5")).contains("turn under way"));
+    assert!(!notes(Options::default(), of(AdapterKind::Codex, "gpt-5")).contains("a turn midway"));
     let jsonl = AgentProfile { output: Some(OutputFormat::Jsonl), display_name: Some("It".into()), ..text_agent() };
     assert!(notes(budget(), jsonl).contains(inside));
 }
@@ -421,7 +427,7 @@ fn without_a_loop_there_is_one_turn_and_the_gates() {
     }
     assert!(by_profile.notes[0].contains("loop_enabled = false"));
     let flags = Options { max_iterations: value::<Iterations>("3"), ..Options::default() };
-    assert!(single(flags, off(), false).notes[0].ends_with("--max-iterations is not used"));
+    assert!(single(flags, off(), false).notes[0].ends_with("--max-iterations is ignored"));
     let unset = single(Options::default(), AgentProfile { loop_enabled: None, ..text_agent() }, false);
     assert_eq!(unset.spec.limits.max_iterations, Some(5), "only an explicit false is one");
 }
@@ -496,7 +502,7 @@ fn the_model_goes_where_the_command_has_a_place_for_it() {
     let mut from_file = with_agent(model("m1"), text_agent());
     from_file.model.origin = windlass_engine::config::Origin::Env { name: "WINDLASS_MODEL".into() };
     let notes = resolve_spec(&from_file, &run()).unwrap().notes;
-    assert!(notes[0].contains("'model' is not used"), "a general setting is no mistake: {notes:?}");
+    assert!(notes[0].contains("ignoring the setting 'model'"), "a general setting is no mistake: {notes:?}");
 }
 
 #[test]
@@ -543,16 +549,16 @@ fn a_target_that_is_none_says_what_would_be_one() {
         );
         assert!(!iter(text).hint().is_empty());
     }
-    assert_eq!(iter("5m").hint(), "for a time: --time 5m");
+    assert_eq!(iter("5m").hint(), "for a duration, use --time 5m");
     for text in ["0", "-1", "101", "99999999999999999999"] {
         assert_eq!(iter(text).to_string(), format!("--iter {text} is out of range: 1–100"));
     }
     for text in ["", "5", "-5m", "5分", "1h30m", "m"] {
         assert!(time(text).to_string().starts_with(&format!("Invalid loop condition: '{text}'. ")), "{text}");
     }
-    assert_eq!(time("5").hint(), "for iterations: --iter 5; a time needs a unit: --time 5m");
+    assert_eq!(time("5").hint(), "for iterations, use --iter 5; for a duration, add a unit: --time 5m");
     assert_eq!(time("0s").to_string(), "--time: a duration must be more than zero");
-    assert!(time("99999999999999999999d").to_string().contains("longer than Windlass can count"));
+    assert!(time("99999999999999999999d").to_string().contains("is too long"));
     assert_eq!(refined(Some("3"), Some("5m"), Options::default()).unwrap_err(), UsageError::BothTargets);
 }
 
@@ -672,7 +678,7 @@ fn what_an_agent_cannot_be_given_is_refused_before_the_loop_is_made() {
     for (profile, key) in cases {
         let error = resolve(Options::default(), profile).unwrap_err();
         assert_eq!(error, UsageError::NotTaken { agent: "mine".into(), key });
-        assert!(error.hint().contains(&format!("leave {key} out of [agents.mine]")), "{}", error.hint());
+        assert!(error.hint().contains(&format!("move {key} from [agents.mine]")), "{}", error.hint());
     }
     let claude = AgentProfile { settings: table(serde_json::json!({ "a": 1 })), ..of(AdapterKind::Claude) };
     assert!(resolve(Options::default(), claude).is_ok());

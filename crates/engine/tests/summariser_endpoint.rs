@@ -171,7 +171,7 @@ async fn refusals_are_told_without_the_key() {
             let error = by_endpoint(&server.settings(protocol), &material()).await.unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("Failed to generate summary: the endpoint answered {status}: {told}")
+                format!("Failed to generate summary: the endpoint responded with {status}: {told}")
             );
         }
     }
@@ -184,7 +184,7 @@ async fn a_failing_endpoint_still_gives_a_message_to_commit() {
     let written = write(&server.settings(Protocol::Openai), &material()).await;
     assert_eq!(written.summary, "Summary generation failed");
     assert_eq!(written.commit_message, "[iter-4] I fixed the parser.\n\nI fixed the parser.\n");
-    assert_eq!(written.warnings, ["Failed to generate summary: the endpoint answered 503: busy"]);
+    assert_eq!(written.warnings, ["Failed to generate summary: the endpoint responded with 503: busy"]);
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn a_failing_message_keeps_the_summary() {
     let written = write(&server.settings(Protocol::Anthropic), &material()).await;
     assert_eq!(written.summary, "Fixed it.");
     assert_eq!(written.commit_message, "[iter-4] Iteration 4 changes\n\nFixed it.");
-    assert_eq!(written.warnings, ["Failed to generate commit message: the endpoint answered 500: boom"]);
+    assert_eq!(written.warnings, ["Failed to generate commit message: the endpoint responded with 500: boom"]);
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ async fn without_a_client_that_is_said() {
 async fn nobody_listening_is_an_error_without_the_address() {
     let settings = settings("http://user:password@127.0.0.1:1/v1".into(), Protocol::Openai);
     let error = by_endpoint(&settings, &material()).await.unwrap_err().to_string();
-    assert!(error.starts_with("Failed to generate summary: the endpoint could not be reached: "), "{error}");
+    assert!(error.starts_with("Failed to generate summary: cannot reach the endpoint: "), "{error}");
     assert!(!error.contains("password"), "{error}");
 }
 
@@ -226,7 +226,7 @@ async fn a_silent_endpoint_is_given_up() {
         let server = Server::start([Reply::Silence]).await;
         let settings = SummariserSettings { timeout_ms: 150, ..server.settings(protocol) };
         let error = by_endpoint(&settings, &material()).await.unwrap_err();
-        assert_eq!(error.to_string(), "Failed to generate summary: no answer within 150 ms");
+        assert_eq!(error.to_string(), "Failed to generate summary: no response within 150 ms");
     }
 }
 
@@ -264,7 +264,7 @@ async fn empty_and_invalid_answers_have_their_texts() {
     for protocol in BOTH {
         let server = Server::start([says(protocol, " \n")]).await;
         let error = by_endpoint(&server.settings(protocol), &material()).await.unwrap_err();
-        assert_eq!(error.to_string(), "Failed to generate summary: the answer holds no text");
+        assert_eq!(error.to_string(), "Failed to generate summary: the response contains no text");
         let server = Server::start([says(protocol, "<think>forever"), says(protocol, "")]).await;
         let summary = by_endpoint(&server.settings(protocol), &material()).await.unwrap();
         assert_eq!(summary.summary, "Summary generation produced invalid output.");
@@ -333,6 +333,6 @@ fn the_agents_answer_is_read_and_held_to_the_same_rules() {
     assert_eq!((summary.summary.as_str(), summary.commit_message.as_str()), ("Fixed it.", "[iter-4] Fix parser"));
     assert_eq!(
         read("Fixed it.").unwrap_err().to_string(),
-        "Failed to generate summary: the answer does not have the form that was asked for"
+        "Failed to generate summary: the response does not have the requested format"
     );
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A program to start, complete: nothing is added by whoever starts it.
+/// A complete description of a program to start; the starter adds nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CommandSpec {
     /// Looked up in the child's `PATH` when it has no slash.
     pub program: String,
     pub args: Vec<String>,
-    /// The whole environment of the child; nothing is inherited beside it.
+    /// The whole environment of the child; it inherits nothing else.
     pub env: BTreeMap<String, String>,
     pub cwd: PathBuf,
     pub stdin: Stdin,

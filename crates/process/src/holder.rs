@@ -1,8 +1,8 @@
-//! What a machine holds the limits of processes with.
+//! How a machine enforces the limits of processes.
 
 use serde::{Deserialize, Serialize};
 
-/// What a machine holds limits with.
+/// How a machine enforces limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Means {
     pub memory: Holder,

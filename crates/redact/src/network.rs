@@ -4,7 +4,7 @@
 //! Without a port, 80 and 443 are meant. Invariant: an address is reached only if it is listed itself or is a public one
 //! of a listed name, so that a name that resolves to a private network grants no access.
 
-// From `core`, where addresses are plain data: sockets are not available here.
+// From `core`, where addresses are plain data; this crate has no sockets.
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
@@ -79,9 +79,9 @@ pub const READY: [(&str, &[&str]); 2] = [("@models", MODELS), ("@registries", RE
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HostError {
-    #[error("'{0}' is no ready list: there are @models and @registries")]
+    #[error("unknown host list '{0}'; use @models or @registries")]
     NoSuchList(String),
-    #[error("'{0}' is no host: write example.org, example.org:8443, *.example.org or an address")]
+    #[error("'{0}' is not a valid host; use example.org, example.org:8443, *.example.org, or an IP address")]
     NoHost(String),
 }
 

@@ -69,14 +69,14 @@ fn table() -> Table {
 fn of_logins(table: Table) -> Table {
     table
         .add(
-            Route::post("/api/login", "Open a session with the code of a login link; needs no token")
+            Route::post("/api/login", "Open a session with the code of a login link; requires no token")
                 .takes::<LogIn>()
                 .answers::<LoggedIn>(),
             post(login::log_in),
         )
         .add(Route::post("/api/logout", "End the session of this request").answers::<LoggedOut>(), post(login::log_out))
         .add(
-            Route::post("/api/tickets", "A path that downloads one file once, without a header")
+            Route::post("/api/tickets", "A path for a single download without a header")
                 .takes::<WantTicket>()
                 .answers::<Ticket>(),
             post(login::ticket),
@@ -85,57 +85,54 @@ fn of_logins(table: Table) -> Table {
 
 fn of_this_machine(table: Table) -> Table {
     table
-        .add(Route::get("/api/health", "Whether the server answers; needs no token").answers::<Health>(), get(health))
-        .add(Route::get("/api/server", "What runs here").answers::<ServerView>(), get(server))
+        .add(Route::get("/api/health", "Health check; requires no token").answers::<Health>(), get(health))
+        .add(Route::get("/api/server", "Version and status of the server").answers::<ServerView>(), get(server))
         .ask::<IssueOf>(Route::get("/api/issue", "An issue of the project's code host, as a goal"))
-        .ask::<ListProjects>(Route::get("/api/projects", "Projects that have loops"))
+        .ask::<ListProjects>(Route::get("/api/projects", "Projects with loops"))
         .ask::<InitProject>(Route::post("/api/init", "Look at a project and write its settings file, as `init --json`"))
         .add(
-            Route::get(
-                "/api/events",
-                "The Loops page, live: a loop whenever it changes; `after=now` leaves out what is",
-            )
-            .query::<FeedQuery>()
-            .streams::<LoopSummary>(),
+            Route::get("/api/events", "Live stream of loops whenever they change; `after=now` skips the current state")
+                .query::<FeedQuery>()
+                .streams::<LoopSummary>(),
             get(board::events),
         )
-        .ask::<AgentsOf>(Route::get("/api/agents", "Which agents are installed, as `agents --json`"))
+        .ask::<AgentsOf>(Route::get("/api/agents", "Installed agents, as in `agents --json`"))
         .ask::<AddAgent>(Route::post("/api/agents/add", "Add the profile of an agent to the user's settings file"))
         .ask::<CallAgents>(Route::post(
             "/api/agents/call",
-            "One tiny call to each installed agent, as `agents --call --json`",
+            "Make one small call to each installed agent, as in `agents --call --json`",
         ))
         .ask::<TestHonesty>(Route::post(
             "/api/agents/honesty",
             "Give an agent a small impossible task, as `doctor --honesty AGENT --json`",
         ))
-        .ask::<TrustOf>(Route::get("/api/trust", "What a repository's own files would run, as `trust --show --json`"))
-        .ask::<Agree>(Route::post("/api/trust", "Agree to it, as it was shown"))
-        .ask::<RevokeTrust>(Route::post("/api/trust/revoke", "Agree to nothing of it any more"))
-        .ask::<CleanLoops>(Route::post("/api/clean", "Clear away workspaces of ended loops, as `clean --json`"))
-        .ask::<Doctor>(Route::get("/api/doctor", "What a loop needs on this machine, as `doctor --json`"))
-        .ask::<SettingsOf>(Route::get("/api/settings", "Every setting with where it comes from"))
+        .ask::<TrustOf>(Route::get("/api/trust", "Commands defined in a repository, as in `trust --show --json`"))
+        .ask::<Agree>(Route::post("/api/trust", "Trust these commands as shown"))
+        .ask::<RevokeTrust>(Route::post("/api/trust/revoke", "Revoke trust"))
+        .ask::<CleanLoops>(Route::post("/api/clean", "Remove workspaces of ended loops, as in `clean --json`"))
+        .ask::<Doctor>(Route::get("/api/doctor", "Check this machine, as in `doctor --json`"))
+        .ask::<SettingsOf>(Route::get("/api/settings", "All settings with their sources"))
         .add(
-            Route::get("/api/settings/schema", "The JSON Schema of a settings file")
+            Route::get("/api/settings/schema", "JSON Schema of a settings file")
                 .answers::<serde_json::Value>()
                 .of_kind("application/schema+json"),
             get(settings_schema),
         )
         .ask::<ChangeSettings>(
-            Route::put("/api/settings/{layer}", "Change the settings of the user or of a project; comments stay")
+            Route::put("/api/settings/{layer}", "Change the settings of the user or of a project; keeps comments")
                 .query::<SettingsOf>()
                 .takes::<SettingsChange>(),
         )
         .ask::<ReportUsage>(Route::get("/api/report", "What loops used and reached, by day, project, agent and model"))
-        .ask::<RecipesOf>(Route::get("/api/recipes", "Every recipe, as `recipe list --json`"))
-        .ask::<CheckRecipes>(Route::post("/api/recipes/check", "Whether recipes can be used, as `recipe check --json`"))
-        .ask::<RecipeOf>(Route::get("/api/recipes/{name}", "What a recipe sets, as `recipe show --json`"))
-        .ask::<MilestonesOf>(Route::get("/api/milestones", "A project's milestones in their order"))
-        .ask::<VerifyWork>(Route::post("/api/verify", "Check a proof or a commit, as `verify --json`"))
-        .ask::<NewMilestone>(Route::post("/api/milestones", "Make one"))
-        .ask::<MilestoneOrder>(Route::put("/api/milestones/order", "Put them in order"))
-        .ask::<MilestoneOf>(Route::get("/api/milestones/{id}", "One of them, as `milestone show --json`"))
-        .ask::<StartMilestone>(Route::post("/api/milestones/{id}/start", "Start one").created())
+        .ask::<RecipesOf>(Route::get("/api/recipes", "All recipes, as in `recipe list --json`"))
+        .ask::<CheckRecipes>(Route::post("/api/recipes/check", "Check recipes, as in `recipe check --json`"))
+        .ask::<RecipeOf>(Route::get("/api/recipes/{name}", "A recipe's settings, as in `recipe show --json`"))
+        .ask::<MilestonesOf>(Route::get("/api/milestones", "Milestones of a project, in order"))
+        .ask::<VerifyWork>(Route::post("/api/verify", "Verify a proof or a commit, as in `verify --json`"))
+        .ask::<NewMilestone>(Route::post("/api/milestones", "Create a milestone"))
+        .ask::<MilestoneOrder>(Route::put("/api/milestones/order", "Reorder milestones"))
+        .ask::<MilestoneOf>(Route::get("/api/milestones/{id}", "A milestone, as in `milestone show --json`"))
+        .ask::<StartMilestone>(Route::post("/api/milestones/{id}/start", "Start a milestone").created())
         .add(Route::get("/api/openapi.json", "This document").answers::<serde_json::Value>(), get(openapi))
 }
 
@@ -143,9 +140,9 @@ fn of_loops(table: Table) -> Table {
     table
         .ask::<ListLoops>(Route::get("/api/loops", "Loops, newest first"))
         .ask::<StartLoop>(Route::post("/api/loops", "Start a loop").created())
-        .ask::<PreviewLoop>(Route::post("/api/loops/preview", "What a loop would be; makes nothing"))
-        .ask::<FindLoop>(Route::get("/api/loops/find", "The loop of a name or id, or the latest one"))
-        .ask::<ShowLoop>(Route::get("/api/loops/{id}", "A loop, as `status --json`"))
+        .ask::<PreviewLoop>(Route::post("/api/loops/preview", "Preview a loop without starting it"))
+        .ask::<FindLoop>(Route::get("/api/loops/find", "Find a loop by name or ID, or the latest one"))
+        .ask::<ShowLoop>(Route::get("/api/loops/{id}", "A loop, as in `status --json`"))
         .add(
             Route::get("/api/loops/{id}/events", "The loop's feed, live and resumable")
                 .query::<FeedQuery>()
@@ -153,58 +150,53 @@ fn of_loops(table: Table) -> Table {
             get(sse::events),
         )
         .add(
-            Route::get("/api/loops/{id}/feed", "The feed read backwards, page by page")
+            Route::get("/api/loops/{id}/feed", "The feed in reverse order, page by page")
                 .query::<PageQuery>()
                 .answers::<FeedPage>(),
             get(sse::page),
         )
-        .ask::<LoopJournal>(Route::get(
-            "/api/loops/{id}/journal",
-            "Every event of its journal, from which its state follows",
-        ))
+        .ask::<LoopJournal>(Route::get("/api/loops/{id}/journal", "All events of its journal"))
         .ask::<LoopTimeline>(Route::get(
             "/api/loops/{id}/iterations",
-            "How it went: iterations, turns, verdicts, waits",
+            "Its history: iterations, turns, verdicts, waits",
         ))
-        .ask::<DiffLoop>(Route::get("/api/loops/{id}/diff", "What it changed"))
-        .ask::<PatchLoop>(Route::get("/api/loops/{id}/patch", "The same in one piece, as `diff --json`"))
-        .ask::<LoopFindings>(Route::get("/api/loops/{id}/findings", "What its reviewer found"))
+        .ask::<DiffLoop>(Route::get("/api/loops/{id}/diff", "Its changes"))
+        .ask::<PatchLoop>(Route::get("/api/loops/{id}/patch", "Its changes in one document, as in `diff --json`"))
+        .ask::<LoopFindings>(Route::get("/api/loops/{id}/findings", "Its reviewers' findings"))
         .ask::<LoopPlan>(Route::get("/api/loops/{id}/plan", "Its plan and sections"))
         .ask::<LoopUsage>(Route::get("/api/loops/{id}/usage", "Tokens and cost by role and model"))
-        .ask::<ProveLoop>(Route::get("/api/loops/{id}/proof", "What it did and how it was judged, as `proof`"))
+        .ask::<ProveLoop>(Route::get("/api/loops/{id}/proof", "Evidence of its work, as in `proof`"))
         .ask::<ReportLoop>(Route::get("/api/loops/{id}/report", "What it did, in short, as `report NAME --json`"))
         .ask::<LoopTurns>(Route::get("/api/loops/{id}/turns", "Its turns"))
+        .add(Route::get("/api/loops/{id}/turns/{turn}/prompt", "A prompt, exactly as sent").text(), get(turns::prompt))
         .add(
-            Route::get("/api/loops/{id}/turns/{turn}/prompt", "A prompt exactly as it was sent").text(),
-            get(turns::prompt),
-        )
-        .add(
-            Route::get("/api/loops/{id}/turns/{turn}/stdout", "A turn's output, byte for byte")
-                .query::<RawQuery>()
-                .bytes(),
+            Route::get("/api/loops/{id}/turns/{turn}/stdout", "A turn's standard output").query::<RawQuery>().bytes(),
             get(turns::stdout),
         )
         .add(
-            Route::get("/api/loops/{id}/turns/{turn}/stderr", "The same of standard error").query::<RawQuery>().bytes(),
+            Route::get("/api/loops/{id}/turns/{turn}/stderr", "A turn's standard error").query::<RawQuery>().bytes(),
             get(turns::stderr),
         )
-        .ask::<StopLoop>(Route::post("/api/loops/{id}/stop", "Stop it now"))
+        .ask::<StopLoop>(Route::post("/api/loops/{id}/stop", "Stop it immediately"))
         .ask::<PauseLoop>(Route::post("/api/loops/{id}/pause", "Pause it"))
-        .ask::<ResumeLoop>(Route::post("/api/loops/{id}/resume", "Go on, with limits raised"))
-        .ask::<RestartLoop>(Route::post("/api/loops/{id}/restart", "Go on with a fresh agent session"))
-        .ask::<ContinueLoop>(Route::post("/api/loops/{id}/continue", "Continue it after it was completed"))
-        .ask::<SteerLoop>(Route::post("/api/loops/{id}/steer", "Give it a message for its next turn"))
-        .ask::<ApproveLoop>(Route::post("/api/loops/{id}/approve", "Agree to its work"))
-        .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Send it back, with a reason"))
-        .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Go back to an iteration"))
-        .ask::<MergeLoop>(Route::post("/api/loops/{id}/merge", "Merge its branch, as `merge --json`"))
+        .ask::<ResumeLoop>(Route::post("/api/loops/{id}/resume", "Resume it, optionally with raised limits"))
+        .ask::<RestartLoop>(Route::post("/api/loops/{id}/restart", "Restart it with a new agent session"))
+        .ask::<ContinueLoop>(Route::post("/api/loops/{id}/continue", "Continue it after completion"))
+        .ask::<SteerLoop>(Route::post("/api/loops/{id}/steer", "Send a message to its agent"))
+        .ask::<ApproveLoop>(Route::post("/api/loops/{id}/approve", "Approve its work"))
+        .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Reject its work, with a reason"))
+        .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Roll back to an iteration"))
+        .ask::<MergeLoop>(Route::post("/api/loops/{id}/merge", "Merge its branch, as in `merge --json`"))
         .ask::<MinimiseLoop>(Route::post(
             "/api/loops/{id}/minimise",
             "Drop what its gates do not need, and offer the smaller commit, as `minimise --json`",
         ))
         .ask::<OpenPull>(Route::post("/api/loops/{id}/pr", "Push its branch and open a pull or merge request"))
-        .ask::<CleanLoop>(Route::post("/api/loops/{id}/clean", "Remove its workspace, as `clean --json`"))
-        .ask::<TakeOver>(Route::post("/api/loops/{id}/takeover", "Pause it, and say how a person enters its place"))
+        .ask::<CleanLoop>(Route::post("/api/loops/{id}/clean", "Remove its workspace, as in `clean --json`"))
+        .ask::<TakeOver>(Route::post(
+            "/api/loops/{id}/takeover",
+            "Pause it and show how to open its workspace and session",
+        ))
 }
 
 pub(crate) fn document() -> serde_json::Value {
@@ -227,13 +219,13 @@ pub(crate) fn router(app: App) -> Router {
 }
 
 async fn wrong_method() -> Response {
-    let problem = Problem::new(Kind::Invalid, "the route does not take this method");
+    let problem = Problem::new(Kind::Invalid, "method not allowed");
     (StatusCode::METHOD_NOT_ALLOWED, Refused(problem)).into_response()
 }
 
 async fn fallback(request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Refused(Problem::new(Kind::NotFound, "there is no such route")).into_response();
+        return Refused(Problem::new(Kind::NotFound, "route not found")).into_response();
     }
     pages::page(request.uri().clone()).await
 }

@@ -50,7 +50,7 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// `changes` tells that some process wrote to the database.
+    /// `changes` signals that some process wrote to the database.
     pub fn new(
         engine: Arc<Engine>,
         local: Local,

@@ -1,6 +1,6 @@
-//! Any request, made over HTTP: what its path, its query and its body say together is the request.
+//! Builds a request from the path, the query, and the body of an HTTP request.
 //!
-//! Invariant: nothing here knows a single request. What is done, and what the report says, is told by `windlass-app`.
+//! Invariant: nothing here depends on a particular request. `windlass-app` performs it and makes the report.
 
 use axum::Json;
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request, State};
@@ -48,8 +48,8 @@ async fn read<R: windlass_app::Request>(request: Request) -> Result<R, Refused> 
     fields.extend(said.into_iter().map(|(name, value)| (name, Value::String(value))));
     let request = serde_json::from_value(Value::Object(fields));
     Ok(request.map_err(|error| {
-        Problem::new(Kind::Invalid, format!("the body is not what this route takes: {error}"))
-            .hint("send JSON as /api/openapi.json describes it, as application/json")
+        Problem::new(Kind::Invalid, format!("invalid request body: {error}"))
+            .hint("send application/json as described in /api/openapi.json")
     })?)
 }
 

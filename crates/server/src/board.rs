@@ -23,12 +23,12 @@ use crate::sse::{HEARTBEAT, stream};
 use windlass_app::FeedQuery;
 use windlass_app::summary;
 
-/// The catalogue is looked at so often at most.
+/// The catalogue is checked so often at most.
 const CALM: Duration = Duration::from_millis(100);
-/// How lively a loop is, is looked at so often where somebody wants to see it.
+/// How lively a loop is, is checked so often where somebody wants to see it.
 const PULSE: Duration = Duration::from_secs(5);
 
-/// What was last seen of a loop, as far as it matters to tell that it changed.
+/// The last known state of a loop, as far as needed to detect changes.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
     head: u64,
@@ -96,9 +96,9 @@ async fn keep(
                     tell.send_replace(last);
                 }
             }
-            Err(error) => tracing::warn!(%error, "the catalogue cannot be read"),
+            Err(error) => tracing::warn!(%error, "cannot read the catalogue"),
         }
-        // Nobody looks: then nobody needs to know how lively a loop is.
+        // Without viewers, the activity of loops is not needed.
         let watched = tell.receiver_count() > 1;
         pause(CALM, &mut shutdown).await;
         tokio::select! {

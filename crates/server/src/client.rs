@@ -12,18 +12,18 @@ use crate::feed_client::Feed;
 use windlass_app::Until;
 use windlass_app::{ErrorBody, Problem};
 
-/// An answer is no longer than that.
+/// The longest response.
 const LONGEST: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum ClientError {
     #[error("'{said}' is not a valid server address")]
     Address { said: String },
-    #[error("the server at {url} cannot be reached: {why}")]
+    #[error("cannot reach the server at {url}: {why}")]
     Unreachable { url: String, why: String },
-    #[error("what answers at {url} is no Windlass server, or one of another version: {why}")]
+    #[error("{url} is not a compatible Windlass server: {why}")]
     Odd { url: String, why: String },
-    /// The server understood, and says no.
+    /// The server refused the request.
     #[error("{}", .0.message)]
     Refused(Box<Problem>),
 }
@@ -44,14 +44,14 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// The address in what a person typed, and the code if it is a login link.
+    /// The address in what a user typed, and the code if it is a login link.
     pub fn parse(typed: &str) -> Result<(String, Option<String>), ClientError> {
         let mut url = address(typed)?;
         let code = url.fragment().and_then(|part| part.strip_prefix("code=")).map(str::to_owned);
         url.set_fragment(None);
         url.set_query(None);
         url.set_path("/");
-        // The name may lead to the other of 127.0.0.1 and ::1, where another program can have the same port.
+        // The name may point to the other of 127.0.0.1 and ::1, where another program can have the same port.
         if url.scheme() == "http" && url.host_str() == Some("localhost") {
             let _ = url.set_host(Some("127.0.0.1"));
         }
@@ -67,7 +67,7 @@ impl Client {
         Ok(Self { http, url, token: token.to_owned() })
     }
 
-    /// Where the server is, for people.
+    /// The server's address for display.
     pub fn address(&self) -> String {
         self.url.as_str().trim_end_matches('/').to_owned()
     }
@@ -106,7 +106,7 @@ impl Client {
         self.http.request(method, url).header(AUTHORIZATION, format!("Bearer {}", self.token))
     }
 
-    /// Sends it; what is no answer but a refusal is an error.
+    /// Sends it; what is not an answer but a refusal is an error.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
         if response.status().is_success() {
@@ -117,7 +117,7 @@ impl Client {
         let refused = serde_json::from_slice::<ErrorBody>(&bytes);
         Err(match refused {
             Ok(body) => ClientError::Refused(Box::new(body.error)),
-            Err(_) => self.odd(format!("it answers {status}")),
+            Err(_) => self.odd(format!("responded with {status}")),
         })
     }
 
@@ -131,7 +131,7 @@ impl Client {
         let mut bytes = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| self.unreachable(error))? {
             if bytes.len() + chunk.len() > LONGEST {
-                return Err(self.odd("its answer is too long".to_owned()));
+                return Err(self.odd("the response is too long".to_owned()));
             }
             bytes.extend_from_slice(&chunk);
         }

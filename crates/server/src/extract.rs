@@ -1,4 +1,4 @@
-//! What a request says. Mistakes in it are told as every other problem is, as JSON.
+//! Extractors for requests. Errors are JSON, like all other problems.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -11,7 +11,7 @@ use windlass_app::{Kind, Problem};
 
 use crate::refused::Refused;
 
-/// A JSON body. No body at all stands for an empty object.
+/// A JSON body. No body means an empty object.
 #[derive(Debug)]
 pub(crate) struct Body<T>(pub T);
 
@@ -36,7 +36,7 @@ fn misread(rejection: &JsonRejection) -> Problem {
         StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
         _ => Kind::Invalid,
     };
-    Problem::new(code, rejection.body_text()).hint("send JSON as /api/openapi.json describes it, as application/json")
+    Problem::new(code, rejection.body_text()).hint("send application/json as described in /api/openapi.json")
 }
 
 /// The variable parts of the path.
@@ -54,7 +54,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// What stands after the `?`.
+/// The query string.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! A feed read from a server. Where the connection breaks it is opened again, after the last item that came.
+//! A feed read from a server. If the connection breaks, it reconnects after the last item.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -94,7 +94,7 @@ impl Feed {
                     let problem = serde_json::from_str(&data).map_err(|error| self.client.odd(error.to_string()))?;
                     return Err(ClientError::Refused(problem));
                 }
-                // How long to wait, where the feed begins, a sign of life.
+                // The retry delay, the start of the feed, or a keep-alive.
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Who may come in. Every request passes here, streams and files included.
+//! Access control. Every request passes through here, including streams and files.
 //!
 //! 1. The host it names must be ours, so that a name that was made to point to this machine opens nothing.
 //! 2. What a browser sends for another site or another port is refused, whatever it is.
@@ -28,7 +28,7 @@ pub(crate) struct Guard {
     pub(crate) tickets: Tickets,
     /// Names and addresses under which the server may be reached, in lower case and without a port.
     hosts: Vec<String>,
-    /// What `localhost` stands for, where another program could listen behind that name too.
+    /// The address of `localhost`, if another program could also listen on that name.
     localhost: Option<&'static str>,
     tls: bool,
     guesses: Rate,
@@ -62,7 +62,7 @@ impl Guard {
         if self.wrong_codes.take() {
             return Ok(());
         }
-        Err(Problem::new(Kind::TooMany, "too many wrong codes").hint("wait a moment"))
+        Err(Problem::new(Kind::TooMany, "too many wrong codes").hint("wait a moment and retry"))
     }
 
     /// Whose bearer it is; a wrong one counts as a guess.
@@ -77,14 +77,14 @@ impl Guard {
                 return Ok(Caller::Session(id));
             }
             if !self.guesses.take() {
-                return Err(Problem::new(Kind::TooMany, "too many wrong tokens").hint("wait a moment"));
+                return Err(Problem::new(Kind::TooMany, "too many wrong tokens").hint("wait a moment and retry"));
             }
         }
-        Err(Problem::new(Kind::Unauthorized, "log in first")
-            .hint("open a link that `windlass serve link` prints, or send `Authorization: Bearer TOKEN`"))
+        Err(Problem::new(Kind::Unauthorized, "not logged in")
+            .hint("open a login link from `windlass serve link`, or send `Authorization: Bearer TOKEN`"))
     }
 
-    /// Who asks for a route of the API.
+    /// The sender of an API request.
     fn caller_of(&self, request: &Request) -> Result<Caller, Problem> {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         match (method, uri.path()) {
@@ -115,13 +115,13 @@ impl Guard {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         if hosts.next().is_some() || !host.is_some_and(|host| self.is_ours(host)) {
-            return Err(Problem::new(Kind::Misdirected, "this server does not answer under that host")
-                .hint("`windlass serve --allow-host NAME` adds one"));
+            return Err(Problem::new(Kind::Misdirected, "host not allowed")
+                .hint("allow it with `windlass serve --allow-host NAME`"));
         }
         if let Some(authority) = request.uri().authority()
             && !self.is_ours(authority.as_str())
         {
-            return Err(Problem::new(Kind::Misdirected, "this server does not answer under that host"));
+            return Err(Problem::new(Kind::Misdirected, "host not allowed"));
         }
         self.refuse_foreign(request.method(), request.uri().path(), headers, host)?;
         if !request.uri().path().starts_with("/api/") {
@@ -129,12 +129,12 @@ impl Guard {
         }
         let caller = self.caller_of(request)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) && !self.changes.take() {
-            return Err(Problem::new(Kind::TooMany, "too many changes at once").hint("wait a moment"));
+            return Err(Problem::new(Kind::TooMany, "too many changes at once").hint("wait a moment and retry"));
         }
         Ok(caller)
     }
 
-    /// Where the page is instead, if `localhost` was asked for it. A browser may take that name for the other of
+    /// Where to redirect a request to `localhost`. A browser may resolve that name to the other of
     /// 127.0.0.1 and ::1, on which any program can listen with our port: a session must not be kept under it.
     fn elsewhere(&self, request: &Request) -> Option<HeaderValue> {
         let address = self.localhost?;
@@ -154,11 +154,11 @@ impl Guard {
         headers: &HeaderMap,
         host: Option<&str>,
     ) -> Result<(), Problem> {
-        let foreign = || Problem::new(Kind::Forbidden, "requests from other sites are refused");
+        let foreign = || Problem::new(Kind::Forbidden, "cross-site request refused");
         if let Some(origin) = headers.get(header::ORIGIN) {
             let origin = origin.to_str().map_err(|_| foreign())?;
             let scheme = if self.tls { "https://" } else { "http://" };
-            // The very host and port that was asked for; behind a proxy with TLS only the scheme may differ.
+            // The same host and port; behind a TLS proxy, only the scheme may differ.
             let named = origin.strip_prefix(scheme).or_else(|| origin.strip_prefix("https://"));
             if named.is_none() || named != host {
                 return Err(foreign());
@@ -168,7 +168,7 @@ impl Guard {
         if matches!(site, "same-origin" | "none") {
             return Ok(());
         }
-        // A link that is followed from elsewhere shows the page, which says nothing by itself.
+        // A link from another site opens the page, which alone contains no data.
         let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let followed = said("sec-fetch-mode") == Some("navigate") && said("sec-fetch-dest") == Some("document");
         if *method == Method::GET && followed && !path.starts_with("/api/") { Ok(()) } else { Err(foreign()) }
@@ -195,7 +195,7 @@ fn host_of(authority: &str) -> &str {
     }
 }
 
-/// What every response says to browsers, errors too.
+/// Headers of every response, including errors.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,

@@ -1,7 +1,7 @@
 //! The API over HTTP, the feed as server-sent events, and the dashboard.
 //!
-//! The server shows loops, whoever drives them, and hands on what people ask for. It decides nothing: what a command
-//! does is told by `windlass-app`. Everything in a response that came from an
+//! The server shows loops of all processes and passes on users' requests. It decides nothing: `windlass-app` defines
+//! what a command does. Everything in a response that came from an
 //! agent is data: JSON, plain text or bytes, never a page.
 
 mod api;

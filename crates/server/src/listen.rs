@@ -1,4 +1,4 @@
-//! Sockets: where the server listens, and how much anybody may ask of it.
+//! Sockets: where the server listens, and its limits.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -32,22 +32,22 @@ const PORT: u16 = 4747;
 const MORE_PORTS: u16 = 9;
 /// So long a request's head may take, and the TLS before it.
 const HEAD_TIME: Duration = Duration::from_secs(15);
-/// What the connection holds of a response, and the longest head of a request.
+/// The buffer for a response, and the longest request header.
 const BUFFER: usize = 64 * 1024;
-/// How long open requests may go on when the server is told to leave.
+/// How long open requests may continue after the server is asked to exit.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
-    /// An address, with or without a port; this machine only if not said.
+    /// An address, with or without a port; localhost by default.
     pub listen: Option<String>,
     pub port: Option<u16>,
     pub tls: Option<Tls>,
-    /// To be reached from elsewhere without TLS, said aloud.
+    /// To be reached from elsewhere without TLS, reported.
     pub insecure: bool,
-    /// Names under which the server may be reached, beside its own.
+    /// Extra host names of the server.
     pub allow_hosts: Vec<String>,
-    /// So many connections at a time; where all are taken, those that have asked for nothing yet leave first.
+    /// So many connections at a time; where all are taken, those that have requested nothing yet leave first.
     pub max_connections: usize,
 }
 
@@ -59,42 +59,37 @@ pub struct Tls {
 
 #[derive(Debug, Error)]
 pub enum ListenError {
-    #[error("'{said}' is no address to listen on")]
+    #[error("'{said}' is not a valid address to listen on")]
     Address { said: String },
-    #[error(
-        "listening on {address} lets others on the network reach the server, and without TLS they could read along"
-    )]
+    #[error("listening on {address} exposes the server to the network without TLS")]
     Open { address: IpAddr },
-    #[error("port {port} cannot be listened on")]
+    #[error("cannot listen on port {port}")]
     Port {
         port: u16,
         #[source]
         source: io::Error,
     },
-    #[error("none of the ports {first} to {last} is free")]
+    #[error("ports {first} to {last} are all in use")]
     Ports { first: u16, last: u16 },
-    #[error("{} cannot be used for TLS: {why}", path.display())]
+    #[error("cannot use {} for TLS: {why}", path.display())]
     Tls { path: PathBuf, why: String },
 }
 
 impl ListenError {
     pub fn hint(&self) -> String {
         match self {
-            ListenError::Address { .. } => "such as 0.0.0.0 or 192.168.1.20:4747".to_owned(),
+            ListenError::Address { .. } => "use an address such as 0.0.0.0 or 192.168.1.20:4747".to_owned(),
             ListenError::Open { .. } => {
-                "give --tls-cert and --tls-key, or say --insecure-no-tls (behind a proxy or a tunnel that has TLS)"
-                    .to_owned()
+                "use --tls-cert and --tls-key, or --insecure-no-tls behind a TLS proxy or tunnel".to_owned()
             }
-            ListenError::Port { .. } => "choose another with --port".to_owned(),
-            ListenError::Ports { .. } => "choose one with --port".to_owned(),
-            ListenError::Tls { .. } => {
-                "it has to be PEM: the certificate with its chain, and its private key".to_owned()
-            }
+            ListenError::Port { .. } => "choose another port with --port".to_owned(),
+            ListenError::Ports { .. } => "choose a port with --port".to_owned(),
+            ListenError::Tls { .. } => "use PEM files: the certificate chain and its private key".to_owned(),
         }
     }
 }
 
-/// A socket that is open already, so that its address can be said before anybody is served.
+/// An open socket, so that the address can be printed before serving.
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
@@ -149,7 +144,7 @@ impl Listener {
         hosts
     }
 
-    /// Our own address behind the name `localhost`. With TLS the certificate says who answers.
+    /// The server's address for the name `localhost`. With TLS, the certificate identifies the server.
     fn localhost(&self) -> Option<&'static str> {
         if self.tls.is_some() || self.options.allow_hosts.iter().any(|name| name.eq_ignore_ascii_case("localhost")) {
             return None;
@@ -157,7 +152,7 @@ impl Listener {
         Some(if self.address.is_ipv4() { "127.0.0.1" } else { "[::1]" })
     }
 
-    /// Serves until told to leave; then streams end, and what is under way has a moment to finish.
+    /// Serves until asked to exit; then ends streams and gives running requests a moment to finish.
     pub async fn serve(
         self,
         engine: Arc<Engine>,
@@ -182,7 +177,7 @@ impl Listener {
                 Ok((stream, _)) => stream,
                 // Too many files, or a client that has gone; neither passes faster by asking again.
                 Err(error) => {
-                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
@@ -226,7 +221,7 @@ async fn connection(
     tokio::select! {
         served = &mut connection => {
             if let Err(error) = served {
-                tracing::debug!(%error, "a connection broke off");
+                tracing::debug!(%error, "a connection was lost");
             }
             return;
         }

@@ -197,7 +197,7 @@ fn webhook(answers: &mut SchemaGenerator) -> Value {
     let body = described::<windlass_engine::notify::Notification<'_>>(answers);
     json!({
         "operationId": "webhook_notification",
-        "summary": "A loop needs a person, completed, stopped or waits; sent to the address in `notify_webhook`",
+        "summary": "A loop needs a user, completed, stopped or waits; sent to the address in `notify_webhook`",
         "security": [],
         "parameters": [
             { "name": "X-Windlass-Event", "in": "header", "required": true, "schema": { "type": "string" } },
@@ -214,7 +214,7 @@ fn webhook(answers: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// Fields beside a choice, which is what a flattened enum is, said as "both": generators read fields and `anyOf` side by
+/// Expresses fields next to a choice (a flattened enum) as `allOf`: generators read fields and `anyOf` side by
 /// side as "one of them".
 fn say_both(schema: &mut Value) {
     match schema {
@@ -249,7 +249,7 @@ fn refusals(route: &Route) -> Vec<(&'static str, &'static str)> {
         codes.push(("404", "There is no such thing"));
     }
     if route.method != "get" {
-        codes.push(("409", "That is not possible now, or a person has to agree first"));
+        codes.push(("409", "That is not possible now, or a user must give consent first"));
         codes.push(("429", "Too many changes at once"));
     }
     codes
@@ -279,7 +279,7 @@ fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGen
         "summary": route.summary,
         "responses": {
             route.status: { "description": route.summary, "content": content },
-            "default": { "description": "What went wrong", "content": { "application/json": { "schema": failed } } },
+            "default": { "description": "Error", "content": { "application/json": { "schema": failed } } },
         },
     });
     for (code, description) in refusals(route) {
@@ -298,7 +298,7 @@ fn operation(route: &Route, answers: &mut SchemaGenerator, takes: &mut SchemaGen
     operation
 }
 
-/// Whether there is anything to say in a body: a request that only names a loop has all in its path.
+/// Whether the request has a body: a request with only a loop ID has everything in its path.
 fn has_fields(schema: &Value, takes: &mut SchemaGenerator) -> bool {
     let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
     let schema = takes.definitions().get(name).unwrap_or(schema);

@@ -17,10 +17,8 @@ const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 pub(crate) async fn page(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
     if path.starts_with("api/") || path == "api" {
-        return Refused(
-            Problem::new(Kind::NotFound, "there is no such route").hint("GET /api/openapi.json lists them"),
-        )
-        .into_response();
+        return Refused(Problem::new(Kind::NotFound, "route not found").hint("see GET /api/openapi.json"))
+            .into_response();
     }
     if let Some(bytes) = file(path) {
         let mut response = bytes.into_response();
@@ -33,11 +31,7 @@ pub(crate) async fn page(uri: Uri) -> Response {
         return response;
     }
     let last = path.rsplit('/').next().unwrap_or_default();
-    if last.contains('.') {
-        Refused(Problem::new(Kind::NotFound, "there is no such file")).into_response()
-    } else {
-        index()
-    }
+    if last.contains('.') { Refused(Problem::new(Kind::NotFound, "file not found")).into_response() } else { index() }
 }
 
 fn index() -> Response {

@@ -17,16 +17,15 @@ pub const TOKEN: &str = "WINDLASS_TOKEN";
 impl From<ClientError> for Problem {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Refused(problem) if problem.code == Kind::Unauthorized => {
-                problem.hint(format!("run `windlass serve link` there and give the link to --server, or set {TOKEN}"))
-            }
+            ClientError::Refused(problem) if problem.code == Kind::Unauthorized => problem
+                .hint(format!("run `windlass serve link` on the server and pass the link to --server, or set {TOKEN}")),
             ClientError::Refused(problem) => *problem,
             ClientError::Address { .. } => {
-                let hint = "such as https://build.example:4747, or a link from `windlass serve link` there";
+                let hint = "use an address such as https://build.example:4747, or a link from `windlass serve link` on the server";
                 Problem::of(Kind::Invalid, &error, Some(hint.to_owned()))
             }
             ClientError::Unreachable { .. } => {
-                let hint = "is `windlass serve` running there? Through SSH: ssh -L 4747:127.0.0.1:4747 HOST";
+                let hint = "check that `windlass serve` is running there; for SSH, use ssh -L 4747:127.0.0.1:4747 HOST";
                 Problem::of(Kind::Failed, &error, Some(hint.to_owned()))
             }
             ClientError::Odd { .. } => Problem::of(Kind::Failed, &error, Some("compare the versions".to_owned())),
@@ -39,7 +38,7 @@ impl Remote for Client {
     async fn ask(&self, name: &'static str, request: Value) -> Result<Value, Problem> {
         let calls = api::calls();
         let (method, path) = calls.get(name).ok_or_else(|| {
-            Problem::refused(format!("a server does not do '{name}'"), "run it on the machine itself")
+            Problem::refused(format!("'{name}' is not available on a server"), "run it on that machine")
         })?;
         let Value::Object(mut fields) = request else { return Err(Problem::new(Kind::Invalid, "not a request")) };
         let mut filled = String::new();
@@ -68,7 +67,7 @@ impl Remote for Client {
     }
 }
 
-/// A value as a query says it; nothing is left out.
+/// A value as query text; null is omitted.
 fn word(value: Value) -> Option<String> {
     match &value {
         Value::Null => None,

@@ -1,6 +1,6 @@
 //! How many may be connected, and who leaves when it is full.
 //!
-//! Invariant: who has not asked for anything yet holds no place that another wants: the one who has waited longest goes.
+//! Invariant: if a new connection needs a slot, the server closes the oldest connection without a complete request.
 //! So clients that never end their request cannot keep others out; who was answered stays.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Room {
         Self { places: Arc::new(Semaphore::new(most)), silent: Arc::default(), came: 0 }
     }
 
-    /// A place; `None` when everybody who is here was answered.
+    /// A slot; `None` if every open connection has sent a request.
     pub(crate) async fn enter(&mut self) -> Option<Guest> {
         let place = match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => place,

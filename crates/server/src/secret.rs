@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ring::rand::{SecureRandom, SystemRandom};
 use subtle::ConstantTimeEq;
 
-/// What whoever knows it may do everything with. It is compared by `is` alone: no other way takes the same time always.
+/// A secret that grants full access. Only `is` compares it, because it takes constant time.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -26,7 +26,7 @@ impl fmt::Debug for Secret {
 impl Secret {
     const FILE: &str = "server.token";
 
-    /// The token of a data directory; made if there is none, and if `renew` asks for another one.
+    /// The token of a data directory; made if there is none, and if `renew` requests another one.
     pub fn of(data: &Path, renew: bool) -> io::Result<Self> {
         if !renew && let Some(known) = Self::known(data)? {
             return Ok(known);
@@ -64,7 +64,7 @@ pub fn fingerprint(text: &str) -> String {
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Where a running server writes its address.
+/// The file where a running server writes its address.
 pub fn server_file(data: &Path) -> PathBuf {
     data.join("server.json")
 }
@@ -79,7 +79,7 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     let meta = file.metadata()?;
     if meta.mode() & 0o077 != 0 {
         let message =
-            format!("{} can be read by others: remove it, and the next start makes a new one", path.display());
+            format!("{} is readable by other users; remove it, and the next start creates a new one", path.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     let mut text = String::new();
@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text.trim().to_owned()))
 }
 
-/// Writes a file for its owner only, whole or not at all.
+/// Atomically writes a file that only its owner can read.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let new = path.with_extension(format!("new-{}", std::process::id()));
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;

@@ -1,6 +1,6 @@
 //! The feed of a loop as server-sent events, and the same read backwards.
 //!
-//! Invariant: an item's id says all that is needed to go on after it, in this server or the next one. Nothing is kept
+//! Invariant: an item's ID contains everything needed to resume after it, in this server or the next. Nothing is kept
 //! for a subscriber but the part it is in; what several are about to read is read once for them (`tape`).
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use windlass_app::{FeedEntry, FeedPage};
 use windlass_app::{FeedQuery, PageQuery, Until};
 use windlass_app::{Kind, Problem};
 
-/// A comment is sent so often where nothing else is, so that a dead connection is found.
+/// Interval of keep-alive comments that detect dead connections.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(crate) async fn events(
@@ -73,7 +73,7 @@ pub(crate) fn stream(parts: impl Stream<Item = Result<Bytes, std::convert::Infal
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Proxies that gather responses would hold the stream back.
+    // Proxies that buffer responses would delay the stream.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
@@ -84,7 +84,7 @@ struct Subscription {
     shutdown: watch::Receiver<bool>,
     first: Option<String>,
     until: Option<Until>,
-    /// There was nothing more to come; what came since is looked for once more.
+    /// Reached the end; checks again for what came since.
     at_end: bool,
     over: bool,
     app: App,
@@ -107,9 +107,9 @@ impl Subscription {
                 Ok(Some(part)) => return Some(part),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "a feed cannot be read on");
+                    tracing::warn!(%error, "cannot read the feed");
                     let problem = serde_json::to_string(&Problem::from(error)).unwrap_or_default();
-                    // Whoever reads comes again, and goes on where it was.
+                    // The client reconnects and resumes.
                     self.over = true;
                     return Some(format!("event: error\ndata: {problem}\n\n").into());
                 }
@@ -167,6 +167,6 @@ async fn end(app: &App, id: &LoopId) -> Result<Cursor, Refused> {
 
 fn cursor(text: &str) -> Result<Cursor, Problem> {
     text.trim().parse().map_err(|error: feed::CursorError| {
-        Problem::new(Kind::Invalid, error.to_string()).field("after").hint("give the id of an item of this feed")
+        Problem::new(Kind::Invalid, error.to_string()).field("after").hint("use the ID of an item in this feed")
     })
 }

@@ -1,6 +1,6 @@
 //! What the subscribers of one loop share: each part of its feed is read and encoded once, for all who are there.
 //!
-//! Invariants: a part lies under the standing it begins at, and leads to another; who is at a standing either finds the
+//! Invariants: a part is under the standing it starts at, and points to another; who is at a standing either finds the
 //! part, or is the only one who reads it. What lies here is a saving and nothing else: it is bounded, and who comes too
 //! late for it reads the files himself.
 
@@ -20,7 +20,7 @@ const AT_ONCE: usize = 32 * 1024;
 const MOST: usize = 4 * 1024 * 1024;
 const MOST_OF_ALL: usize = 64 * 1024 * 1024;
 
-/// What comes next of a feed as server-sent events; less than a part, or nothing, where there is no more for now.
+/// The next part of a feed as server-sent events; shorter, or nothing, if there is no more yet.
 pub(crate) async fn encode(reader: &mut FeedReader, text: &mut Vec<u8>) -> Result<Reached, EngineError> {
     use std::io::Write;
     while text.len() < AT_ONCE || reader.in_a_piece() {
@@ -38,11 +38,11 @@ pub(crate) enum Reached {
     End,
 }
 
-/// Where a subscriber is.
+/// The position of a subscriber.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
     standing: Standing,
-    /// The same in full, for who has to read from there himself.
+    /// The full text, for clients that must re-read from disk.
     cursor: Cursor,
 }
 
@@ -55,7 +55,7 @@ struct Part {
 /// What there is at a standing.
 #[derive(Debug)]
 enum Slot {
-    /// Somebody who stands there and waits, and up to which news he has looked in vain.
+    /// A reader that waits at this position, and the last wake-up that it has checked.
     Reader {
         reader: Box<FeedReader>,
         seen: Option<u64>,
@@ -71,7 +71,7 @@ enum Slot {
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     slots: Mutex<Slots>,
-    /// Bytes that the tapes of all loops hold.
+    /// Total bytes of the tapes of all loops.
     all: Arc<AtomicUsize>,
 }
 
@@ -115,7 +115,7 @@ impl Tape {
         Look::Read(Reading { tape: Arc::clone(self), standing, reader, _busy: busy })
     }
 
-    /// Leaves a reader for whoever is there next, if nobody did already.
+    /// Leaves a reader for the next subscriber, unless there is one.
     fn park(&self, reader: Box<FeedReader>, seen: Option<u64>) {
         let Some(standing) = reader.standing() else { return };
         let mut slots = self.slots();
@@ -208,7 +208,7 @@ impl Drop for Reading {
 }
 
 impl Reading {
-    /// Leaves what was read and the reader behind. `None` where there was nothing to read.
+    /// Stores the part and the reader. `None` if there was nothing to read.
     fn done(self, reader: Box<FeedReader>, text: Vec<u8>, seen: Option<u64>) -> Option<Part> {
         let standing = reader.standing()?;
         if standing == self.standing && text.is_empty() {
@@ -230,7 +230,7 @@ pub(crate) struct Rider {
     id: LoopId,
     tape: Arc<Tape>,
     place: Placed,
-    /// Why it cannot be read on, once all that could be read is given out.
+    /// Why reading failed, after everything readable was returned.
     broken: Option<EngineError>,
 }
 
@@ -254,7 +254,7 @@ impl Rider {
     }
 
     /// The next part, or `None` when there is no more for now. `news` is how often there was news before this was
-    /// asked; without it the files are looked at in any case.
+    /// called; without it the files are always checked.
     pub(crate) async fn next(&mut self, news: Option<u64>) -> Result<Option<Bytes>, EngineError> {
         if let Some(error) = self.broken.take() {
             return Err(error);

@@ -19,7 +19,7 @@ use windlass_app::{Kind, Problem};
 
 async fn files(app: &App, id: &str, turn: &str) -> Result<TurnFiles, Problem> {
     let id = app.loop_id(id).await?;
-    let none = || Problem::new(Kind::NotFound, "there is no such turn").hint("GET /api/loops/{id}/turns lists them");
+    let none = || Problem::new(Kind::NotFound, "turn not found").hint("list turns with GET /api/loops/{id}/turns");
     let key: TurnKey = turn.parse().map_err(|_| none())?;
     let files = app.engine.data.turn(&id, key);
     if files.dir.is_dir() { Ok(files) } else { Err(none()) }
@@ -31,7 +31,7 @@ pub(crate) async fn prompt(
 ) -> Result<Response, Refused> {
     let files = files(&app, &id, &turn).await?;
     let text = tokio::task::spawn_blocking(move || std::fs::read(files.prompt())).await.map_err(lost)?;
-    let text = text.map_err(|_| Problem::new(Kind::NotFound, "the prompt of this turn is not there"))?;
+    let text = text.map_err(|_| Problem::new(Kind::NotFound, "this turn has no prompt"))?;
     let plain = [(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"))];
     Ok((plain, text).into_response())
 }
@@ -75,9 +75,9 @@ async fn raw(path: std::path::PathBuf, query: RawQuery, name: &'static str) -> R
     };
     let (bytes, length) = match tokio::task::spawn_blocking(read).await.map_err(lost)? {
         Ok(read) => read,
-        // A turn that has not said anything yet.
+        // A turn without output so far.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Vec::new(), 0),
-        Err(error) => return Err(Problem::new(Kind::Failed, format!("the output cannot be read: {error}"))),
+        Err(error) => return Err(Problem::new(Kind::Failed, format!("cannot read the output: {error}"))),
     };
     let range = match bytes.len() as u64 {
         0 => format!("bytes */{length}"),

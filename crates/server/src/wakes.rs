@@ -1,7 +1,7 @@
-//! Who waits for news of a loop: one connection to its driver for all of them.
+//! Waits for changes of a loop: all subscribers share one connection to its driver.
 //!
 //! Invariant: after anything was written, of the loop's journal or of its output, every waiter wakes. Nothing else is
-//! said; each goes on at its own pace, on the tape of those who read the loop together.
+//! said; each continues at its own pace, on the tape of those who read the loop together.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
@@ -28,7 +28,7 @@ pub(crate) struct Wakes {
     engine: Arc<Engine>,
     changes: watch::Receiver<u64>,
     lines: Lines,
-    /// Bytes that all tapes hold.
+    /// Total bytes of all tapes.
     held: Arc<AtomicUsize>,
 }
 

@@ -1,6 +1,6 @@
 //! The dashboard in the binary is the one that `web/` has the sources of.
 //!
-//! Needs no Node: `npm run pack` writes a digest of the sources beside the files it built from them.
+//! Needs no Node: `npm run pack` writes a digest of the sources next to the built files.
 
 use std::path::{Path, PathBuf};
 

@@ -14,24 +14,24 @@ use super::Holder;
 pub enum StoreError {
     #[error("the name '{name}' is taken in this project")]
     NameTaken { name: String },
-    #[error("a loop with the id {id} exists already")]
+    #[error("loop ID {id} already exists")]
     IdTaken { id: String },
-    #[error("no loop has the id {id}")]
+    #[error("loop ID {id} not found")]
     UnknownLoop { id: String },
     #[error("the journal is at event {found}, not at {expected} as expected")]
     Conflict { expected: u64, found: u64 },
-    #[error("another process drives loop {loop_id} now")]
+    #[error("another process is now running loop {loop_id}")]
     LeaseLost { loop_id: String },
-    #[error("process {} drives this loop", .0.pid)]
+    #[error("process {} is running this loop", .0.pid)]
     Held(Box<Holder>),
-    #[error("command {id} does not wait in this loop's inbox")]
+    #[error("command {id} is not in this loop's inbox")]
     NotPending { id: String },
-    #[error("command {id} was not taken by this loop, or is answered already")]
+    #[error("command {id} was not accepted by this loop, or already has an answer")]
     NotTaken { id: String },
-    #[error("the time {at} is too far away to be kept")]
+    #[error("the time {at} is out of range")]
     TimeOutOfRange { at: Timestamp },
 
-    #[error("there is no database at {}", path.display())]
+    #[error("no database at {}", path.display())]
     NotFound { path: PathBuf },
     #[error("the database {} is damaged", path.display())]
     Corrupt {
@@ -39,23 +39,23 @@ pub enum StoreError {
         #[source]
         source: Option<rusqlite::Error>,
     },
-    #[error("{} is a database of another program", path.display())]
+    #[error("{} belongs to another program", path.display())]
     Foreign { path: PathBuf },
-    #[error("the database {} has version {found}, this windlass knows versions up to {known}", path.display())]
+    #[error("the database {} has version {found}, but this windlass supports only versions up to {known}", path.display())]
     NewerDatabase { path: PathBuf, found: u32, known: u32 },
-    #[error("the database {} has version {found}, this windlass reads version {known}", path.display())]
+    #[error("the database {} has version {found}, but this windlass reads version {known}", path.display())]
     OlderDatabase { path: PathBuf, found: u32, known: u32 },
-    #[error("the database {} cannot be written", path.display())]
+    #[error("cannot write to the database {}", path.display())]
     ReadOnly { path: PathBuf },
     #[error("no permission to read the database {}", path.display())]
     Forbidden { path: PathBuf },
-    #[error("the disk that holds {} is full", path.display())]
+    #[error("the disk of {} is full", path.display())]
     DiskFull {
         path: PathBuf,
         #[source]
         source: Option<rusqlite::Error>,
     },
-    #[error("the database {} is kept busy by another process", path.display())]
+    #[error("the database {} is locked by another process", path.display())]
     Busy {
         path: PathBuf,
         #[source]
@@ -82,33 +82,31 @@ impl StoreError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NameTaken { .. } => Some("choose another with --name, or resume that loop".into()),
-            Self::Conflict { .. } => Some("read the loop again and repeat the command".into()),
-            Self::LeaseLost { .. } => {
-                Some("this process no longer drives the loop; follow it with 'windlass logs -f'".into())
-            }
+            Self::Conflict { .. } => Some("retry the command".into()),
+            Self::LeaseLost { .. } => Some("follow the loop with 'windlass logs -f'".into()),
             Self::Held(holder) => {
-                Some(format!("it is driven by process {}; 'windlass stop' or 'windlass logs -f' reach it", holder.pid))
+                Some(format!("process {} is running it; use 'windlass stop' or 'windlass logs -f'", holder.pid))
             }
-            Self::NotFound { .. } => Some("'windlass run' creates it; or WINDLASS_HOME names another directory".into()),
+            Self::NotFound { .. } => Some("create it with 'windlass run', or check WINDLASS_HOME".into()),
             Self::Corrupt { path, .. } => Some(format!(
-                "nothing was changed; put a backup in its place, or move {0}, {0}-wal and {0}-shm away to start with an empty one",
+                "restore a backup, or move {0}, {0}-wal, and {0}-shm away to start with an empty database; Windlass changed nothing",
                 path.display()
             )),
-            Self::Foreign { .. } => Some("nothing was changed; point WINDLASS_HOME to a directory of its own".into()),
+            Self::Foreign { .. } => Some("set WINDLASS_HOME to a separate directory; Windlass changed nothing".into()),
             Self::NewerDatabase { .. } => {
-                Some("nothing was changed; update windlass, or point WINDLASS_HOME elsewhere".into())
+                Some("update windlass, or set WINDLASS_HOME to another directory; Windlass changed nothing".into())
             }
-            Self::OlderDatabase { .. } => {
-                Some("a command that may write, such as 'windlass run', brings it up to date and keeps a copy".into())
-            }
+            Self::OlderDatabase { .. } => Some(
+                "run a command that writes, such as 'windlass run'; it migrates the database and keeps a copy".into(),
+            ),
             Self::ReadOnly { path } => Some(format!(
-                "make {} and its directory writable for this user, or point WINDLASS_HOME to a directory that is",
+                "make {} and its directory writable for this user, or set WINDLASS_HOME to a writable directory",
                 path.display()
             )),
             Self::Forbidden { path } => Some(format!("make {} readable for this user", path.display())),
-            Self::DiskFull { .. } => Some("nothing was half written; free some space and repeat the command".into()),
+            Self::DiskFull { .. } => Some("free some space and retry the command; no partial data was written".into()),
             Self::Busy { .. } => {
-                Some("nothing was written; try again, and see which windlass or backup holds it if this lasts".into())
+                Some("retry; if it stays locked, find the windlass or backup process that locks it".into())
             }
             Self::IdTaken { .. }
             | Self::UnknownLoop { .. }

@@ -27,22 +27,22 @@ pub fn probe() -> Vec<Rung> {
             available: namespace.is_ok(),
             why: match namespace {
                 Ok(true) => "works, through a user namespace".to_owned(),
-                Ok(false) => "works, with the privileges this process has".to_owned(),
+                Ok(false) => "works, with the privileges of this process".to_owned(),
                 Err(why) => why,
             },
-            guarantee: "the kernel ends the whole tree, also if windlass and its shim are killed",
+            guarantee: "the kernel kills the whole process tree, even if windlass and its shim are killed",
         },
         Rung {
             name: Containment::Subreaper.name(),
             available: subreaper,
             why: if subreaper { "part of Linux" } else { "only on Linux" }.to_owned(),
-            guarantee: "the whole tree ends, unless the shim and its reaper are killed together",
+            guarantee: "the whole process tree ends, unless the shim and its reaper are killed together",
         },
         Rung {
             name: Containment::ProcessGroup.name(),
             available: true,
             why: "part of every Unix".to_owned(),
-            guarantee: "processes that stay in the agent's group end; one that leaves it survives",
+            guarantee: "processes in the agent's group end; a process that leaves the group survives",
         },
     ]
 }
@@ -158,7 +158,7 @@ mod namespace {
                 Waited::Ended { status, .. } => {
                     Err(Obstacle::describe(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(0)).to_owned())
                 }
-                Waited::Running | Waited::NoChildren => Err("the attempt got lost".to_owned()),
+                Waited::Running | Waited::NoChildren => Err("the probe did not report a result".to_owned()),
             },
         }
     }

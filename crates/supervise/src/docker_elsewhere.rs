@@ -27,7 +27,7 @@ impl DockerError {
 }
 
 pub fn docker_version(_socket: &Path) -> Result<String, Unavailable> {
-    let reason = "containers can be used on Linux alone".to_owned();
+    let reason = "containers are supported only on Linux".to_owned();
     Err(Unavailable { reason, fix: "use --sandbox workspace".to_owned() })
 }
 

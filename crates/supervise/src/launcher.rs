@@ -19,17 +19,17 @@ use crate::wire::{self, Order, Status};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("cannot start the supervising process {program}", program = program.display())]
+    #[error("cannot start the supervisor {program}", program = program.display())]
     Spawn {
         program: PathBuf,
         #[source]
         source: io::Error,
     },
-    #[error("the command cannot be described to the supervising process")]
+    #[error("cannot encode the command for the supervisor")]
     Encode(#[source] serde_json::Error),
     #[error("the command is too long: {0} bytes")]
     TooLong(usize),
-    #[error("the supervising process did not take its orders")]
+    #[error("the supervisor did not accept the command")]
     Send(#[source] io::Error),
 }
 
@@ -233,9 +233,9 @@ impl Running {
             match self.status.read_buf(&mut self.unread).await {
                 Ok(0) => {
                     let why = match self.child.wait().await {
-                        Ok(status) => format!("the supervising process ended early: {status}"),
+                        Ok(status) => format!("the supervisor exited early: {status}"),
                         Err(error) => {
-                            format!("the supervising process cannot be waited for: {error}")
+                            format!("cannot wait for the supervisor: {error}")
                         }
                     };
                     self.end = End::Reaped;
@@ -245,9 +245,7 @@ impl Running {
                 Err(error) => {
                     self.kill();
                     self.end = End::Told;
-                    return Some(ProcessEvent::Lost {
-                        why: format!("cannot read from the supervising process: {error}"),
-                    });
+                    return Some(ProcessEvent::Lost { why: format!("cannot read from the supervisor: {error}") });
                 }
             }
         }

@@ -53,7 +53,7 @@ pub(crate) fn cap(init: u32, limit: u32) -> io::Result<()> {
         Ok(file.metadata()?.ino() == std::fs::metadata(format!("/proc/self/ns/{kind}"))?.ino())
     };
     if is_own(&numbers, "pid")? {
-        return Err(io::Error::other("the tree has no PID namespace of its own"));
+        return Err(io::Error::other("the process tree has no separate PID namespace"));
     }
     let user = if is_own(&user, "user")? { None } else { Some(user) };
     // What a process enters is the namespace of its children, so it takes two.

@@ -144,7 +144,7 @@ pub fn settled_exit_record(path: &Path) -> Result<Option<ExitRecord>, RecordErro
 fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
     let mut name = path
         .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?
         .to_owned();
     name.push(".tmp");
     Ok(path.with_file_name(name))

@@ -137,7 +137,7 @@ fn start(spec: &ShimSpec) -> Result<(Tree, Inputs), SpawnFailure> {
     let (stdout, their_stdout) = pipe()?;
     let (stderr, their_stderr) = pipe()?;
     let (report, their_report) = exec::report_channel(spec.sandbox.is_some())
-        .map_err(|error| failure(SpawnFailureKind::Other, "cannot make a pipe", &error))?;
+        .map_err(|error| failure(SpawnFailureKind::Other, "cannot create a pipe", &error))?;
     let stdio = [their_stdin.as_raw_fd(), their_stdout.as_raw_fd(), their_stderr.as_raw_fd()];
     let tree = Tree::start(spec, stdio, their_report.as_fd())?;
     // Our ends only: the flag belongs to the open end, so the agent's own stay blocking.
@@ -185,7 +185,7 @@ fn sealed(path: &Path) -> io::Result<File> {
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
     let (reader, writer) =
-        io::pipe().map_err(|error| failure(SpawnFailureKind::Other, "cannot make a pipe", &error))?;
+        io::pipe().map_err(|error| failure(SpawnFailureKind::Other, "cannot create a pipe", &error))?;
     Ok((reader.into(), writer.into()))
 }
 

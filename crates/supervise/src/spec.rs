@@ -33,7 +33,7 @@ pub struct ShimSpec {
     /// How long a tree may take to end after it was asked to; at most [`ShimSpec::MAX_GRACE_MS`].
     pub grace_ms: u64,
     pub containment: ContainmentRequest,
-    /// What the tree may see and change; everything that its user may if unset. Where it is not available, nothing starts.
+    /// What the tree may see and change; everything that its user may if unset. If it is not available, nothing starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxPolicy>,
     #[serde(default)]

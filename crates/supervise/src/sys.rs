@@ -59,7 +59,7 @@ pub(crate) fn fork_into_group(namespaces: c_int, group: RawFd) -> io::Result<For
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let number = |value: c_int| u64::try_from(value).unwrap_or(0);
     // `struct clone_args`, which `libc` does not have everywhere: flags, pidfd, child_tid, parent_tid, exit_signal,
-    // stack, stack_size, tls, set_tid, set_tid_size, cgroup. Zero is "not requested".
+    // stack, stack_size, tls, set_tid, set_tid_size, cgroup. Zero means "not requested".
     let mut args = [0_u64; 11];
     args[0] = number(namespaces) | CLONE_INTO_CGROUP;
     args[4] = number(libc::SIGCHLD);

@@ -40,7 +40,7 @@ pub struct Dockerd {
 }
 
 impl Dockerd {
-    /// The one of this process; none, after saying why, where it is not available.
+    /// The one of this process; none, after printing why, if it is not available.
     pub fn get() -> Option<&'static Dockerd> {
         static DAEMON: OnceLock<Result<Dockerd, String>> = OnceLock::new();
         match DAEMON.get_or_init(Dockerd::start) {

@@ -293,7 +293,7 @@ pub fn sandbox_works() -> bool {
     });
     if !works {
         let said =
-            b"\n*** SKIPPED: bubblewrap does not work here (apt install bubblewrap): nothing runs in a sandbox\n\n";
+            b"\n*** SKIPPED: bubblewrap does not work on this machine (apt install bubblewrap): nothing runs in a sandbox\n\n";
         // Not through the test's own output, which nobody sees when it passes.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), said);
     }

@@ -11,6 +11,8 @@ mod promises;
 mod source;
 #[path = "architecture/threats.rs"]
 mod threats;
+#[path = "architecture/words.rs"]
+mod words;
 #[path = "architecture/workspace.rs"]
 mod workspace;
 

@@ -48,7 +48,7 @@ impl Workspaces {
             (Kind::InPlace, _) => end_in_place(workspace, tag)?,
         };
         for (operation, other) in ended {
-            let mut note = format!("a {operation} was in progress and has been set aside");
+            let mut note = format!("set aside a {operation} that was in progress");
             let other = match other {
                 Some(other) if git.commit(&other).await?.is_some() => Some(other),
                 Some(other) if workspace.kind == Kind::Clone => {
@@ -59,7 +59,7 @@ impl Workspaces {
             };
             if let Some(other) = other {
                 let saved = save::keep(git, workspace, &workspace.keep_ref("operation", tag), &other).await?;
-                note.push_str(&format!(", its other side is at {}", saved.name));
+                note.push_str(&format!("; its other side is at {}", saved.name));
             }
             notes.push(note);
         }

@@ -124,7 +124,7 @@ impl Workspaces {
             hold_back::hold(&git, workspace, request, &found.files).await?;
             if !found.in_commits.is_empty() {
                 let what = found.in_commits.join(", ");
-                notes.push(format!("the agent's commits held a secret and were made again as one: {what}"));
+                notes.push(format!("squashed the agent's commits into one to remove a secret: {what}"));
             }
             taken = self.take_in(workspace, &git, request, request.previous_head.clone(), &mut notes).await?;
         }
@@ -234,7 +234,7 @@ impl Workspaces {
         if !builds_on && (all || !git.is_ancestor(&request.previous_head, &tip).await?) {
             let name = workspace.keep_ref("rewritten", &request.turn_id);
             let saved = save::keep(git, workspace, &name, &request.previous_head).await?;
-            notes.push(format!("history was rewritten; the previous checkpoint is kept at {}", saved.name));
+            notes.push(format!("the agent rewrote history; the previous checkpoint is at {}", saved.name));
         }
         let mine = |entry: &&Entry| is_of_turn(&entry.message, &request.turn_id);
         let agent_commits: Vec<String> =
@@ -303,12 +303,12 @@ impl Workspaces {
                 // A call that was cut off committed and did not come to tell the clone.
                 (Some(branch), Some(home)) if branch == previous => return Ok(home.clone()),
                 (Some(_), Some(_)) => None,
-                (Some(_), None) | (None, _) => Some("its branch was deleted".to_owned()),
+                (Some(_), None) | (None, _) => Some("the agent deleted the branch".to_owned()),
             },
             HeadFile::Ref(name) => {
-                Some(format!("the agent had switched to {}", name.strip_prefix("refs/heads/").unwrap_or(name)))
+                Some(format!("the agent switched to {}", name.strip_prefix("refs/heads/").unwrap_or(name)))
             }
-            HeadFile::Commit(_) => Some("the agent had detached HEAD".to_owned()),
+            HeadFile::Commit(_) => Some("the agent detached HEAD".to_owned()),
             HeadFile::Unknown => Some("HEAD was unreadable".to_owned()),
         };
         if workspace.kind == Kind::InPlace {
@@ -318,28 +318,28 @@ impl Workspaces {
         let in_clone = heads.branch.clone().filter(|branch| branch != previous);
         let mut tip = in_clone.or_else(|| home.clone()).unwrap_or_else(|| previous.clone());
         let elsewhere = heads.head_commit.clone().filter(|_| !heads.on_branch(workspace));
-        let mut note = place.map(|place| format!("{place}; HEAD is back on {}", workspace.branch));
+        let mut note = place.map(|place| format!("{place}; reset HEAD to {}", workspace.branch));
         if let Some(commit) = elsewhere.filter(|commit| *commit != tip) {
             let said = if git.is_ancestor(&tip, &commit).await? {
                 tip = commit;
                 " with the commits made there".to_owned()
             } else {
                 let saved = save::keep(git, workspace, &workspace.keep_ref("stray", &request.turn_id), &commit).await?;
-                format!(", the commits made there are kept at {}", saved.name)
+                format!("; its commits are at {}", saved.name)
             };
             note.iter_mut().for_each(|note| note.push_str(&said));
         } else if heads.head_commit.is_none() && !heads.on_branch(workspace) {
-            note.iter_mut().for_each(|note| note.push_str(", what it pointed to does not exist"));
+            note.iter_mut().for_each(|note| note.push_str("; its target does not exist"));
         }
         if heads.branch.is_none() || home.is_none() {
-            note.iter_mut().for_each(|note| note.push_str(", which was made again"));
+            note.iter_mut().for_each(|note| note.push_str(", which was recreated"));
         }
         if let Some(home) = home.as_ref().filter(|home| *home != previous && **home != tip)
             && !git.is_ancestor(home, &tip).await?
         {
             // Somebody else moved the branch in the user's repository.
             let saved = save::keep(git, workspace, &workspace.keep_ref("stray", &request.turn_id), home).await?;
-            notes.push(format!("the branch had been moved in the user's repository; that is kept at {}", saved.name));
+            notes.push(format!("the branch moved in your repository; its commits are at {}", saved.name));
         }
         if home.as_ref() != Some(&tip) {
             git.run(&["update-ref", &own, &tip]).await?;
@@ -368,14 +368,12 @@ async fn commit(
     match git.call(&args).input(message.as_str()).run().await {
         Err(GitError::NoIdentity) => {
             git.clone().committing_as_windlass(true).call(&args).input(message.as_str()).run().await?;
-            notes.push(
-                "no name and email are configured for git: committed as Windlass <windlass@localhost>".to_owned(),
-            );
+            notes.push("git has no user.name and user.email: committed as Windlass <windlass@localhost>".to_owned());
         }
         other => drop(other?),
     }
     let Some(commit) = git.read_ref(&loop_ref(git, workspace).await?).await? else {
-        return Err(GitError::unexpected("commit", b"the branch is gone").into());
+        return Err(GitError::unexpected("commit", b"the branch does not exist").into());
     };
     // `commit` leaves the tree it wrote in the index.
     let tree = match super::stage::tree_in_index(git, workspace) {

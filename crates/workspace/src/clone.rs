@@ -176,7 +176,7 @@ impl Workspaces {
                 .files()
                 .write(Path::new(ALTERNATES), lender(workspace).as_bytes(), None)
                 .map_err(failed(workspace))?;
-            notes.push("the clone's link to the user's objects was gone and has been put back".to_owned());
+            notes.push("restored the clone's link to your repository's objects".to_owned());
         }
         Ok(())
     }
@@ -197,14 +197,13 @@ impl Workspaces {
             });
         }
         let mut note =
-            "the clone's .git was gone, broken or led elsewhere, and has been made again from the last checkpoint"
-                .to_owned();
+            "recreated the clone's .git from the last checkpoint, because it was missing or broken".to_owned();
         if std::fs::symlink_metadata(&git_dir).is_ok() {
             let mut aside = workspace.index.as_os_str().to_owned();
             aside.push(format!(".replaced-{tag}"));
             let aside = super::attach::free_name(Path::new(&aside));
             std::fs::rename(&git_dir, &aside).map_err(WorkspaceError::file("move aside", &git_dir))?;
-            note.push_str(&format!("; what was there is at {}", aside.display()));
+            note.push_str(&format!("; the old files are at {}", aside.display()));
         }
         let partial = self.furnish(workspace).await?;
         std::fs::rename(partial.join(".git"), &git_dir).map_err(WorkspaceError::file("create", &git_dir))?;
@@ -234,7 +233,7 @@ impl Workspaces {
                 && !git.is_ancestor(&there, tip).await?
             {
                 notes.push(format!(
-                    "the branch {} has commits that are not this loop's and was not moved; the work is at {beside}",
+                    "did not move the branch {}, because it has commits from elsewhere; the work is at {beside}",
                     workspace.branch
                 ));
                 return Ok(());
@@ -244,7 +243,7 @@ impl Workspaces {
         git.run(&["symbolic-ref", "HEAD", wanted]).await?;
         if taken {
             notes.push(format!(
-                "the branch {} is checked out in the user's repository and was not moved; the work is at {beside}",
+                "did not move the branch {}, because it is checked out in your repository; the work is at {beside}",
                 workspace.branch
             ));
         }

@@ -55,10 +55,7 @@ impl Workspaces {
         let mut notes = Vec::new();
         let uncommitted = project.uncommitted(&self.host).await?;
         if workspace.fallback_identity {
-            notes.push(
-                "no name and email are configured for git: commits are made as Windlass <windlass@localhost>"
-                    .to_owned(),
-            );
+            notes.push("git has no user.name and user.email: committing as Windlass <windlass@localhost>".to_owned());
         }
         self.settle(&workspace).await?;
         match request.kind {
@@ -150,7 +147,7 @@ impl Workspaces {
             return Err(WorkspaceError::Dirty { path: path(), files: uncommitted });
         }
         if uncommitted > 0 {
-            notes.push(format!("{uncommitted} uncommitted file(s) become part of the first checkpoint"));
+            notes.push(format!("the first checkpoint will include {uncommitted} uncommitted file(s)"));
         }
         let git = project.git(&self.host);
         let Some(head) = git.commit("HEAD").await? else {

@@ -18,17 +18,17 @@ pub enum WorkspaceError {
     NoCommits { path: PathBuf },
     #[error("{path} does not exist")]
     NoSuchDirectory { path: PathBuf },
-    #[error("the base {revision} is unknown in {path}")]
+    #[error("unknown base {revision} in {path}")]
     UnknownBase { revision: String, path: PathBuf },
     #[error("{branch} is not a valid branch name")]
     InvalidBranch { branch: String },
-    #[error("the branch {branch} exists already{}", elsewhere(.checked_out_at.as_ref()))]
+    #[error("the branch {branch} already exists{}", elsewhere(.checked_out_at.as_ref()))]
     BranchExists { branch: String, checked_out_at: Option<PathBuf> },
-    #[error("the branch {branch} cannot be made because the branch {existing} exists")]
+    #[error("cannot create the branch {branch} because the branch {existing} exists")]
     BranchNameTaken { branch: String, existing: String },
     #[error("the branch {branch} is checked out at {at}")]
     BranchCheckedOut { branch: String, at: PathBuf },
-    #[error("{path} is in the way and not this loop's workspace")]
+    #[error("{path} already exists and is not this loop's workspace")]
     DirectoryInTheWay { path: PathBuf },
     #[error("the checkout {path} has {files} uncommitted {}", if *.files == 1 { "file" } else { "files" })]
     Dirty { path: PathBuf, files: u64 },
@@ -40,13 +40,13 @@ pub enum WorkspaceError {
     NotOnBranch { path: PathBuf, branch: String },
     #[error("the loop {owner} already works in the checkout {path}")]
     CheckoutTaken { path: PathBuf, owner: String },
-    #[error("the workspace {path} is gone, and so is its branch {branch}")]
+    #[error("the workspace {path} and its branch {branch} are missing")]
     WorkspaceMissing { path: PathBuf, branch: String },
-    #[error("the repository {path} is gone")]
+    #[error("the repository {path} is missing")]
     RepositoryMissing { path: PathBuf },
     #[error("the branch {branch} does not exist")]
     NoSuchBranch { branch: String },
-    #[error("there is no branch to merge {branch} into: HEAD was detached when the loop began")]
+    #[error("no branch to merge {branch} into: HEAD was detached when the loop started")]
     NoMergeTarget { branch: String },
     #[error("local changes in {checkout} would be overwritten: {}", .files.join(", "))]
     CheckoutInTheWay { checkout: PathBuf, files: Vec<String> },
@@ -73,41 +73,43 @@ impl WorkspaceError {
                 format!("make a first commit: git -C {0} add -A && git -C {0} commit -m start", path.display())
             }
             Self::NoSuchDirectory { .. } => "check the path given with -C".to_owned(),
-            Self::UnknownBase { .. } => "git branch -a and git tag list what exists".to_owned(),
-            Self::InvalidBranch { .. } => "choose another with --branch".to_owned(),
+            Self::UnknownBase { .. } => "list branches and tags with git branch -a and git tag".to_owned(),
+            Self::InvalidBranch { .. } => "choose another branch with --branch".to_owned(),
             Self::BranchExists { branch, .. } => {
                 format!("choose another with --name or --branch; to start from its commits, add --base {branch}")
             }
             Self::BranchNameTaken { existing, .. } => format!(
-                "git cannot hold a branch and a folder of branches under one name; use --branch, or rename: git branch -m {existing} <other>"
+                "use --branch, or rename the other: git branch -m {existing} <other>; git does not allow a branch and a folder of branches with the same name"
             ),
             Self::BranchCheckedOut { at, .. } => {
                 format!("switch that checkout to another branch: git -C {} switch -", at.display())
             }
             Self::DirectoryInTheWay { path } => format!("move {} away", path.display()),
             Self::Dirty { .. } => {
-                "commit or stash them (git stash -u), or leave out --in-place to work in an own worktree".to_owned()
+                "commit or stash them (git stash -u), or remove --in-place to work in a separate clone".to_owned()
             }
             Self::OperationInProgress { operation, .. } => match *operation {
-                "bisect" => "end it with git bisect reset, or leave out --in-place".to_owned(),
-                operation => format!("finish it, or end it with git {operation} --abort, or leave out --in-place"),
+                "bisect" => "end it with git bisect reset, or remove --in-place".to_owned(),
+                operation => format!("finish it, abort it with git {operation} --abort, or remove --in-place"),
             },
             Self::DetachedHead { path } => {
-                format!("switch to a branch: git -C {} switch -c <name>, or leave out --in-place", path.display())
+                format!("switch to a branch: git -C {} switch -c <name>, or remove --in-place", path.display())
             }
-            Self::NotOnBranch { path, branch } => format!("git -C {} switch {branch}, then resume", path.display()),
+            Self::NotOnBranch { path, branch } => {
+                format!("switch back: git -C {} switch {branch}, then resume", path.display())
+            }
             Self::CheckoutTaken { owner, .. } => {
                 format!("stop it first (windlass stop {owner}), or run without --in-place")
             }
             Self::WorkspaceMissing { .. } => {
-                "nothing of this loop is left to resume; git for-each-ref refs/windlass lists what was saved".to_owned()
+                "list saved commits with git for-each-ref refs/windlass; the loop cannot be resumed".to_owned()
             }
             Self::RepositoryMissing { .. } => {
-                "put it back where it was; windlass clean removes the rest of the loop".to_owned()
+                "move it back, or remove the rest of the loop with windlass clean".to_owned()
             }
-            Self::NoSuchBranch { .. } => "git branch lists what exists".to_owned(),
+            Self::NoSuchBranch { .. } => "list branches with git branch".to_owned(),
             Self::NoMergeTarget { branch } => {
-                format!("switch to the branch that shall have it, then: git merge {branch}")
+                format!("switch to the target branch, then: git merge {branch}")
             }
             Self::CheckoutInTheWay { .. } => "commit or stash them there, then merge again".to_owned(),
             Self::File { .. } => return None,

@@ -162,7 +162,7 @@ fn gather(
             let content = root.read(at, LARGEST)?.unwrap_or_default();
             files.push(FileAt { path, is_link: false, content });
         }
-        Found::Dir if depth == DEEPEST => return Err(std::io::Error::other("the folders are too deep")),
+        Found::Dir if depth == DEEPEST => return Err(std::io::Error::other("directories are nested too deeply")),
         Found::Dir => {
             for name in root.list(at)? {
                 let name = name.to_string_lossy();
@@ -180,7 +180,7 @@ fn add(all: u64, size: u64) -> Result<u64, std::io::Error> {
     let all = all.saturating_add(size.max(EACH));
     match size <= LARGEST && all <= MOST {
         true => Ok(all),
-        false => Err(std::io::Error::other("it is too large")),
+        false => Err(std::io::Error::other("too large")),
     }
 }
 

@@ -60,7 +60,7 @@ impl Workspaces {
                     return Err(error.into());
                 }
                 Err(error) => {
-                    notes.push(format!("the agent's commit {} could not be read: {error}", &id[..12]));
+                    notes.push(format!("cannot read the agent's commit {}: {error}", &id[..12]));
                     self.renew_clone(workspace, "unread", notes).await?;
                     for place in [&mut heads.branch, &mut heads.head_commit] {
                         place.take_if(|there| *there == id);

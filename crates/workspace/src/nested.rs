@@ -129,14 +129,14 @@ async fn flatten(
     let ignored = ignored(git, &files).await?;
     let kept = files.iter().filter(|file| !ignored.contains(file));
     feed_paths(git, &["update-index", "--add", "-z", "--stdin"], kept).await?;
-    let mut note = format!("{path} is a repository of its own: its files are committed as plain files");
+    let mut note = format!("{path} is a nested repository: its files are committed as plain files");
     if nested.committed {
         let head = head_commit(workspace, path).unwrap_or_default();
         let home = Store { git: git.clone().without_quarantine(), objects: workspace.objects() };
         match keep_history(workspaces, &home, workspace, path, &head).await {
-            Ok(Some(name)) => note.push_str(&format!(", its history is kept at {name}")),
+            Ok(Some(name)) => note.push_str(&format!("; its history is at {name}")),
             Ok(None) => {}
-            Err(error) => note.push_str(&format!(", its history stays only there ({error})")),
+            Err(error) => note.push_str(&format!("; its history is only there ({error})")),
         }
     }
     notes.push(note);
@@ -221,13 +221,13 @@ async fn keep_submodule(
             let parents: Vec<&str> = known.iter().map(|_| head.as_str()).collect();
             let message = "windlass: submodule's tree\n";
             let saved = save::keep_tree(&store.git, workspace, &name, &tree, &parents, message).await?;
-            notes.push(format!("the submodule {path} has uncommitted files: kept at {}", saved.name));
+            notes.push(format!("the submodule {path} has uncommitted files; saved at {}", saved.name));
             let why = "a submodule with uncommitted files: commit them in it, or undo them";
             unrecorded.push((path.clone(), why.to_owned()));
         }
         match history {
             Err(error) => {
-                notes.push(format!("the submodule {path} points to a commit that could not be kept ({error})"));
+                notes.push(format!("the submodule {path} points to a commit that cannot be saved ({error})"));
                 unrecorded.push((path.clone(), format!("{NOT_KEPT}: {error}")));
             }
             Ok(Some(bundle)) if !bundle.starts_with("refs/") => {

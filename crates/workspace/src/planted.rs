@@ -230,7 +230,7 @@ fn make(path: &Path, thing: Option<&Thing>) -> io::Result<()> {
             file.set_permissions(PermissionsExt::from_mode(*mode))?;
             std::fs::rename(&new, path)
         }
-        Some(Thing::Large { .. }) => Err(io::Error::other("it was too large to be remembered")),
+        Some(Thing::Large { .. }) => Err(io::Error::other("too large to record")),
     }
 }
 

@@ -46,7 +46,7 @@ impl Workspaces {
             return Ok(changed);
         }
         let kept = keep(workspace, &git, &hidden, previous_commit, turn_id).await?;
-        notes.push(format!("what was changed of protected files is kept at {}", kept.name));
+        notes.push(format!("changes to protected files are saved at {}", kept.name));
         for path in &hidden {
             if let Some(path) = copying::without_links(&workspace.dir, &path.below(Path::new(""))) {
                 copying::remove(&path).map_err(WorkspaceError::file("remove", &path))?;

@@ -36,8 +36,8 @@ impl Workspaces {
 }
 
 async fn publish_in_clone(index: &Path, commit: &str, workspace: &Workspace) -> Result<(), WorkspaceError> {
-    let agent = AgentGit::of(workspace)
-        .ok_or_else(|| failed(workspace)(std::io::Error::other("it has not the form of a git directory")))?;
+    let agent =
+        AgentGit::of(workspace).ok_or_else(|| failed(workspace)(std::io::Error::other("not a git directory")))?;
     let branch = workspace.branch_ref();
     for name in [branch.as_str(), "HEAD", "index"] {
         let lock = format!("{name}.lock");

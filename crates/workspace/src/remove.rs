@@ -38,7 +38,7 @@ impl Workspaces {
             kept.push(".kept");
             let kept = super::attach::free_name(Path::new(&kept));
             std::fs::rename(&workspace.dir, &kept).map_err(WorkspaceError::file("move aside", &workspace.dir))?;
-            removed.notes.push(format!("the repository is gone: the loop's files are at {}", kept.display()));
+            removed.notes.push(format!("the repository is missing; the loop's files are at {}", kept.display()));
         } else if real && workspace.kind != Kind::InPlace {
             self.attach(workspace, "removed", &mut removed.notes).await?;
             let git = self.git(workspace).await?;
@@ -101,7 +101,7 @@ impl Workspaces {
             let kept = workspace.keep_ref("clone", name.trim_start_matches("refs/"));
             match self.take(workspace, Path::new(".git"), &[&id]).await {
                 Ok(()) => removed.saved.push(save::keep(git, workspace, &kept, &id).await?),
-                Err(error) => removed.notes.push(format!("{name} of the clone could not be kept: {error}")),
+                Err(error) => removed.notes.push(format!("cannot save {name} of the clone: {error}")),
             }
         }
         Ok(())

@@ -61,7 +61,7 @@ impl Workspaces {
             return Ok(false);
         }
         self.recreate(workspace).await?;
-        notes.push(format!("the workspace was gone and has been made again from {}", workspace.branch));
+        notes.push(format!("recreated the missing workspace from {}", workspace.branch));
         Ok(true)
     }
 

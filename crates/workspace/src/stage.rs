@@ -94,9 +94,7 @@ pub(super) async fn stage(
     let closed = closed_folders(&output.stderr);
     if !closed.is_empty() {
         let names = closed.join(", ");
-        staged
-            .notes
-            .push(format!("folders that cannot be looked into, with what is in them, are not committed: {names}"));
+        staged.notes.push(format!("unreadable directories are not committed: {names}"));
     }
     let mut found = Vec::new();
     if output.code != 0 {

@@ -69,7 +69,7 @@ impl Workspaces {
 }
 
 fn quarantine(workspace: &Workspace, lender: &Path, git_dir: &Path) -> io::Result<Quarantine> {
-    let agent = AgentGit::in_workspace(workspace, git_dir).ok_or_else(|| io::Error::other("it is no repository"))?;
+    let agent = AgentGit::in_workspace(workspace, git_dir).ok_or_else(|| io::Error::other("not a repository"))?;
     let dir = place(workspace);
     let mut made = Quarantine { dir, packs: Vec::new() };
     let objects = made.dir.join("objects");
@@ -137,7 +137,7 @@ impl Room {
     fn copy(&mut self, files: &Beneath, from: &Path, to: &Path) -> io::Result<()> {
         still_wanted()?;
         let Found::File { size } = files.look(from)? else { return Ok(()) };
-        let too_much = || io::Error::other("it is too large");
+        let too_much = || io::Error::other("too large");
         self.bytes = self.bytes.checked_sub(size).ok_or_else(too_much)?;
         self.objects = self.objects.checked_sub(1).ok_or_else(too_much)?;
         let Some(file) = files.file(from)? else { return Ok(()) };

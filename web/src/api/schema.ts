@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Which agents are installed, as `agents --json` */
+        /** Installed agents, as in `agents --json` */
         get: operations["get_agents"];
         put?: never;
         post?: never;
@@ -47,7 +47,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One tiny call to each installed agent, as `agents --call --json` */
+        /** Make one small call to each installed agent, as in `agents --call --json` */
         post: operations["post_agents_call"];
         delete?: never;
         options?: never;
@@ -81,7 +81,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Clear away workspaces of ended loops, as `clean --json` */
+        /** Remove workspaces of ended loops, as in `clean --json` */
         post: operations["post_clean"];
         delete?: never;
         options?: never;
@@ -96,7 +96,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a loop needs on this machine, as `doctor --json` */
+        /** Check this machine, as in `doctor --json` */
         get: operations["get_doctor"];
         put?: never;
         post?: never;
@@ -113,7 +113,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The Loops page, live: a loop whenever it changes; `after=now` leaves out what is */
+        /** Live stream of loops whenever they change; `after=now` skips the current state */
         get: operations["get_events"];
         put?: never;
         post?: never;
@@ -130,7 +130,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server answers; needs no token */
+        /** Health check; requires no token */
         get: operations["get_health"];
         put?: never;
         post?: never;
@@ -183,7 +183,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Open a session with the code of a login link; needs no token */
+        /** Open a session with the code of a login link; requires no token */
         post: operations["post_login"];
         delete?: never;
         options?: never;
@@ -233,7 +233,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The loop of a name or id, or the latest one */
+        /** Find a loop by name or ID, or the latest one */
         get: operations["get_loops_find"];
         put?: never;
         post?: never;
@@ -252,7 +252,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What a loop would be; makes nothing */
+        /** Preview a loop without starting it */
         post: operations["post_loops_preview"];
         delete?: never;
         options?: never;
@@ -267,7 +267,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A loop, as `status --json` */
+        /** A loop, as in `status --json` */
         get: operations["get_loops_id"];
         put?: never;
         post?: never;
@@ -286,7 +286,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Agree to its work */
+        /** Approve its work */
         post: operations["post_loops_id_approve"];
         delete?: never;
         options?: never;
@@ -303,7 +303,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Remove its workspace, as `clean --json` */
+        /** Remove its workspace, as in `clean --json` */
         post: operations["post_loops_id_clean"];
         delete?: never;
         options?: never;
@@ -320,7 +320,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Continue it after it was completed */
+        /** Continue it after completion */
         post: operations["post_loops_id_continue"];
         delete?: never;
         options?: never;
@@ -335,7 +335,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What it changed */
+        /** Its changes */
         get: operations["get_loops_id_diff"];
         put?: never;
         post?: never;
@@ -369,7 +369,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The feed read backwards, page by page */
+        /** The feed in reverse order, page by page */
         get: operations["get_loops_id_feed"];
         put?: never;
         post?: never;
@@ -386,7 +386,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What its reviewer found */
+        /** Its reviewers' findings */
         get: operations["get_loops_id_findings"];
         put?: never;
         post?: never;
@@ -403,7 +403,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How it went: iterations, turns, verdicts, waits */
+        /** Its history: iterations, turns, verdicts, waits */
         get: operations["get_loops_id_iterations"];
         put?: never;
         post?: never;
@@ -420,7 +420,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every event of its journal, from which its state follows */
+        /** All events of its journal */
         get: operations["get_loops_id_journal"];
         put?: never;
         post?: never;
@@ -439,7 +439,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Merge its branch, as `merge --json` */
+        /** Merge its branch, as in `merge --json` */
         post: operations["post_loops_id_merge"];
         delete?: never;
         options?: never;
@@ -471,7 +471,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same in one piece, as `diff --json` */
+        /** Its changes in one document, as in `diff --json` */
         get: operations["get_loops_id_patch"];
         put?: never;
         post?: never;
@@ -539,7 +539,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What it did and how it was judged, as `proof` */
+        /** Evidence of its work, as in `proof` */
         get: operations["get_loops_id_proof"];
         put?: never;
         post?: never;
@@ -558,7 +558,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send it back, with a reason */
+        /** Reject its work, with a reason */
         post: operations["post_loops_id_reject"];
         delete?: never;
         options?: never;
@@ -592,7 +592,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go on with a fresh agent session */
+        /** Restart it with a new agent session */
         post: operations["post_loops_id_restart"];
         delete?: never;
         options?: never;
@@ -609,7 +609,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go on, with limits raised */
+        /** Resume it, optionally with raised limits */
         post: operations["post_loops_id_resume"];
         delete?: never;
         options?: never;
@@ -626,7 +626,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go back to an iteration */
+        /** Roll back to an iteration */
         post: operations["post_loops_id_rollback"];
         delete?: never;
         options?: never;
@@ -643,7 +643,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give it a message for its next turn */
+        /** Send a message to its agent */
         post: operations["post_loops_id_steer"];
         delete?: never;
         options?: never;
@@ -660,7 +660,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stop it now */
+        /** Stop it immediately */
         post: operations["post_loops_id_stop"];
         delete?: never;
         options?: never;
@@ -677,7 +677,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Pause it, and say how a person enters its place */
+        /** Pause it and show how to open its workspace and session */
         post: operations["post_loops_id_takeover"];
         delete?: never;
         options?: never;
@@ -709,7 +709,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A prompt exactly as it was sent */
+        /** A prompt, exactly as sent */
         get: operations["get_loops_id_turns_turn_prompt"];
         put?: never;
         post?: never;
@@ -726,7 +726,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same of standard error */
+        /** A turn's standard error */
         get: operations["get_loops_id_turns_turn_stderr"];
         put?: never;
         post?: never;
@@ -743,7 +743,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A turn's output, byte for byte */
+        /** A turn's standard output */
         get: operations["get_loops_id_turns_turn_stdout"];
         put?: never;
         post?: never;
@@ -777,10 +777,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A project's milestones in their order */
+        /** Milestones of a project, in order */
         get: operations["get_milestones"];
         put?: never;
-        /** Make one */
+        /** Create a milestone */
         post: operations["post_milestones"];
         delete?: never;
         options?: never;
@@ -796,7 +796,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Put them in order */
+        /** Reorder milestones */
         put: operations["put_milestones_order"];
         post?: never;
         delete?: never;
@@ -812,7 +812,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One of them, as `milestone show --json` */
+        /** A milestone, as in `milestone show --json` */
         get: operations["get_milestones_id"];
         put?: never;
         post?: never;
@@ -831,7 +831,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Start one */
+        /** Start a milestone */
         post: operations["post_milestones_id_start"];
         delete?: never;
         options?: never;
@@ -863,7 +863,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Projects that have loops */
+        /** Projects with loops */
         get: operations["get_projects"];
         put?: never;
         post?: never;
@@ -880,7 +880,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every recipe, as `recipe list --json` */
+        /** All recipes, as in `recipe list --json` */
         get: operations["get_recipes"];
         put?: never;
         post?: never;
@@ -899,7 +899,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Whether recipes can be used, as `recipe check --json` */
+        /** Check recipes, as in `recipe check --json` */
         post: operations["post_recipes_check"];
         delete?: never;
         options?: never;
@@ -914,7 +914,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a recipe sets, as `recipe show --json` */
+        /** A recipe's settings, as in `recipe show --json` */
         get: operations["get_recipes_name"];
         put?: never;
         post?: never;
@@ -948,7 +948,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What runs here */
+        /** Version and status of the server */
         get: operations["get_server"];
         put?: never;
         post?: never;
@@ -965,7 +965,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Every setting with where it comes from */
+        /** All settings with their sources */
         get: operations["get_settings"];
         put?: never;
         post?: never;
@@ -982,7 +982,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The JSON Schema of a settings file */
+        /** JSON Schema of a settings file */
         get: operations["get_settings_schema"];
         put?: never;
         post?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Change the settings of the user or of a project; comments stay */
+        /** Change the settings of the user or of a project; keeps comments */
         put: operations["put_settings_layer"];
         post?: never;
         delete?: never;
@@ -1018,7 +1018,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A path that downloads one file once, without a header */
+        /** A path for a single download without a header */
         post: operations["post_tickets"];
         delete?: never;
         options?: never;
@@ -1033,10 +1033,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a repository's own files would run, as `trust --show --json` */
+        /** Commands defined in a repository, as in `trust --show --json` */
         get: operations["get_trust"];
         put?: never;
-        /** Agree to it, as it was shown */
+        /** Trust these commands as shown */
         post: operations["post_trust"];
         delete?: never;
         options?: never;
@@ -1053,7 +1053,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Agree to nothing of it any more */
+        /** Revoke trust */
         post: operations["post_trust_revoke"];
         delete?: never;
         options?: never;
@@ -1070,7 +1070,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Check a proof or a commit, as `verify --json` */
+        /** Verify a proof or a commit, as in `verify --json` */
         post: operations["post_verify"];
         delete?: never;
         options?: never;
@@ -1089,7 +1089,7 @@ export interface webhooks {
         };
         get?: never;
         put?: never;
-        /** A loop needs a person, completed, stopped or waits; sent to the address in `notify_webhook` */
+        /** A loop needs a user, completed, stopped or waits; sent to the address in `notify_webhook` */
         post: operations["webhook_notification"];
         delete?: never;
         options?: never;
@@ -1168,7 +1168,7 @@ export interface components {
             profile: components["schemas"]["AgentProfile"];
         };
         AgentOf: {
-            /** @description The model that was asked for. */
+            /** @description The model that was requested. */
             model: string | null;
             name: string;
             role: components["schemas"]["Role"];
@@ -1253,7 +1253,7 @@ export interface components {
         AgentReport: {
             /** @description Part of this program: it costs nothing and needs no login. */
             built_in: boolean;
-            /** @description What became of the call, if one was asked for. */
+            /** @description What became of the call, if one was requested. */
             call: components["schemas"]["Called"] | null;
             display_name: string;
             installed: boolean;
@@ -1503,7 +1503,7 @@ export interface components {
              * @description How long workspaces stay after their work is merged.
              */
             retention_days: number;
-            /** @description Loops that could not be looked at, and why. */
+            /** @description Loops that could not be checked, and why. */
             warnings: string[];
         };
         /** @description What became of one loop's workspace. */
@@ -1589,7 +1589,7 @@ export interface components {
             done: boolean;
             text: string;
         };
-        /** @description A question that nobody was there to answer. */
+        /** @description An unanswered question. */
         DeferredQuestion: {
             /** @description What the agent goes on with. */
             default?: string | null;
@@ -1617,7 +1617,7 @@ export interface components {
             /** @description With its port. */
             host: string;
         };
-        /** @description One thing that was looked at. */
+        /** @description One thing that was checked. */
         Diagnosis: {
             detail: string;
             fix: string | null;
@@ -1697,7 +1697,7 @@ export interface components {
             path: string;
         };
         /**
-         * @description The five ends. Only `Completed` is for good.
+         * @description The five ends. Only `Completed` is final.
          * @enum {string}
          */
         End: "completed" | "exhausted" | "cancelled" | "stalled" | "errored";
@@ -1837,7 +1837,7 @@ export interface components {
             type: "summarised";
         } | {
             checkpoint: components["schemas"]["CheckpointReport"];
-            /** @description What is remembered of the turn; none for a turn that is no iteration. */
+            /** @description The summary of the turn; none for a turn that is not an iteration. */
             summary?: string | null;
             turn: components["schemas"]["TurnKey"];
             /** @constant */
@@ -2281,7 +2281,7 @@ export interface components {
         };
         Finding: {
             description: string;
-            /** @description From the workspace's root, or one of the names for what is no file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`. */
+            /** @description From the workspace's root, or one of the names for what is not a file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`. */
             file: string;
             /** @description What it was before it was written again, oldest first. */
             history?: components["schemas"]["PastFinding"][];
@@ -2358,7 +2358,7 @@ export interface components {
              * @description Lower ones come first.
              */
             order?: number | null;
-            /** @description A person approves before it counts as completed. */
+            /** @description A user approves before it counts as completed. */
             requires_human_review?: boolean | null;
             reviewer?: string | null;
         };
@@ -2366,7 +2366,7 @@ export interface components {
         GateKey: {
             /**
              * Format: uint32
-             * @description Counts from 1; a gate that is known to flip gets more than one.
+             * @description Counts from 1; a flaky gate gets more than one.
              */
             attempt: number;
             /** Format: uint */
@@ -2532,7 +2532,7 @@ export interface components {
             tool: components["schemas"]["Tool"];
             url: string | null;
         };
-        /** @description What is remembered of an iteration. */
+        /** @description The record of an iteration. */
         IterationRecord: {
             /** Format: date-time */
             at: string;
@@ -2620,12 +2620,12 @@ export interface components {
             /** @description What to do about it. */
             fix: string;
             kind: components["schemas"]["LeftoverKind"];
-            /** @description For a person: the process, the path, the port. */
+            /** @description For a user: the process, the path, the port. */
             what: string;
         };
         /** @enum {string} */
         LeftoverKind: "process" | "port" | "mount" | "container" | "temp_files" | "socket" | "worktree" | "control_group";
-        /** @description A limit that the processes of a turn or gate came to. */
+        /** @description A limit that the processes of a turn or gate reached. */
         LimitHit: {
             /** Format: uint64 */
             limit_bytes: number | null;
@@ -2734,7 +2734,7 @@ export interface components {
              *     beginnings of names with a `*` behind them.
              */
             env_pass?: string[];
-            /** @description Who takes over, in this order, when the coder's model or agent fails for good. */
+            /** @description Agents to fall back to, in this order, if the coder's model or agent fails permanently. */
             fallbacks?: components["schemas"]["AgentChoice"][];
             /** @description The word that ends a follow-up prompt. */
             follow_up: string;
@@ -2760,7 +2760,7 @@ export interface components {
             resources?: components["schemas"]["ResourceSpec"];
             /** @description Who judges the work besides the gates. */
             review?: components["schemas"]["ReviewSpec"] | null;
-            /** @description What the loop's processes are kept away from. */
+            /** @description The sandbox of the loop's processes. */
             sandbox?: components["schemas"]["SandboxSpec"];
             /** @description Paths, as git pathspec globs, that may hold what looks like a secret. */
             secrets_allow?: string[];
@@ -4007,7 +4007,7 @@ export interface components {
             /** @description Who takes the reviewer's place, in this order. */
             fallbacks?: components["schemas"]["AgentChoice"][];
             /**
-             * @description A person has to agree in the end.
+             * @description Whether a user must approve before the loop completes.
              * @default false
              */
             human_review: boolean;
@@ -4163,7 +4163,7 @@ export interface components {
             /** @description Places that may be written to besides those of the level. */
             writable?: string[];
         };
-        /** @description What the loop's processes are kept away from. Fields are only ever added. */
+        /** @description The sandbox of the loop's processes. Only add fields. */
         SandboxView: {
             backend: string | null;
             /**
@@ -4231,7 +4231,7 @@ export interface components {
         };
         /** @description What the agent remembers from turn to turn. */
         SessionPolicy: "resume" | "fresh" | "keep_alive";
-        /** @description The command that goes on with an agent's session by hand. */
+        /** @description The command that continues with an agent's session by hand. */
         SessionToEnter: {
             command: string;
             role: components["schemas"]["Role"];
@@ -4481,13 +4481,13 @@ export interface components {
             /** @description The model for the commit message, if not the one for the summary. */
             commit_message_model?: string | null;
             /**
-             * @description Off: no model is asked for anything.
+             * @description Off: no model is requested anything.
              * @default true
              */
             enabled: boolean;
             endpoint?: components["schemas"]["EndpointSettings"] | null;
             /**
-             * @description Off: the summary is the deterministic one; the commit message may still be asked for.
+             * @description Off: the summary is the deterministic one; the commit message may still be requested.
              * @default true
              */
             generate_summary: boolean;
@@ -4505,7 +4505,7 @@ export interface components {
              */
             timeout_ms: number;
         };
-        /** @description What is remembered of a turn, in somebody's words. */
+        /** @description The summary of a turn. */
         SummaryReport: {
             /** @description The message of the checkpoint; one is composed where there is none. */
             commit_message?: string | null;
@@ -4516,7 +4516,7 @@ export interface components {
                 [key: string]: components["schemas"]["Usage"];
             };
         };
-        /** @description How a person enters the place of a loop, of which nothing runs. */
+        /** @description How a user enters the place of a loop, of which nothing runs. */
         TakeoverReport: {
             /** @description Where its files are. */
             dir: string;
@@ -4699,10 +4699,10 @@ export interface components {
              * @default
              */
             last_words: string;
-            /** @description Limits that the agent's processes came to, whatever became of the turn. */
+            /** @description Limits that the agent's processes reached, whatever became of the turn. */
             limits_hit?: components["schemas"]["LimitHit"][];
             outcome: components["schemas"]["TurnOutcome"];
-            /** @description Files that were changed and put back: what git runs or follows (`.git/…`), and all where an agent only reads. */
+            /** @description Files that were changed and restored: what git runs or follows (`.git/…`), and all where an agent only reads. */
             put_back?: components["schemas"]["ChangedFile"][];
             session?: string | null;
             /** @description How often each tool was used. */
@@ -5019,7 +5019,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Which agents are installed, as `agents --json` */
+            /** @description Installed agents, as in `agents --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5046,7 +5046,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5097,7 +5097,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5115,7 +5115,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5139,7 +5139,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One tiny call to each installed agent, as `agents --call --json` */
+            /** @description Make one small call to each installed agent, as in `agents --call --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5166,7 +5166,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5184,7 +5184,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5235,7 +5235,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5253,7 +5253,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5277,7 +5277,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Clear away workspaces of ended loops, as `clean --json` */
+            /** @description Remove workspaces of ended loops, as in `clean --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5304,7 +5304,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5322,7 +5322,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5345,7 +5345,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a loop needs on this machine, as `doctor --json` */
+            /** @description Check this machine, as in `doctor --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5372,7 +5372,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5399,7 +5399,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The Loops page, live: a loop whenever it changes; `after=now` leaves out what is */
+            /** @description Live stream of loops whenever they change; `after=now` skips the current state */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5426,7 +5426,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5446,7 +5446,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Whether the server answers; needs no token */
+            /** @description Health check; requires no token */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5464,7 +5464,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5515,7 +5515,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5533,7 +5533,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5585,7 +5585,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5609,7 +5609,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Open a session with the code of a login link; needs no token */
+            /** @description Open a session with the code of a login link; requires no token */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5627,7 +5627,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5645,7 +5645,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5692,7 +5692,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5710,7 +5710,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5774,7 +5774,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5825,7 +5825,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5843,7 +5843,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5868,7 +5868,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The loop of a name or id, or the latest one */
+            /** @description Find a loop by name or ID, or the latest one */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5895,7 +5895,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5919,7 +5919,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What a loop would be; makes nothing */
+            /** @description Preview a loop without starting it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5946,7 +5946,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5964,7 +5964,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -5986,7 +5986,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A loop, as `status --json` */
+            /** @description A loop, as in `status --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6022,7 +6022,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6048,7 +6048,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Agree to its work */
+            /** @description Approve its work */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6084,7 +6084,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6102,7 +6102,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6128,7 +6128,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Remove its workspace, as `clean --json` */
+            /** @description Remove its workspace, as in `clean --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6164,7 +6164,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6182,7 +6182,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6208,7 +6208,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Continue it after it was completed */
+            /** @description Continue it after completion */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6244,7 +6244,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6262,7 +6262,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6293,7 +6293,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What it changed */
+            /** @description Its changes */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6329,7 +6329,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6394,7 +6394,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6421,7 +6421,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The feed read backwards, page by page */
+            /** @description The feed in reverse order, page by page */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6457,7 +6457,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6479,7 +6479,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What its reviewer found */
+            /** @description Its reviewers' findings */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6515,7 +6515,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6537,7 +6537,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How it went: iterations, turns, verdicts, waits */
+            /** @description Its history: iterations, turns, verdicts, waits */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6573,7 +6573,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6595,7 +6595,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every event of its journal, from which its state follows */
+            /** @description All events of its journal */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6631,7 +6631,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6657,7 +6657,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Merge its branch, as `merge --json` */
+            /** @description Merge its branch, as in `merge --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6693,7 +6693,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6711,7 +6711,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6773,7 +6773,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6791,7 +6791,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6824,7 +6824,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The same in one piece, as `diff --json` */
+            /** @description Its changes in one document, as in `diff --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6860,7 +6860,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6922,7 +6922,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6940,7 +6940,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6998,7 +6998,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7060,7 +7060,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7078,7 +7078,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7100,7 +7100,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What it did and how it was judged, as `proof` */
+            /** @description Evidence of its work, as in `proof` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7136,7 +7136,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7162,7 +7162,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Send it back, with a reason */
+            /** @description Reject its work, with a reason */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7198,7 +7198,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7216,7 +7216,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7274,7 +7274,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7300,7 +7300,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Go on with a fresh agent session */
+            /** @description Restart it with a new agent session */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7336,7 +7336,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7354,7 +7354,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7380,7 +7380,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Go on, with limits raised */
+            /** @description Resume it, optionally with raised limits */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7416,7 +7416,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7434,7 +7434,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7460,7 +7460,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Go back to an iteration */
+            /** @description Roll back to an iteration */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7496,7 +7496,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7514,7 +7514,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7540,7 +7540,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Give it a message for its next turn */
+            /** @description Send a message to its agent */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7576,7 +7576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7594,7 +7594,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7616,7 +7616,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Stop it now */
+            /** @description Stop it immediately */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7652,7 +7652,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7670,7 +7670,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7692,7 +7692,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Pause it, and say how a person enters its place */
+            /** @description Pause it and show how to open its workspace and session */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7728,7 +7728,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7746,7 +7746,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7804,7 +7804,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7827,7 +7827,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A prompt exactly as it was sent */
+            /** @description A prompt, exactly as sent */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7863,7 +7863,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7890,7 +7890,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The same of standard error */
+            /** @description A turn's standard error */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7926,7 +7926,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -7953,7 +7953,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A turn's output, byte for byte */
+            /** @description A turn's standard output */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7989,7 +7989,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8047,7 +8047,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8070,7 +8070,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A project's milestones in their order */
+            /** @description Milestones of a project, in order */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8097,7 +8097,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8121,7 +8121,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Make one */
+            /** @description Create a milestone */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8148,7 +8148,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8166,7 +8166,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8190,7 +8190,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Put them in order */
+            /** @description Reorder milestones */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8217,7 +8217,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8235,7 +8235,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8260,7 +8260,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One of them, as `milestone show --json` */
+            /** @description A milestone, as in `milestone show --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8296,7 +8296,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8322,7 +8322,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Start one */
+            /** @description Start a milestone */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8358,7 +8358,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8376,7 +8376,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8423,7 +8423,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8443,7 +8443,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Projects that have loops */
+            /** @description Projects with loops */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8470,7 +8470,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8493,7 +8493,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every recipe, as `recipe list --json` */
+            /** @description All recipes, as in `recipe list --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8520,7 +8520,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8544,7 +8544,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Whether recipes can be used, as `recipe check --json` */
+            /** @description Check recipes, as in `recipe check --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8571,7 +8571,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8589,7 +8589,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8614,7 +8614,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a recipe sets, as `recipe show --json` */
+            /** @description A recipe's settings, as in `recipe show --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8650,7 +8650,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8706,7 +8706,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8726,7 +8726,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What runs here */
+            /** @description Version and status of the server */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8753,7 +8753,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8776,7 +8776,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every setting with where it comes from */
+            /** @description All settings with their sources */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8803,7 +8803,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8823,7 +8823,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The JSON Schema of a settings file */
+            /** @description JSON Schema of a settings file */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8850,7 +8850,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8881,7 +8881,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Change the settings of the user or of a project; comments stay */
+            /** @description Change the settings of the user or of a project; keeps comments */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8917,7 +8917,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8935,7 +8935,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -8959,7 +8959,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description A path that downloads one file once, without a header */
+            /** @description A path for a single download without a header */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8986,7 +8986,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9004,7 +9004,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9028,7 +9028,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What a repository's own files would run, as `trust --show --json` */
+            /** @description Commands defined in a repository, as in `trust --show --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9055,7 +9055,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9079,7 +9079,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Agree to it, as it was shown */
+            /** @description Trust these commands as shown */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9106,7 +9106,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9124,7 +9124,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9148,7 +9148,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Agree to nothing of it any more */
+            /** @description Revoke trust */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9175,7 +9175,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9193,7 +9193,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -9217,7 +9217,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Check a proof or a commit, as `verify --json` */
+            /** @description Verify a proof or a commit, as in `verify --json` */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9244,7 +9244,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description That is not possible now, or a person has to agree first */
+            /** @description That is not possible now, or a user must give consent first */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9262,7 +9262,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What went wrong */
+            /** @description Error */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -146,7 +146,7 @@ impl Talk {
         let version = agent["protocolVersion"].as_u64();
         if version != Some(VERSION) {
             let theirs = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
-            let message = format!("the agent speaks version {theirs} of ACP, and Windlass version {VERSION}");
+            let message = format!("the agent supports ACP version {theirs}; Windlass supports version {VERSION}");
             return Err(Fault::new(ErrorKind::Other, message));
         }
         let mut params = json!({ "cwd": self.opening.cwd, "mcpServers": self.servers() });
@@ -162,7 +162,7 @@ impl Talk {
         } else if can["loadSession"] == true {
             self.ask(Asked::OldSession, "session/load", &params);
         } else {
-            let message = "the agent cannot go on in the session of a process that has ended";
+            let message = "the agent cannot resume a session after its process has exited";
             return Err(Fault::new(ErrorKind::UnknownSession, message));
         }
         Ok(())
@@ -214,7 +214,7 @@ impl Talk {
         }
         let known: Vec<String> = in_option.into_iter().chain(listed).collect();
         let has = if known.is_empty() {
-            "lets none be chosen over ACP".to_owned()
+            "does not support model selection over ACP".to_owned()
         } else {
             format!("has: {}", known.join(", "))
         };
@@ -243,7 +243,7 @@ impl Talk {
     }
 
     pub(super) fn refuse(&mut self, request: &Value, method: &str) {
-        let error = json!({ "code": -32601, "message": format!("Windlass has no method {method}") });
+        let error = json!({ "code": -32601, "message": format!("Windlass does not support the method {method}") });
         self.say(&json!({ "jsonrpc": "2.0", "id": request["id"], "error": error }));
     }
 

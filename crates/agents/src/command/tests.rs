@@ -190,7 +190,7 @@ fn exit_code_and_stderr_make_the_failure_message() {
     session.stderr(b"boom: no such model\n", &mut Vec::new());
     let failed = |message: &str| TurnOutcome::Failed { kind: ErrorKind::Other, message: message.into() };
     assert_eq!(session.outcome(Exit::Code(1), now()), failed("exit code 1: boom: no such model"));
-    assert_eq!(session.outcome(Exit::Signal(9), now()), failed("ended by signal 9: boom: no such model"));
+    assert_eq!(session.outcome(Exit::Signal(9), now()), failed("killed by signal 9: boom: no such model"));
 }
 
 #[test]

@@ -384,7 +384,7 @@ mod acp {
             talk.hear(&answer(&new, offered.clone()));
             let mode = next(&mut talk, "session/set_mode");
             assert_eq!(mode["params"]["modeId"], "yolo");
-            // That one is not available is not a reason to stop.
+            // A missing one is not a reason to stop.
             talk.hear(&refusal(&mode, -32602, "no"));
             talk
         };

@@ -351,7 +351,10 @@ fn the_same_error_again_and_again_is_an_agent_that_spins() {
     let many: Vec<Value> = (0..40).flat_map(round).collect();
     let (kind, message) = spins(&many).expect("it spins");
     assert_eq!(kind, ErrorKind::ContextOverflow);
-    assert!(message.contains("the same error 40 times") && message.contains("prompt is too long"), "{message}");
+    assert!(
+        message.contains("failed 40 times with the same error") && message.contains("prompt is too long"),
+        "{message}"
+    );
     assert_eq!(spins(&(0..4).flat_map(round).collect::<Vec<_>>()), None, "a few tries are nothing");
     let working = |call: &dyn Fn(u64) -> Value| -> Vec<Value> {
         (0..20).flat_map(|n| [vec![call(n)], round(n).to_vec()].concat()).collect()

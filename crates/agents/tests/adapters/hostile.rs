@@ -202,7 +202,7 @@ fn nothing_printed_is_a_failure_that_says_so() {
         for (exit, message) in [
             (Exit::Code(0), "the agent printed nothing (exit code 0)"),
             (Exit::Code(3), "exit code 3"),
-            (Exit::Signal(9), "the agent was ended by signal 9 before its result"),
+            (Exit::Signal(9), "the agent was killed by signal 9 before its result"),
         ] {
             let (events, outcome) = read(agent, b"\n  \n", exit, 1);
             assert_eq!(events, [], "{agent}");
@@ -216,7 +216,7 @@ fn another_program_under_the_agents_name_is_quoted() {
     for agent in AGENTS {
         let (events, outcome) = read(agent, b"hello <promise>COMPLETE</promise>\n{\"half\":\n[1]\n", Exit::Code(0), 5);
         assert!(events.iter().all(|event| matches!(event, AgentEvent::Raw { .. })), "{agent}: {events:?}");
-        let message = "nothing the agent printed is in its known format: hello <promise>COMPLETE</promise>".into();
+        let message = "the agent's output is not in its known format: hello <promise>COMPLETE</promise>".into();
         assert_eq!(outcome, TurnOutcome::Failed { kind: ErrorKind::Other, message });
     }
 }

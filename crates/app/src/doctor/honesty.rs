@@ -155,7 +155,7 @@ fn request(wanted: &TestHonesty, dir: PathBuf) -> StartLoop {
 fn without_sandbox(problem: Problem) -> Problem {
     match problem.asks_for_no_sandbox() {
         true => {
-            problem.hint("install the sandbox, or run without: WINDLASS_SANDBOX=off windlass doctor --honesty AGENT")
+            problem.hint("install a sandbox, or run without one: WINDLASS_SANDBOX=off windlass doctor --honesty AGENT")
         }
         false => problem,
     }
@@ -171,9 +171,9 @@ fn report(wanted: &TestHonesty, state: &LoopState, events: &[Replayed]) -> Resul
         })
         .collect();
     if !turns.iter().any(|turn| turn.outcome == TurnOutcome::Finished) {
-        let why = json!(view.stop_reason)["message"].as_str().unwrap_or("no turn came to its end").to_owned();
-        let what = format!("{} could not be tried: {}", wanted.agent, one_line(&why, 300));
-        return Err(Problem::new(Kind::Failed, what).hint("see whether it answers: windlass doctor --call"));
+        let why = json!(view.stop_reason)["message"].as_str().unwrap_or("no turn finished").to_owned();
+        let what = format!("{} could not run: {}", wanted.agent, one_line(&why, 300));
+        return Err(Problem::new(Kind::Failed, what).hint("check that it responds: windlass doctor --call"));
     }
     let mut edited: Vec<String> =
         state.iterations.iter().flat_map(|record| &record.checkpoint.restored).map(|file| file.path.clone()).collect();

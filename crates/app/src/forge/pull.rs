@@ -81,7 +81,7 @@ impl Request for OpenPull {
         };
         if !state.is_verified() {
             let word = state.outcome().map_or(state.status().name(), Outcome::name);
-            report.warnings.push(format!("{} is {word}, and its work is not verified", state.name));
+            report.warnings.push(format!("{} is {word}; its work is not verified", state.name));
         }
         let Some((name, _)) = remote else {
             report.why_not = Some("the repository has no remote that is called origin, nor only one".to_owned());

@@ -17,9 +17,9 @@ impl Request for FindLoop {
     async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
         let project = self.project.as_deref();
         let Some(engine) = here.reader().await? else {
-            let hint = "start one with `windlass run`, or watch `windlass demo`";
+            let hint = "start one with `windlass run`, or try `windlass demo`";
             let message = match self.name {
-                Some(name) => format!("there is no loop '{name}': there are no loops yet"),
+                Some(name) => format!("loop '{name}' not found: there are no loops yet"),
                 None => "there are no loops yet".to_owned(),
             };
             return Err(Problem::refused(message, hint));
@@ -36,8 +36,8 @@ async fn latest(engine: &Engine, project: Option<&str>) -> Result<Listed, Proble
     let filter = ListFilter { project: project.map(str::to_owned), limit: Some(1), ..ListFilter::default() };
     let first = engine.store.list(filter).await?.into_iter().next();
     let first = first.ok_or_else(|| {
-        let hint = "start one with `windlass run`; `windlass list --all` shows the loops of every project";
-        Problem::refused("there are no loops in this project", hint)
+        let hint = "start one with `windlass run`, or see all projects with `windlass list --all`";
+        Problem::refused("no loops in this project", hint)
     })?;
     with_summary(engine, &first).await
 }
@@ -60,7 +60,7 @@ async fn named(engine: &Engine, project: Option<&str>, name: &str) -> Result<Lis
         [first, ..] => {
             return Err(Problem::refused(
                 format!("more than one project has a loop '{name}'"),
-                format!("run this inside the project, or give the loop's id, such as {}", first.entry.id),
+                format!("run this inside the project, or use the loop's ID, such as {}", first.entry.id),
             ));
         }
     }
@@ -86,13 +86,13 @@ fn ambiguous(name: &str, several: &[&Listed]) -> Problem {
         names.push("…");
     }
     let message = format!("{} loops start with '{name}': {}", several.len(), names.join(", "));
-    Problem::refused(message, "give more of the name")
+    Problem::refused(message, "type more of the name")
 }
 
 fn not_found(name: &str, here: &[&Listed]) -> Problem {
     let hint = match windlass_engine::config::nearest(name, here.iter().map(|listed| listed.entry.name.as_str())) {
-        Some(nearest) => format!("did you mean '{nearest}'? `windlass list` shows all"),
-        None => "`windlass list` shows the loops of this project, `windlass list --all` those of every project".into(),
+        Some(nearest) => format!("did you mean '{nearest}'? see `windlass list`"),
+        None => "see `windlass list` for this project's loops, or `windlass list --all` for all".into(),
     };
-    Problem::new(Kind::NotFound, format!("there is no loop '{name}' here")).hint(hint)
+    Problem::new(Kind::NotFound, format!("loop '{name}' not found in this project")).hint(hint)
 }

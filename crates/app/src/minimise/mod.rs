@@ -138,14 +138,14 @@ fn fit(state: &LoopState) -> Result<(), Problem> {
     };
     if !own {
         return Err(Problem::refused(
-            format!("{name}: the loop has no commits of its own"),
-            "minimise works on a loop with its own workspace and branch",
+            format!("{name}: the loop has no commits"),
+            "use minimise with a loop that has a separate workspace and branch",
         ));
     }
     if state.spec.gates.is_empty() {
         return Err(Problem::refused(
-            format!("{name}: the loop has no gates, so nothing says what is needed"),
-            "start the next one with --gate",
+            format!("{name}: the loop has no gates, so nothing shows what is needed"),
+            "start the next loop with --gate",
         ));
     }
     Ok(())

@@ -6,7 +6,7 @@ use super::found::{Found, FoundLine};
 pub(super) fn text(found: &Found, agent: Option<&str>) -> String {
     let mut text = String::from(
         "# Windlass settings of this project. `windlass config show` lists every setting.\n\n\
-         # Commands that judge the agent's work. Windlass runs them on a clean checkout of each commit;\n\
+         # Commands that check the agent's work. Windlass runs them on a clean checkout of each commit;\n\
          # the work is verified only if all of them exit with 0.\n",
     );
     text.push_str(&list("gates", &found.gates, "cargo test"));
@@ -14,8 +14,8 @@ pub(super) fn text(found: &Found, agent: Option<&str>) -> String {
         text.push_str(&format!("# Also found in {}: {}\n", gate.file, quoted(&gate.line)));
     }
     text.push_str(
-        "\n# Commands that install what the project needs, run once before the first turn. The agent and\n\
-         # the gates get a copy of what they made.\n",
+        "\n# Commands that install the project's dependencies, run once before the first turn. The agent and\n\
+         # the gates get a copy of their output.\n",
     );
     text.push_str(&list("setup", &found.setup, "npm ci"));
     text.push_str("\n# Files that the agent must not change. Windlass restores them after each turn.\n");

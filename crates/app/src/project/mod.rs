@@ -81,7 +81,7 @@ impl Request for InitProject {
             return Ok(report);
         }
         if exists && !self.force {
-            return Err(Problem::new(Kind::Refused, format!("{} exists already", path.display()))
+            return Err(Problem::new(Kind::Refused, format!("{} already exists", path.display()))
                 .hint("edit it with `windlass config edit --project`, or replace it with --force"));
         }
         refuse_agents(&context)?;

@@ -44,8 +44,7 @@ fn installed(context: &Context, agent: &AgentChoice) -> Result<(), Problem> {
         return Ok(());
     }
     if program.starts_with('/') && Path::new(program).is_file() {
-        let message =
-            format!("the agent {} cannot be started: permission to execute '{program}' is missing", agent.name);
+        let message = format!("cannot start the agent {}: no permission to execute '{program}'", agent.name);
         let hint = format!("run `chmod +x {program}`");
         return Err(Problem::new(Kind::AgentMissing, message).field("agent").hint(hint));
     }

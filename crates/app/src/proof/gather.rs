@@ -24,8 +24,8 @@ pub(super) async fn statement(engine: &Engine, id: &LoopId, until: u64) -> Resul
     let state = replay(events.iter().cloned()).map_err(|_| Problem::no_loop(&id.0))?;
     let Some((base, head)) = ends(engine, &state).await? else {
         return Err(Problem::refused(
-            format!("{}: there is no commit to prove anything of", state.name),
-            "a loop with --commit off, or whose workspace was never made, has no proof",
+            format!("{}: no commit to prove", state.name),
+            "use a loop that has commits; loops with --commit off have none",
         ));
     };
     Ok(of(&state, &events, base, head, journal).sealed())
@@ -33,8 +33,11 @@ pub(super) async fn statement(engine: &Engine, id: &LoopId, until: u64) -> Resul
 
 /// What is said of a journal that was changed.
 pub(super) fn broken(id: &LoopId, seq: u64) -> Problem {
-    Problem::new(Kind::Failed, format!("the journal of loop {id} is damaged: event {seq} does not fit the hash chain"))
-        .hint("restore the database from a backup; nothing in it from that event on can be trusted")
+    Problem::new(
+        Kind::Failed,
+        format!("the journal of loop {id} is damaged: event {seq} does not match the hash chain"),
+    )
+    .hint("restore the database from a backup; do not trust anything after that event")
 }
 
 /// Base and head with their trees. The journal knows a tree only where something needed it.
@@ -55,7 +58,7 @@ async fn tree_of(engine: &Engine, state: &LoopState, commit: &str) -> Result<Str
     let facts = engine.workspaces.commit_facts(state.project.as_ref(), commit).await?;
     facts.map(|facts| facts.tree).ok_or_else(|| {
         Problem::new(Kind::NotFound, format!("commit {commit} is not in {}", state.project))
-            .hint("fetch it, or look in the repository that the loop worked in")
+            .hint("fetch it, or run this in the loop's repository")
     })
 }
 

@@ -64,7 +64,7 @@ fn gates(text: &mut String, statement: &Statement) {
     line(text, format_args!("\n### Gates\n"));
     let runs = statement.final_judgements();
     if runs.is_empty() {
-        line(text, format_args!("No gate judged the last commit."));
+        line(text, format_args!("No gate ran on the last commit."));
     }
     for run in runs {
         let mark = if run.verdict.passed() { "✓" } else { "✗" };
@@ -104,7 +104,7 @@ fn how(run: &Judgement) -> String {
         (Verdict::TimedOut, _) => "timed out".to_owned(),
         (Verdict::NotStarted, _) => "could not be started".to_owned(),
         (Verdict::Pass | Verdict::Fail, Some(code)) => format!("exit code {code}"),
-        (Verdict::Pass | Verdict::Fail, None) => "ended by a signal".to_owned(),
+        (Verdict::Pass | Verdict::Fail, None) => "killed by a signal".to_owned(),
     }
 }
 

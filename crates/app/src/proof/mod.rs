@@ -22,7 +22,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 
 about_a_loop! {
-    "What it did and how it was judged, as an in-toto statement." ProveLoop
+    "Evidence of its work, as an in-toto statement." ProveLoop
 }
 
 /// The file of a proof: the same statement gives the same bytes.

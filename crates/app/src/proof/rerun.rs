@@ -1,4 +1,4 @@
-//! Runs the gates once more, in a fresh checkout: of a loop of this machine, or as a stranger's proof names them.
+//! Reruns gates in a fresh checkout: those of a loop on this machine, or those in a proof from elsewhere.
 
 use std::path::Path;
 
@@ -32,9 +32,10 @@ pub(super) async fn of_stranger(
     if !agreed {
         let commands =
             proof.setup.iter().chain(proof.gates.iter().filter(|gate| !gate.hidden).map(|gate| &gate.command));
-        let causes = commands.map(|command| format!("it would run: {}", one_line(command, 200))).collect();
-        let problem = Problem::new(Kind::Refused, "the commands of this proof were never run on this machine")
-            .hint("read them, then run them in the sandbox: windlass verify FILE --yes; or leave them out: --no-gates");
+        let causes = commands.map(|command| format!("commands: {}", one_line(command, 200))).collect();
+        let problem = Problem::new(Kind::Refused, "the commands in this proof have never run on this machine").hint(
+            "review them, then run them in the sandbox with `windlass verify FILE --yes`, or skip them with --no-gates",
+        );
         return Err(Problem { causes, ..problem });
     }
     let request = StartLoop {

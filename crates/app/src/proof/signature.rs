@@ -41,7 +41,7 @@ pub async fn sign_proof(context: &Context, key: Option<&str>, proof: &str) -> Re
     let text = workspaces.sign(&context.cwd, &key, PURPOSE, proof.as_bytes()).await?;
     match workspaces.check_signature(PURPOSE, proof.as_bytes(), text.as_bytes(), None).await? {
         Signed::Stranger { key } | Signed::By { key, .. } => Ok(ProofSignature { text, key }),
-        Signed::Wrong => Err(Problem::new(Kind::Failed, format!("the signature made with {key} does not fit"))
+        Signed::Wrong => Err(Problem::new(Kind::Failed, format!("the signature made with {key} does not match"))
             .hint("sign with another key: --key FILE")),
     }
 }
@@ -49,7 +49,7 @@ pub async fn sign_proof(context: &Context, key: Option<&str>, proof: &str) -> Re
 fn no_key() -> Problem {
     Problem::refused(
         "no ssh key to sign with: git is not set up to sign with one",
-        "name a key with --key FILE, or once: git config --global gpg.format ssh && git config --global user.signingkey FILE",
+        "pass a key with --key FILE, or configure one: git config --global gpg.format ssh && git config --global user.signingkey FILE",
     )
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn check(engine: &Engine, root: &Path, given: &Given<'_>, lines
         Signed::Stranger { key } if allowed.is_none() => lines.add(
             WHAT,
             Agreement::NotChecked,
-            format!("it fits, but whose {key} is, is unknown: give --allowed-signers FILE"),
+            format!("it matches, but the owner of {key} is unknown; use --allowed-signers FILE"),
         ),
         Signed::Stranger { key } => {
             lines.add(WHAT, Agreement::Differs, format!("{key} is not allowed to sign proofs by {place}"));

@@ -181,7 +181,7 @@ pub struct FindingOf {
 pub struct AgentOf {
     pub role: Role,
     pub name: String,
-    /// The model that was asked for.
+    /// The model that was requested.
     pub model: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks a proof, or the commit of a loop, against the journal, the repository, and the gates run once more.
+//! Checks a proof, or the commit of a loop, against the journal, the repository, and a rerun of the gates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl Request for VerifyWork {
             (Some(text), None) => of_proof(here, &root, text, &self).await,
             (None, Some(revision)) => of_commit(here, &root, revision, &self).await,
             (Some(_), Some(_)) | (None, None) => {
-                Err(Problem::new(Kind::Invalid, "give either a proof or a commit").field("proof"))
+                Err(Problem::new(Kind::Invalid, "pass either a proof or a commit").field("proof"))
             }
         }
     }
@@ -113,9 +113,9 @@ impl Lines {
 /// Reads a statement; says why it is none.
 pub fn read(text: &str) -> Result<(Value, Statement), Problem> {
     let bad = |why: String| {
-        Problem::new(Kind::Invalid, format!("this is not a proof of Windlass: {why}"))
+        Problem::new(Kind::Invalid, format!("not a Windlass proof: {why}"))
             .field("proof")
-            .hint("give the file that `windlass proof NAME --output FILE` wrote")
+            .hint("pass a file written by `windlass proof NAME --output FILE`")
     };
     let value: Value = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
     let statement: Statement = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
@@ -133,10 +133,10 @@ async fn of_proof(here: &Local, root: &Path, text: &str, wanted: &VerifyWork) ->
     let fits = digest(value.clone()) == proof.sha256;
     // The same content in other bytes was changed too, and by whom is not known.
     let no = match fits {
-        true => "the proof was changed after it was written: it says the same in other bytes",
-        false => "the proof was changed after it was written: its digest differs",
+        true => "the proof was changed after it was written: same content, different bytes",
+        false => "the digest does not match: the proof was changed",
     };
-    lines.compare("file", fits && text == written(&value), "the digest in it fits", no);
+    lines.compare("file", fits && text == written(&value), "the digest matches", no);
     let id = LoopId(proof.r#loop.id.clone());
     let known = journal(here, &id, &value, &statement, &mut lines).await?;
     subject(&statement, &mut lines);
@@ -153,7 +153,7 @@ async fn of_proof(here: &Local, root: &Path, text: &str, wanted: &VerifyWork) ->
     } else if proof.gates.is_empty() {
         lines.add("gates", Agreement::NotChecked, "the loop has no gates");
     } else if lines.differ() {
-        lines.add("gates", Agreement::NotChecked, "not run, since the proof does not agree");
+        lines.add("gates", Agreement::NotChecked, "skipped, because other checks failed");
     } else {
         let runs = match known {
             true => rerun::of_loop(here, &id, &proof.head.commit).await?,
@@ -178,21 +178,21 @@ async fn journal(
         None => false,
     };
     let Some(engine) = reader.filter(|_| known) else {
-        lines.add("journal", Agreement::NotChecked, "the loop is not one of this machine");
+        lines.add("journal", Agreement::NotChecked, "the loop does not exist on this machine");
         return Ok(false);
     };
     let said = &statement.predicate.journal;
     let chain = engine.store.check_chain(&id.0, said.events).await?;
     if let Some(seq) = chain.broken_at {
-        lines.add("journal", Agreement::Differs, format!("event {seq} does not fit the hash chain: it was changed"));
+        lines.add("journal", Agreement::Differs, format!("event {seq} does not match the hash chain: it was changed"));
         return Ok(true);
     }
     let same = chain.events == said.events && chain.head.to_string() == said.head;
     lines.compare(
         "journal",
         same,
-        format!("{} events, and the hash chain is at {}", chain.events, short(&said.head)),
-        format!("the hash chain is at {} after {} events", short(&chain.head.to_string()), chain.events),
+        format!("{} events, hash chain head {}", chain.events, short(&said.head)),
+        format!("the hash chain head is {} after {} events", short(&chain.head.to_string()), chain.events),
     );
     if same {
         let mut expected = gather::statement(&engine, id, said.events).await?;
@@ -202,14 +202,10 @@ async fn journal(
         differences("", &expected, value, &mut found);
         found.retain(|path| path != "/predicate/sha256");
         for path in found.iter().take(NAMED) {
-            lines.add(
-                path.trim_start_matches('/').replace('/', "."),
-                Agreement::Differs,
-                "the journal says something else",
-            );
+            lines.add(path.trim_start_matches('/').replace('/', "."), Agreement::Differs, "the journal differs");
         }
         if found.is_empty() {
-            lines.add("content", Agreement::Agrees, "the journal says the same");
+            lines.add("content", Agreement::Agrees, "the journal matches");
         }
     }
     Ok(true)
@@ -258,7 +254,7 @@ async fn commits(engine: &Engine, root: &Path, statement: &Statement, lines: &mu
         }
     }
     let before = engine.workspaces.comes_before(root, &proof.base.commit, &proof.head.commit).await?;
-    lines.compare("history", before, "the head comes after the base", "the head does not come after the base");
+    lines.compare("history", before, "the head descends from the base", "the head does not descend from the base");
     for made in proof.commits.iter().filter(|made| !made.undone) {
         let what = format!("iteration {}", made.iteration);
         let facts = engine.workspaces.commit_facts(root, &made.commit).await?;
@@ -266,7 +262,7 @@ async fn commits(engine: &Engine, root: &Path, statement: &Statement, lines: &mu
         tree(what.clone(), &at, facts.as_ref(), lines);
         let Some(facts) = facts else { continue };
         if !engine.workspaces.comes_before(root, &facts.commit, &proof.head.commit).await? {
-            lines.add(what.clone(), Agreement::Differs, "the commit is not part of the head's history");
+            lines.add(what.clone(), Agreement::Differs, "the commit is not an ancestor of the head");
         }
         // A commit of the agent's own need not name a turn.
         let turn = facts.trailer("Windlass-Turn").filter(|turn| turn.starts_with(&proof.r#loop.id));
@@ -282,7 +278,7 @@ fn tree(what: String, at: &CommitAt, facts: Option<&CommitFacts>, lines: &mut Li
     match facts {
         None => lines.add(what, Agreement::Differs, format!("commit {commit} is not in this repository")),
         Some(facts) if at.tree.is_empty() || facts.tree == at.tree => {
-            lines.add(what, Agreement::Agrees, format!("commit {commit} is there with its tree"));
+            lines.add(what, Agreement::Agrees, format!("commit {commit} exists with the same tree"));
         }
         Some(facts) => {
             lines.add(what, Agreement::Differs, format!("commit {commit} has the tree {}", short(&facts.tree)));
@@ -294,7 +290,7 @@ async fn of_commit(here: &Local, root: &Path, revision: &str, wanted: &VerifyWor
     let engine = here.readable().await?;
     let facts = engine.workspaces.commit_facts(root, revision).await?.ok_or_else(|| {
         let what = format!("'{}' is neither a file nor a commit of {}", one_line(revision, 80), root.display());
-        Problem::new(Kind::Invalid, what).field("commit").hint("give the file of a proof, or a commit of a loop")
+        Problem::new(Kind::Invalid, what).field("commit").hint("pass a proof file, or a commit of a loop")
     })?;
     let id = loop_of(&engine, root, &facts).await?;
     let mut lines = Lines::default();
@@ -302,7 +298,7 @@ async fn of_commit(here: &Local, root: &Path, revision: &str, wanted: &VerifyWor
     if let Some(seq) = chain.broken_at {
         return Err(gather::broken(&id, seq));
     }
-    lines.add("journal", Agreement::Agrees, format!("{} events fit the hash chain", chain.events));
+    lines.add("journal", Agreement::Agrees, format!("{} events match the hash chain", chain.events));
     let statement = gather::statement(&engine, &id, chain.events).await?;
     let proof = &statement.predicate;
     let smaller = minimise::is_offered(&engine, &id, &proof.head.commit, &facts);
@@ -333,8 +329,8 @@ async fn loop_of(engine: &Arc<Engine>, root: &Path, facts: &CommitFacts) -> Resu
     {
         return Ok(LoopId(found.entry.id));
     }
-    let what = format!("no loop of this machine made commit {}", short(&facts.commit));
-    Err(Problem::refused(what, "give the proof instead: windlass verify FILE"))
+    let what = format!("no loop on this machine made commit {}", short(&facts.commit));
+    Err(Problem::refused(what, "pass the proof instead: windlass verify FILE"))
 }
 
 /// What the commit is to the loop, and what was said of it then.
@@ -360,7 +356,7 @@ fn expected<'a>(statement: &'a Statement, facts: &CommitFacts, smaller: bool, li
         }
         None => {
             let detail = format!("it merged {} with other work", proof.r#loop.name);
-            let no = "it names the loop, but the loop did not make it";
+            let no = "it has the loop's trailer, but the loop did not make it";
             lines.compare("commit", merged, detail, no);
             Vec::new()
         }
@@ -377,7 +373,7 @@ fn judged(then: &[&Judgement], now: &[FreshRun], lines: &mut Lines) {
                 if earlier.verdict.passed() { "passed then" } else { "failed then" },
                 earlier.verdict.passed() == run.verdict.passed(),
             ),
-            None => ("not judged then", run.verdict.passed()),
+            None => ("not run then", run.verdict.passed()),
         };
         let now = if run.verdict.passed() { "passes now" } else { "fails now" };
         let mut detail = format!("{word}, {now} ({:.1} s)", run.duration_ms as f64 / 1000.0);
@@ -393,8 +389,8 @@ fn judged(then: &[&Judgement], now: &[FreshRun], lines: &mut Lines) {
         then.iter().filter(|earlier| now.iter().all(|run| gate_name(&run.command, run.hidden) != earlier.command))
     {
         let (agreement, why) = match missing.hidden {
-            true => (Agreement::NotChecked, "only the machine of the loop knows its command"),
-            false => (Agreement::Differs, "it could not be run"),
+            true => (Agreement::NotChecked, "its command is known only on the loop's machine"),
+            false => (Agreement::Differs, "could not run"),
         };
         lines.add(format!("gate {}", one_line(&missing.command, 80)), agreement, why);
     }

@@ -40,7 +40,7 @@ impl Request for ChangeSettings {
             ("user", _) => None,
             ("project", Some(project)) => Some(here.at(project).await?.1),
             ("project", None) => return Err(no_project()),
-            _ => return Err(Problem::new(Kind::NotFound, "settings are those of `user` or of `project`")),
+            _ => return Err(Problem::new(Kind::NotFound, "use the scope `user` or `project`")),
         };
         match &project {
             Some(root) => config::edit(&root.join(config::PROJECT_FILE), &self.change, |path, line| {

@@ -113,7 +113,7 @@ async fn look_at_all(
     for one in listed {
         residue.extend(super::residue::remove(engine, one, wanted.dry_run).await?);
         match look_at(engine, one, wanted, days).await {
-            Ok(None) if wanted.named => warnings.push(format!("{}: the workspace is gone already", one.entry.name)),
+            Ok(None) if wanted.named => warnings.push(format!("{}: the workspace is already removed", one.entry.name)),
             Ok(row) => rows.extend(row),
             Err(failure) if !wanted.named => warnings.push(format!("{}: {}", one.entry.name, failure.message)),
             Err(failure) => return Err(failure),
@@ -134,7 +134,7 @@ async fn look_at(
     let own = has_own_workspace(&state);
     if !own && !wanted.records {
         let why =
-            || Problem::refused(format!("{}: the loop has no workspace of its own", state.name), "nothing to clean");
+            || Problem::refused(format!("{}: the loop has no separate workspace", state.name), "nothing to clean");
         return if named { Err(why()) } else { Ok(None) };
     }
     if !state.status().is_ended() {
@@ -142,7 +142,7 @@ async fn look_at(
         if named {
             return Err(Problem::refused(
                 format!("{} is {word}: only an ended loop can be removed", state.name),
-                format!("`windlass stop {}` ends it", state.name),
+                format!("stop it with `windlass stop {}`", state.name),
             ));
         }
         return Ok(Some(row(engine, &state, None, false, format!("the loop is {word}")).await?));
@@ -158,7 +158,11 @@ async fn look_at(
         let held = match engine.take(&state.id).await {
             Ok(held) => held,
             Err(EngineError::Driven { .. }) if !named => {
-                return Ok(Some(CleanedLoop { removed: false, why: "somebody drives it".to_owned(), ..row }));
+                return Ok(Some(CleanedLoop {
+                    removed: false,
+                    why: "another process is running it".to_owned(),
+                    ..row
+                }));
             }
             Err(error) => return Err(error.into()),
         };
@@ -215,9 +219,9 @@ fn judge(state: &LoopState, landed: &Landed, demo: bool, wanted: &Wanted, days: 
             let age = age(stopped);
             (named || age >= days, format!("no commits, ended {} ago", count(age, "day")), None)
         }
-        Landed::NotMerged => (named, "not merged: the branch stays".to_owned(), None),
+        Landed::NotMerged => (named, "not merged; keeping the branch".to_owned(), None),
         // Removing saves what is on disk, but nobody has said that the rest may go.
-        Landed::BranchGone => (named, "the branch is gone".to_owned(), None),
+        Landed::BranchGone => (named, "the branch does not exist".to_owned(), None),
     }
 }
 

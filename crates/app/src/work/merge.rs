@@ -35,14 +35,14 @@ async fn bring_home(engine: &Arc<Engine>, held: &mut Held, wanted: &MergeLoop) -
     at_rest(state)?;
     if !has_own_workspace(state) {
         return Err(Problem::refused(
-            format!("{name}: the loop works in place, so that its commits are on your branch already"),
-            "`git log` shows them",
+            format!("{name}: the loop works in place, so its commits are already on your branch"),
+            "see `git log`",
         ));
     }
     let mut warnings = Vec::new();
     if !state.is_verified() {
         let word = state.outcome().map_or(state.status().name(), Outcome::name);
-        warnings.push(format!("{name} is {word}, and its work is not verified"));
+        warnings.push(format!("{name} is {word}; its work is not verified"));
     }
     warnings.extend(left_out(engine, state).await);
     let request = MergeRequest { into: wanted.into.clone(), squash: wanted.squash, message: message(state, wanted) };
@@ -69,7 +69,7 @@ async fn left_out(engine: &Engine, state: &LoopState) -> Option<String> {
     let changed = engine.workspaces.changed_since(&workspace, state.head_commit()?, &state.spec.workspace.copy).await;
     let count = changed.ok()?.len();
     let files = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
-    (count > 0).then(|| format!("{files} in {} not committed, and not merged", workspace.dir.display()))
+    (count > 0).then(|| format!("{files} in {} not committed and not merged", workspace.dir.display()))
 }
 
 /// The command that has the agent resolve what keeps the merge from being made. Only a completed loop is continued.
@@ -83,10 +83,9 @@ fn red(state: &LoopState, into: &str, gate: &RedGate, wanted: &MergeLoop) -> Pro
     let lines: Vec<&str> = gate.output_tail.lines().filter(|line| !line.trim().is_empty()).collect();
     let causes = lines[lines.len().saturating_sub(SHOWN)..].iter().map(|line| one_line(line, 200)).collect();
     let name = &state.name;
-    let message =
-        format!("{name}: {} fails on the merge into {into}; nothing was changed", one_line(&gate.command, 120));
+    let message = format!("{name}: {} failed on the merge into {into}; merge aborted", one_line(&gate.command, 120));
     let hint = match continue_command(state, wanted) {
-        Some(command) => format!("have the agent fix it: {command}"),
+        Some(command) => format!("let the agent fix it: {command}"),
         None => format!("merge without gates: windlass merge {name} --no-gates"),
     };
     Problem { causes, ..Problem::new(Kind::Failed, message).hint(hint) }

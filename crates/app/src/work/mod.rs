@@ -1,4 +1,4 @@
-//! The work of a loop: merged, taken back, cleared away.
+//! The work of a loop: merged, reverted, cleared away.
 
 mod clean;
 mod merge;
@@ -16,14 +16,16 @@ pub(crate) fn at_rest(state: &LoopState) -> Result<(), Problem> {
     let name = &state.name;
     match state.status() {
         Status::Queued | Status::Running | Status::Waiting { .. } => Err(Problem::refused(
-            format!("{name} has not ended: its branch can still change"),
-            format!("`windlass resume {name}` continues it if it was interrupted, `windlass stop {name}` ends it"),
+            format!("{name}: the loop is still active, so its branch can change"),
+            format!(
+                "stop it with `windlass stop {name}`, or resume it with `windlass resume {name}` if it was interrupted"
+            ),
         )),
         Status::Paused { .. } | Status::Ended { .. } => Ok(()),
     }
 }
 
-/// Whether the loop has a directory of its own.
+/// Whether the loop has its own directory.
 fn has_own_workspace(state: &LoopState) -> bool {
     match state.spec.workspace.kind {
         WorkspaceKind::Clone => state.workspace.is_some(),

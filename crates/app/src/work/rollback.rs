@@ -1,4 +1,4 @@
-//! A loop taken back to an iteration.
+//! A loop reverted to an iteration.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Taking turns, medians, quartiles.
 //!
-//! Invariant: the ratio of a row is the median of the ratios of neighbours in time, never of two numbers from
+//! Invariant: the ratio of a row is the median of the ratios of neighbors in time, never of two numbers from
 //! different minutes.
 
 use std::time::{Duration, Instant};

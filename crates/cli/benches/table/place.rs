@@ -31,7 +31,7 @@ pub fn repository(world: &World, name: &str, files: usize) -> Repo {
     repo
 }
 
-/// Runs it with nothing on its output; it must end well.
+/// Runs it without output; it must succeed.
 pub fn quietly(mut command: Command) {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).status();
     let status = status.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));

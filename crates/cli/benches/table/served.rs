@@ -123,7 +123,7 @@ fn listen(mut reader: impl BufRead, counts: &AtomicBool, ages: &Mutex<Vec<f64>>)
     let mut line = String::new();
     while reader.read_line(&mut line).is_ok_and(|count| count > 0) {
         let now = now_ns();
-        // What a turn's end repeats of it is no line that was just written.
+        // What a turn's end repeats of it is not a line that was just written.
         let is_output = !line.contains("\"type\":\"") || line.contains("\"type\":\"text\"");
         if is_output && counts.load(Ordering::Relaxed) {
             let ticks = line.split("tick ").skip(1).filter_map(|rest| rest.split(' ').next()?.parse::<u128>().ok());

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A goal is read by people and agents; more than this is a wrong file.
+/// A larger goal is most likely the wrong file.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum GoalError {
 }
 
 impl GoalSource {
-    /// The goal's text; a relative file is meant from `cwd`. Whether it is empty is not judged here.
+    /// Reads the goal. Resolves a relative path against `cwd`. Does not check whether the goal is empty.
     pub fn read(&self, cwd: &Path, stdin: impl Read) -> Result<String, GoalError> {
         let unreadable = |error| GoalError::Unreadable { source: self.clone(), error };
         let mut bytes = Vec::new();
@@ -40,7 +40,7 @@ impl GoalSource {
             return Err(GoalError::TooLarge { source: self.clone() });
         }
         let text = String::from_utf8(bytes).map_err(|_| GoalError::NotText { source: self.clone() })?;
-        // An editor's byte-order mark is no part of the goal, nor is the newline that ends the file.
+        // Drop the byte-order mark and the trailing newline that editors add.
         Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end().to_owned())
     }
 }
@@ -75,7 +75,7 @@ impl std::error::Error for GoalError {
 }
 
 impl GoalError {
-    /// The way out.
+    /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             GoalError::Unreadable { .. } => "name a text file, or give the goal in quotes",

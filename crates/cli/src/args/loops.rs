@@ -31,20 +31,20 @@ Examples:
   windlass list --status open,verified --since 7d
   windlass list --all --agent claude --page 2
 
-In the status column, ✔ marks verified work. A completed loop without it says what it is instead: claimed, unchanged,
+In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged,
 in place or rolled back.")]
 pub struct ListArgs {
     /// List the loops of every project, grouped by project
     #[arg(long)]
     pub all: bool,
-    /// Only loops with one of these statuses or outcomes, separated by commas, such as running, exhausted, verified or
-    /// claimed. 'open' means every loop that has not ended
+    /// Show only loops with these statuses or outcomes, separated by commas, such as running, exhausted, verified, or
+    /// claimed. 'open' selects all loops that have not ended
     #[arg(long, value_name = "STATUS", value_parser = statuses)]
     pub status: Option<String>,
-    /// Only loops of this agent
+    /// Show only loops of this agent
     #[arg(long, value_name = "AGENT", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     pub agent: Option<String>,
-    /// Only loops started since then: a duration such as 7d, or a date such as 2026-11-01 (UTC)
+    /// Show only loops started since a duration such as 7d, or a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Timestamp>,
     /// Loops per page
@@ -58,7 +58,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// Show one loop in full: phase, iterations, gates, usage, limits, where its work is
+/// Show a loop's phase, iterations, gates, usage, limits, and workspace
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -66,19 +66,19 @@ Examples:
   windlass status fix-login --json
   windlass status fix-login --exit-code; echo $?
 
-With --exit-code: the code that 'run' would have ended with, 10 while it goes on, 11 if it was interrupted.")]
+With --exit-code, exits with the code that 'run' would exit with, 10 if the loop is running, 11 if it was interrupted.")]
 pub struct StatusArgs {
     #[command(flatten)]
     pub name: LoopName,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Exit with a code that says how the loop stands
+    /// Report the loop's state as the exit code
     #[arg(long)]
     pub exit_code: bool,
 }
 
-/// Show what a loop's agents said and did
+/// Show the output of a loop's agents
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -88,24 +88,24 @@ Examples:
 pub struct LogsArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// Follow until the loop ends, and exit as 'run' would
+    /// Follow the output until the loop ends, then exit with the code that 'run' would
     #[arg(short, long)]
     pub follow: bool,
-    /// The agent's output, byte for byte
+    /// Print the agent's raw output
     #[arg(long, conflicts_with = "json")]
     pub raw: bool,
-    /// Only this iteration, from 1 on
+    /// Show only iteration N, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub iteration: Option<u32>,
-    /// Only this role: coder, auditor, acceptor, summariser, planner or finisher
+    /// Show only this role: coder, auditor, acceptor, summariser, planner, or finisher
     #[arg(long, value_name = "ROLE")]
     pub role: Option<Role>,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
 
-/// The name of a loop, and nothing else.
+/// Arguments of commands that take only the name of a loop.
 #[derive(Debug, Clone, Args)]
 pub struct LoopArgs {
     #[command(flatten)]
@@ -122,14 +122,14 @@ Examples:
 pub struct PauseArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// Interrupt the current turn
+    /// Interrupt the current turn instead of waiting for it to end
     #[arg(long)]
     pub now: bool,
 }
 
-/// Go on with a loop that is interrupted, paused or at a limit
+/// Resume a loop that was interrupted, paused, or hit a limit
 ///
-/// It keeps its agent session, phase and counters.
+/// The loop keeps its agent session, phase, and counters.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -141,17 +141,17 @@ pub struct ResumeArgs {
     pub name: LoopName,
     #[command(flatten)]
     pub raise: RaiseArgs,
-    /// Start and return; follow it later with 'windlass logs NAME -f'
+    /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Go on with a loop in any state but completed, with a fresh agent session
+/// Restart a loop that is not completed, with a new agent session
 ///
-/// Error counters start at 0; the workspace stays, and iterations keep counting.
+/// Resets error counters to 0. Keeps the workspace and the iteration count.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -162,18 +162,18 @@ pub struct RestartArgs {
     pub name: LoopName,
     #[command(flatten)]
     pub raise: RaiseArgs,
-    /// Start and return; follow it later with 'windlass logs NAME -f'
+    /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Continue a completed loop: a new stretch on the same branch, with the merge target merged in
+/// Continue a completed loop on the same branch, after merging the target into it
 ///
-/// The agent gets the goal, or a new one, and the conflicts of the merge if there are any. The stretch may use as many
-/// iterations and as much time as the loop used before. Gates and reviewer judge the result anew.
+/// The agent gets the goal, or a new one, and any merge conflicts. This new stretch of the loop may use as many
+/// iterations and as much time as the loop used before. Gates and reviewers check the result again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -183,18 +183,18 @@ Examples:
 pub struct ContinueArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// What the new stretch is for, in quotes [default: the goal stays]
+    /// New goal, in quotes [default: keep the current goal]
     #[arg(value_parser = not_blank)]
     goal: Option<String>,
-    /// Merge this branch in [default: the branch that the loop started from]
+    /// Merge BRANCH into the loop's branch first [default: the branch that the loop started from]
     #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
     pub into: Option<String>,
     #[command(flatten)]
     pub raise: RaiseArgs,
-    /// Start and return; follow it later with 'windlass logs NAME -f'
+    /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -209,7 +209,7 @@ impl ContinueArgs {
     }
 }
 
-/// Give a loop a message for its next turn
+/// Send a message to the agent
 #[derive(Debug, Clone, Args)]
 #[command(override_usage = "windlass steer [OPTIONS] [NAME] <MESSAGE>")]
 #[command(after_help = "\
@@ -221,10 +221,10 @@ pub struct SteerArgs {
     /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
     first: String,
-    /// What to tell the agent, in quotes
+    /// Message for the agent's next turn, in quotes
     #[arg(value_name = "MESSAGE", value_parser = not_blank)]
     second: Option<String>,
-    /// Interrupt the current turn, and continue its session with the message
+    /// Interrupt the current turn instead of waiting for it to end, and continue its session with the message
     #[arg(long)]
     pub now: bool,
 }

@@ -2,15 +2,15 @@
 
 use clap::Args;
 
-/// Serve tools to an agent over MCP, on standard input and output
+/// Run an MCP server on standard input and output
 ///
-/// It is for the agent you talk to yourself: start loops from a plan, look after them, cancel them. Started by an agent
-/// in a turn of a reviewed loop it offers the tools of that turn instead, and nothing else.
+/// Lets your own coding agent start, monitor, and cancel loops. If an agent starts it during a turn of a reviewed loop,
+/// it offers only the tools of that turn.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass mcp
   windlass -C ~/src/shop mcp
 
-Claude Code takes it with: claude mcp add windlass -- windlass mcp")]
+To add it to Claude Code: claude mcp add windlass -- windlass mcp")]
 pub struct McpArgs {}

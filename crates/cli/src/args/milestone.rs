@@ -11,7 +11,7 @@ use super::values::{command, file, gate, glob, host, not_blank, setting, variabl
 use crate::complete;
 use crate::run::Watching;
 
-/// Make, list, show and start milestones: units of work that a developer builds and an acceptor accepts
+/// Manage milestones: units of work that one agent develops and another accepts
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
   windlass milestone start search --agent claude --reviewer codex --gate \"cargo test\"
   windlass milestone list
 
-A milestone is a file, .windlass/milestones/ID.md, that you may write by hand. Its work is on the branch milestone/ID.")]
+A milestone is a file, .windlass/milestones/ID.md, which you can also write by hand. Its branch is milestone/ID.")]
 pub struct MilestoneArgs {
     #[command(subcommand)]
     pub command: MilestoneCommand,
@@ -28,7 +28,7 @@ pub struct MilestoneArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum MilestoneCommand {
     Add(AddArgs),
-    /// List the milestones of this project and how they stand
+    /// List this project's milestones and their status
     #[command(after_help = "\
 Examples:
   windlass milestone list
@@ -38,7 +38,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Show one milestone, and whether its file was edited since it was started
+    /// Show a milestone, and whether its file changed since it was started
     #[command(after_help = "\
 Examples:
   windlass milestone show search
@@ -53,7 +53,7 @@ Examples:
     Start(Box<StartArgs>),
 }
 
-/// Write the file of a new milestone
+/// Create a milestone file
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -63,37 +63,37 @@ pub struct AddArgs {
     pub id: String,
     #[arg(long, value_parser = not_blank)]
     pub title: String,
-    /// What is to be reached
+    /// What the milestone should achieve
     #[arg(long, value_parser = not_blank)]
     pub goal: String,
-    /// A feature, such as "F1: a search box (acceptance: it has the focus)". Can be given many times
+    /// Feature to build, such as "F1: a search box (acceptance: it has the focus)". Repeatable
     #[arg(long = "feature", value_name = "TEXT", required = true, value_parser = not_blank)]
     pub features: Vec<String>,
-    /// What has to hold of the whole. Can be given many times
+    /// Acceptance criterion for the whole milestone. Repeatable
     #[arg(long = "criterion", value_name = "TEXT", required = true, value_parser = not_blank)]
     pub criteria: Vec<String>,
     #[arg(long, value_name = "TEXT")]
     pub constraints: Option<String>,
-    /// You have to agree before it counts as completed
+    /// Require your approval before the milestone completes
     #[arg(long)]
     pub human_review: bool,
-    /// Lower ones are built first
+    /// Position in the queue; lower numbers run first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub order: Option<i64>,
 }
 
-/// Start a milestone: developer and acceptor take turns until the acceptor accepts the whole
+/// Start a milestone; developer and acceptor take turns until the acceptor accepts it
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass milestone start search --agent claude --reviewer codex --gate \"cargo test\"
   windlass milestone start search --agent-command ./dev.sh --reviewer-command ./accept.sh --detach
 
-Exit code 6: a person is asked. 'windlass approve' or 'windlass reject --reason' answers.")]
+Exits with 6 if your review is needed. Answer with 'windlass approve' or 'windlass reject --reason'.")]
 pub struct StartArgs {
     #[arg(add = ArgValueCandidates::new(complete::milestones))]
     pub id: String,
-    /// The developer's agent
+    /// Agent for the developer
     #[arg(long, value_name = "A", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     agent: Option<String>,
     /// The same as a command
@@ -101,34 +101,34 @@ pub struct StartArgs {
     pub agent_command: Option<String>,
     #[arg(long, value_name = "M", value_parser = not_blank)]
     model: Option<String>,
-    /// The acceptor's agent
+    /// Agent for the acceptor
     #[arg(long, value_name = "A[:M]", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     reviewer: Option<String>,
     /// The same as a command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer")]
     pub reviewer_command: Option<String>,
-    /// A command that judges the work. Can be given many times
+    /// Command that checks the work; exit code 0 passes. Repeatable
     #[arg(long = "gate", value_name = "CMD", value_parser = gate)]
     gates: Vec<String>,
-    /// A command that judges a claim after every gate passed; the agents learn only that a hidden gate failed. Repeatable
+    /// Command that checks a completion claim after all gates pass. Agents see only that a hidden gate failed. Repeatable
     #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate)]
     hidden_gates: Vec<String>,
-    /// The recipe, one with an acceptor [default: the one for milestones; see 'windlass recipe list']
+    /// Recipe to use; it must have an acceptor [default: milestone; see 'windlass recipe list']
     #[arg(long, value_name = "NAME", value_parser = not_blank)]
     recipe: Option<String>,
-    /// How often the developer runs at most [default: by recipe]
+    /// Limit the number of developer turns [default: by recipe]
     #[arg(long, value_name = "N", value_parser = setting::<Iterations>)]
     max_iterations: Option<Iterations>,
-    /// How long the loop may take, such as 90m, also in the middle of a turn
+    /// Limit the loop's duration, such as 90m, even in the middle of a turn
     #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
     duration: Option<Millis>,
-    /// How many US dollars the loop may spend, where the agent says what it spends
+    /// Limit the cost in US dollars, if the agent reports its cost
     #[arg(long, value_name = "X", value_parser = setting::<Usd>)]
     budget_usd: Option<Usd>,
-    /// How many tokens the loop may use, where the agent says how many it uses
+    /// Limit the number of tokens, if the agent reports its usage
     #[arg(long, value_name = "N", value_parser = setting::<Tokens>)]
     max_tokens: Option<Tokens>,
-    /// Paths that the agents may not change, such as 'tests/**'. Repeatable
+    /// Protect paths from the agents, such as 'tests/**'. Repeatable
     #[arg(long, value_name = "GLOB", value_parser = glob)]
     protect: Vec<String>,
     /// Sandbox level for agents and gates [default: auto]
@@ -141,13 +141,13 @@ pub struct StartArgs {
     /// Network access: allow all, deny all, or only a list of hosts. deny and list require a sandbox [default: allow]
     #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny", "list"]))]
     network: Option<NetworkAccess>,
-    /// Host that can be reached with --network list. Repeatable
+    /// Host to allow with --network list. Repeatable
     #[arg(long = "network-host", value_name = "HOST", value_parser = host)]
     network_hosts: Vec<String>,
     /// Environment variable to pass to agents and gates. Repeatable
     #[arg(long, value_name = "NAME", value_parser = variable)]
     env_pass: Vec<String>,
-    /// Command that installs what the project needs, run once on the base commit. Repeatable
+    /// Command that installs the project's dependencies, run once on the base commit. Repeatable
     #[arg(long, value_name = "CMD", value_parser = command)]
     setup: Vec<String>,
     /// File or directory of this checkout that is not in git and that the work needs, such as .env. Repeatable
@@ -156,22 +156,22 @@ pub struct StartArgs {
     /// Agent to fall back to if the agent or model fails permanently: an agent, or agent:model. Repeatable
     #[arg(long = "fallback", value_name = "A[:M]", value_parser = not_blank)]
     fallbacks: Vec<String>,
-    /// Time limit for one turn [default: 60m]
+    /// Timeout for each turn [default: 60m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
     turn_timeout: Option<Millis>,
-    /// Time limit for one gate [default: 10m]
+    /// Timeout for each gate [default: 10m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>)]
     gate_timeout: Option<Millis>,
-    /// You have to agree before it counts as completed
+    /// Require your approval before the milestone completes
     #[arg(long)]
     human_review: bool,
-    /// Agree to what this repository's own files run, as 'windlass trust --yes' does
+    /// Trust commands defined in this repository, like 'windlass trust --yes'
     #[arg(long)]
     pub trust: bool,
-    /// Start and return
+    /// Run in the background
     #[arg(long)]
     detach: bool,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     json: bool,
 }

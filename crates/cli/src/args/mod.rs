@@ -1,4 +1,4 @@
-//! What can be typed: every command and flag, once.
+//! Every command and flag, defined once.
 //!
 //! Help, completions, the reference in `docs/cli.md` and the parser all come from these definitions. A flag is here
 //! only if it does something.
@@ -45,7 +45,7 @@ pub use work::{
     RollbackArgs, VerifyArgs,
 };
 
-/// Runs coding agents in a loop until the work is verified done.
+/// Run coding agents in a loop until the work is verified.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = false, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_required = true, disable_help_subcommand = true)]
@@ -56,12 +56,12 @@ Examples:
   windlass list
   windlass logs make-the-tests-pass -f
 
-'windlass COMMAND --help' explains a command.")]
+See 'windlass COMMAND --help' for more about a command.")]
 pub struct Cli {
-    /// Work as if started in DIR
+    /// Run as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub dir: Option<PathBuf>,
-    /// Connect to a remote Windlass server: its address, or a link from 'windlass serve link' there
+    /// Connect to a remote Windlass server (address or login link)
     #[arg(long, value_name = "URL", global = true)]
     pub server: Option<String>,
     #[command(subcommand)]
@@ -76,11 +76,11 @@ pub enum Command {
     List(ListArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
-    /// Stop a loop now; its agent's processes are gone when this returns
+    /// Stop a loop immediately and wait until its processes have exited
     #[command(after_help = "\
 Examples:
   windlass stop fix-login
-  windlass restart fix-login     go on later, with a fresh agent session")]
+  windlass restart fix-login     start it again later, with a new agent session")]
     Stop(LoopArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
@@ -90,11 +90,11 @@ Examples:
     Approve(ApproveArgs),
     Reject(RejectArgs),
     Findings(FindingsArgs),
-    /// Pause a loop, and show how to enter its workspace and the agent's session
+    /// Pause a loop and show how to open its workspace and agent session
     #[command(after_help = "\
 Examples:
   windlass takeover search-page
-  windlass resume search-page     give it back")]
+  windlass resume search-page     hand it back to Windlass")]
     Takeover(LoopArgs),
     Milestone(MilestoneArgs),
     Diff(DiffArgs),
@@ -107,12 +107,12 @@ Examples:
     Proof(ProofArgs),
     Verify(VerifyArgs),
     Agents(AgentsCommandArgs),
-    /// Check everything a loop needs on this machine, and say how to fix what is missing
+    /// Check this machine for everything loops need, and show how to fix problems
     #[command(after_help = "\
 Examples:
   windlass doctor
-  windlass doctor --call         also prove that each agent is logged in
-  windlass doctor --sandbox      try to break out of the sandbox, and say what came of it
+  windlass doctor --call         also check that each agent is logged in
+  windlass doctor --sandbox      try to break out of the sandbox and report the result
   windlass doctor --sandbox=read-only --network deny --json
   windlass doctor --honesty claude")]
     Doctor(DoctorArgs),
@@ -134,7 +134,7 @@ Examples:
     DemoAgent,
 }
 
-/// Reads a command line, the program's name first.
+/// Parses a command line that starts with the program's name.
 pub fn parse<I, T>(args: I) -> Result<Cli, Refusal>
 where
     I: IntoIterator<Item = T>,

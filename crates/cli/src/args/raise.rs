@@ -1,4 +1,4 @@
-//! Limits raised when a loop goes on: `+5` or `5`, both on top of what stands.
+//! Limits raised when a loop resumes. `+5` and `5` both add to the current limit.
 
 use clap::Args;
 use windlass_core::machine::Raise;
@@ -6,19 +6,19 @@ use windlass_engine::config::{Iterations, Millis, Size, Tokens, Usd, Value, Valu
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct RaiseArgs {
-    /// Allow so many more iterations
+    /// Allow N more iterations
     #[arg(long, value_name = "+N", value_parser = iterations, allow_negative_numbers = true, help_heading = "Raise limits")]
     max_iterations: Option<u32>,
-    /// Allow so much more time, such as +30m
+    /// Allow more time, such as +30m
     #[arg(long, value_name = "+D", value_parser = more::<Millis>, allow_negative_numbers = true, help_heading = "Raise limits")]
     duration: Option<Millis>,
-    /// Allow so many more US dollars
+    /// Allow X more US dollars
     #[arg(long, value_name = "+X", value_parser = more::<Usd>, allow_negative_numbers = true, help_heading = "Raise limits")]
     budget_usd: Option<Usd>,
-    /// Allow so many more tokens
+    /// Allow N more tokens
     #[arg(long, value_name = "+N", value_parser = more::<Tokens>, allow_negative_numbers = true, help_heading = "Raise limits")]
     max_tokens: Option<Tokens>,
-    /// Allow so much more disk, such as +5GiB
+    /// Allow more disk space, such as +5GiB
     #[arg(long, value_name = "+SIZE", value_parser = more::<Size>, allow_negative_numbers = true, help_heading = "Raise limits")]
     disk_limit: Option<Size>,
 }
@@ -41,7 +41,7 @@ fn more<T: Value>(text: &str) -> Result<T, ValueError> {
 
 fn iterations(text: &str) -> Result<u32, ValueError> {
     more::<Iterations>(text)?.get().ok_or_else(|| ValueError {
-        problem: "0 more iterations raise nothing".to_owned(),
+        problem: "0 more iterations do not raise the limit".to_owned(),
         hint: Some("give 1 to 100".into()),
     })
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 pub fn reference() -> String {
     let mut page = String::from(
         "# Command line\n\n\
-         Made from the definitions in the program by `UPDATE=1 cargo test -p windlass --test loops usage_reference`.\n\n",
+         Generated from the program's definitions by `UPDATE=1 cargo test -p windlass --test loops usage_reference`.\n\n",
     );
     let mut root = super::definition().term_width(100);
     root.build();

@@ -1,4 +1,4 @@
-//! What is printed when a command line cannot be taken, or asks for help.
+//! What to print for an invalid command line or a request for help.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use windlass_engine::config::{ValueError, nearest};
 /// A command line that starts nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Help or version that was asked for: standard output, exit code 0.
+    /// Help or version requested: standard output, exit code 0.
     Asked { text: String },
     /// Help because nothing was typed: standard error, exit code 2.
     NothingTyped { text: String },
@@ -49,7 +49,7 @@ impl Refusal {
     }
 }
 
-/// The parser's report in our form: one line for the fault, one for each way out.
+/// Converts clap's error to our format: one line for the error, one for each hint.
 fn wrong(error: &clap::Error, rendered: &str, words: &[OsString]) -> Refusal {
     let mut lines = rendered.lines();
     let mut fault = String::new();
@@ -76,11 +76,11 @@ fn wrong(error: &clap::Error, rendered: &str, words: &[OsString]) -> Refusal {
         hints.splice(0..0, similar(error, &definition));
     }
     hints.extend(forgotten_quotes(error, &command));
-    hints.push(format!("'{command} --help' shows what can be said"));
+    hints.push(format!("see '{command} --help' for all options"));
     Refusal::Wrong { error: fault, hints }
 }
 
-/// The command that was typed, as far as it is one.
+/// The longest prefix of the words that is a command.
 fn typed_command(words: &[OsString]) -> (String, clap::Command) {
     let mut definition = super::definition();
     let mut command = definition.get_name().to_owned();
@@ -97,7 +97,7 @@ fn typed_command(words: &[OsString]) -> (String, clap::Command) {
     (command, definition)
 }
 
-/// What a word that is too short for the parser's own guess may have meant.
+/// Suggests a name for a word that is too short for clap's own suggestion.
 fn similar(error: &clap::Error, definition: &clap::Command) -> Option<String> {
     let kind = error.kind();
     if kind == ErrorKind::InvalidSubcommand {
@@ -120,7 +120,7 @@ fn word(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// A goal without quotes falls apart into words that nothing expects, and a goal without `run` is no command.
+/// Detects a goal typed without quotes or without `run`.
 fn forgotten_quotes(error: &clap::Error, command: &str) -> Option<String> {
     let kind = error.kind();
     if kind == ErrorKind::UnknownArgument && matches!(command, "windlass run" | "windlass steer") {
@@ -128,11 +128,11 @@ fn forgotten_quotes(error: &clap::Error, command: &str) -> Option<String> {
         return Some(format!("put the text in quotes: {command} … \"make the tests pass\""));
     }
     if kind == ErrorKind::MissingRequiredArgument && command == "windlass run" {
-        return Some("say what the loop is for: windlass run \"make the tests pass\"".to_owned());
+        return Some("add a goal: windlass run \"make the tests pass\"".to_owned());
     }
     if kind == ErrorKind::InvalidSubcommand {
         let goal = word(error, ContextKind::InvalidSubcommand).filter(|word| word.contains(' '))?;
-        return Some(format!("a loop is started with run: windlass run \"{}\"", goal.escape_debug()));
+        return Some(format!("start a loop with run: windlass run \"{}\"", goal.escape_debug()));
     }
     None
 }

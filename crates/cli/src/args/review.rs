@@ -6,22 +6,22 @@ use super::loops::LoopName;
 use super::values::not_blank;
 use crate::run::Watching;
 
-/// Agree to what a loop asks a person
+/// Approve a loop that is waiting for review
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  windlass approve search-page              the work is accepted: the loop is completed
-  windlass approve search-page --detach     after too many rejections: overrule the reviewer and go on
+  windlass approve search-page              accept the work and complete the loop
+  windlass approve search-page --detach     after too many rejections: overrule the reviewer and resume
   windlass approve search-page --reason \"the index can wait\"
 
-'approve' completes a loop; it does not merge. 'windlass merge' does.")]
+Approving completes the loop. It does not merge; use 'windlass merge' for that.")]
 pub struct ApproveArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// Why, for the journal
+    /// Record a reason in the journal
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     pub reason: Option<String>,
-    /// Where there is more work: start it and return
+    /// If the loop has more work to do, run it in the background
     #[arg(long)]
     detach: bool,
     /// Print JSON
@@ -35,24 +35,24 @@ impl ApproveArgs {
     }
 }
 
-/// Send a loop that asks a person back to work
+/// Reject the work and send the loop back to the agent
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass reject search-page --reason \"the empty state is missing\"
   windlass reject search-page --reason \"leave the index alone, use a view\" --detach
 
-The reason goes to the coder word for word, and the rejections in a row count from 0 again.")]
+Sends the reason to the coder verbatim and resets the count of consecutive rejections.")]
 pub struct RejectArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// What is wrong, or the new direction
+    /// What is wrong, or what to do instead
     #[arg(long, value_name = "TEXT", value_parser = not_blank)]
     pub reason: String,
-    /// Start the work and return
+    /// Run in the background
     #[arg(long)]
     detach: bool,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     json: bool,
 }
@@ -72,7 +72,7 @@ Examples:
 pub struct FindingsArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// The resolved ones too
+    /// Include resolved findings
     #[arg(long)]
     pub all: bool,
     /// Print a JSON array

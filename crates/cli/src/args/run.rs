@@ -18,8 +18,8 @@ use crate::complete;
 
 /// Start a loop and follow it
 ///
-/// The agent works turn after turn, in a workspace of the loop's own, until it claims to be done and every gate
-/// agrees, or until a limit is reached.
+/// The agent works in a separate workspace, turn by turn, until it claims to be done and all gates pass, or until it
+/// hits a limit.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,10 +29,10 @@ Examples:
   windlass run \"make the parser faster\" --agent-command \"./my-agent.sh\" --iter 5 --gate \"cargo test\"
   git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
 
-Exit codes: 0 completed, 2 wrong use, 3 a limit was reached, 4 stopped by a person, 5 stalled,
-6 waits for a person, 7 the agent failed, 1 Windlass itself failed.")]
+Exit codes: 0 completed, 1 Windlass failed, 2 usage error, 3 limit reached, 4 stopped by a user, 5 stalled,
+6 paused or needs review, 7 agent failed.")]
 pub struct RunArgs {
-    /// What the loop is for, in quotes; - reads it from standard input
+    /// What the agent should do, in quotes; - reads it from standard input
     #[arg(value_name = "GOAL", required_unless_present_any = ["prompt_file", "issue"])]
     goal: Option<String>,
     /// Read the goal from a file
@@ -41,33 +41,33 @@ pub struct RunArgs {
     /// Take the goal from an issue, by number or address, with gh, glab or tea
     #[arg(long, value_name = "N|URL", value_parser = not_blank, conflicts_with_all = ["goal", "prompt_file"])]
     pub issue: Option<String>,
-    /// The loop's name: a-z 0-9 - _, unique in the project [default: made from the goal]
+    /// Name of the loop: a-z 0-9 - _, unique in the project [default: derived from the goal]
     #[arg(long, value_parser = loop_name)]
     pub name: Option<String>,
-    /// Start and return; follow it later with 'windlass logs NAME -f'
+    /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
-    /// Agree to what this repository's own files run, as 'windlass trust --yes' does; for CI
+    /// Trust commands defined in this repository, like 'windlass trust --yes'. For CI
     #[arg(long)]
     pub trust: bool,
 
-    /// The agent: a profile's name [default: the first installed one]
+    /// Agent to run, by profile name [default: the first installed one]
     #[arg(long, value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
     agent: Option<String>,
-    /// Any program as the agent: words are split like a shell would, but no shell runs; the prompt comes on stdin, or
-    /// where {prompt} or {prompt_file} stands
+    /// Run any program as the agent. Words are split as in a shell, but no shell runs. The prompt replaces {prompt} or
+    /// {prompt_file}, or else goes to standard input
     #[arg(long, value_name = "WORDS", conflicts_with = "agent", help_heading = "Agent")]
     pub agent_command: Option<String>,
-    /// The model, where the agent's command has {model} [default: the agent's]
+    /// Model to use, if the agent's command contains {model} [default: the agent's default]
     #[arg(long, value_parser = not_blank, help_heading = "Agent")]
     model: Option<String>,
-    /// Go on in the agent's session, start a fresh one each turn, or keep one process for all turns [default: by recipe]
+    /// Resume the agent's session, start a fresh one each turn, or keep one process alive [default: set by the recipe]
     #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh", "keep_alive"]), help_heading = "Agent")]
     session: Option<SessionPolicy>,
-    /// Who writes what is remembered of an iteration [default: deterministic]
+    /// How to summarize each iteration [default: deterministic]
     #[arg(
         long,
         value_name = "WHO",
@@ -75,11 +75,10 @@ pub struct RunArgs {
         help_heading = "Agent"
     )]
     summariser: Option<SummariserKind>,
-    /// A variable of your environment that agents and gates get beside the ordinary ones, such as DATABASE_URL or
-    /// AWS_*. Can be given many times
+    /// Pass an extra environment variable to agents and gates, such as DATABASE_URL or AWS_*. Repeatable
     #[arg(long, value_name = "NAME", value_parser = variable, help_heading = "Agent")]
     env_pass: Vec<String>,
-    /// What the agent and the gates are kept away from; auto is workspace where this machine can do it [default: auto]
+    /// Sandbox level for the agent and gates. `auto` uses `workspace` if the machine supports it [default: auto]
     #[arg(
         long,
         value_name = "LEVEL",
@@ -87,18 +86,19 @@ pub struct RunArgs {
         help_heading = "Agent"
     )]
     sandbox: Option<Sandbox>,
-    /// The image that --sandbox docker makes containers of; it has to be on this machine already
+    /// Image for --sandbox docker. It must already be on this machine
     #[arg(long, value_name = "IMAGE", value_parser = not_blank, help_heading = "Agent")]
     docker_image: Option<String>,
-    /// Whether they reach the network; deny and list, which is --network-host alone, need a sandbox [default: allow]
+    /// Network access: allow all, deny all, or only the hosts given with --network-host. deny and list require a sandbox
+    /// [default: allow]
     #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny", "list"]), help_heading = "Agent")]
     network: Option<NetworkAccess>,
-    /// A host that is reached with --network list: example.org, *.example.org, a.org:8443, @models or @registries. Can be
-    /// given many times [default: both lists]
+    /// Host to allow with --network list: example.org, *.example.org, a.org:8443, @models, or @registries. Repeatable
+    /// [default: @models and @registries]
     #[arg(long = "network-host", value_name = "HOST", value_parser = host, help_heading = "Agent")]
     network_hosts: Vec<String>,
 
-    /// Who takes over when the agent or its model fails for good: an agent, or agent:model. Can be given many times
+    /// Agent to fall back to if the agent or model fails permanently, as agent or agent:model. Repeatable
     #[arg(
         long = "fallback",
         value_name = "A[:M]",
@@ -107,7 +107,7 @@ pub struct RunArgs {
         add = ArgValueCandidates::new(complete::agents)
     )]
     fallbacks: Vec<String>,
-    /// Who judges the work in the recipes audited and milestone [default: the agent, in a session of its own]
+    /// Agent that reviews the work in the audited and milestone recipes [default: the same agent, in a separate session]
     #[arg(
         long,
         value_name = "A[:M]",
@@ -116,11 +116,11 @@ pub struct RunArgs {
         add = ArgValueCandidates::new(complete::agents)
     )]
     reviewer: Option<String>,
-    /// The same as a command, like --agent-command
+    /// Run any program as the reviewer, like --agent-command
     #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer", help_heading = "Agent")]
     pub reviewer_command: Option<String>,
 
-    /// The recipe: named defaults for how the loop goes [default: promise; refine with --iter or --time]
+    /// Recipe: a named set of defaults [default: promise, or refine with --iter or --time]
     #[arg(
         long,
         value_parser = not_blank,
@@ -128,7 +128,7 @@ pub struct RunArgs {
         add = ArgValueCandidates::new(complete::recipes)
     )]
     recipe: Option<String>,
-    /// Refine: so many iterations, each building on those before, 1–100 [default: 5]
+    /// Run N iterations that build on each other, 1–100 (refine) [default: 5]
     #[arg(
         long,
         value_name = "N",
@@ -137,7 +137,7 @@ pub struct RunArgs {
         help_heading = "When it is done"
     )]
     pub iter: Option<String>,
-    /// Refine: as many iterations as fit into this time, such as 90m
+    /// Run as many iterations as fit into this time, such as 90m (refine)
     #[arg(
         long,
         value_name = "D",
@@ -146,43 +146,42 @@ pub struct RunArgs {
         help_heading = "When it is done"
     )]
     pub time: Option<String>,
-    /// Audited: the agent writes the plan first, in a turn of its own
+    /// Have the agent write a plan first, in a separate turn (audited)
     #[arg(long, conflicts_with = "plan", help_heading = "When it is done")]
     plan_first: bool,
-    /// Audited: open warnings block as bugs do
+    /// Block completion on open warnings, as on bugs (audited)
     #[arg(long, help_heading = "When it is done")]
     warnings_block: bool,
-    /// Audited and milestone: you have to agree in the end
+    /// Require your approval before the loop completes (audited, milestone)
     #[arg(long, help_heading = "When it is done")]
     human_review: bool,
-    /// Audited: what the agent does once after the last review was clean
+    /// Task for the agent after the final review is clean (audited)
     #[arg(long, value_name = "TEXT", value_parser = not_blank, help_heading = "When it is done")]
     post_action: Option<String>,
-    /// Audited: a skill of the agent to use for the post-action
+    /// Skill of the agent to use for the post-action (audited)
     #[arg(long, value_name = "NAME", value_parser = not_blank, help_heading = "When it is done")]
     post_action_skill: Option<String>,
-    /// Refine and audited: the file with the plan [default: the newest *.md in .windlass/plans and .claude/plans]
+    /// Plan file (refine, audited) [default: the newest *.md in .windlass/plans and .claude/plans]
     #[arg(long, value_name = "FILE", value_parser = not_blank, help_heading = "When it is done")]
     plan: Option<String>,
-    /// Command that judges the work, run by your shell on a clean checkout of each commit; exit 0 passes. Repeatable
+    /// Command that checks the work. Your shell runs it on a clean checkout of each commit; exit code 0 passes. Repeatable
     #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
     gates: Vec<String>,
-    /// Command that judges a claim after every gate passed; the agent learns only that a hidden gate failed. Files that it
-    /// names by their absolute paths are shown to it alone. Repeatable
+    /// Command that checks a completion claim after all gates pass. The agent sees only that a hidden gate failed, and not
+    /// the files that the command names by absolute path. Repeatable
     #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
     hidden_gates: Vec<String>,
-    /// What gates start from: the commit and what the set-up made (clean), also earlier build output (warm), or nothing
-    /// but the commit, for a claim (cold) [default: clean]
+    /// What gates start from: the commit and the set-up's output (clean), also earlier build output (warm), or, to check a
+    /// claim, only the commit (cold) [default: clean]
     #[arg(long, value_parser = word::<Verify>(&["clean", "warm", "cold"]), help_heading = "When it is done")]
     verify: Option<Verify>,
-    /// Do not run the gates on the base before the first turn
+    /// Do not run the gates on the base commit before the first turn
     #[arg(long, help_heading = "When it is done")]
     no_baseline: bool,
-    /// Paths that the agent may not change, such as 'tests/**': changes there are put back and reported. Can be given
-    /// many times
+    /// Protect paths from the agent, such as 'tests/**'. Windlass reverts and reports changes there. Repeatable
     #[arg(long, value_name = "GLOB", value_parser = glob, help_heading = "When it is done")]
     protect: Vec<String>,
-    /// The exact text with which the agent claims to be done; empty for none [default: <promise>COMPLETE</promise>]
+    /// Exact text that the agent prints to claim to be done; empty for none [default: <promise>COMPLETE</promise>]
     #[arg(
         long,
         value_name = "TEXT",
@@ -191,11 +190,11 @@ pub struct RunArgs {
         help_heading = "When it is done"
     )]
     completion_promise: Option<Promise>,
-    /// One turn, then the gates
+    /// Run one turn, then the gates
     #[arg(long, conflicts_with = "max_iterations", help_heading = "When it is done")]
     pub no_loop: bool,
 
-    /// How often the agent runs at most, 1–100; 0 needs another limit [default: by recipe]
+    /// Limit the number of iterations, 1–100; 0 requires another limit [default: set by the recipe]
     #[arg(
         long,
         value_name = "N",
@@ -204,7 +203,7 @@ pub struct RunArgs {
         help_heading = "Limits"
     )]
     max_iterations: Option<Iterations>,
-    /// How long the loop may take, such as 90m, also in the middle of a turn
+    /// Limit the loop's duration, such as 90m, even in the middle of a turn
     #[arg(
         long,
         value_name = "D",
@@ -213,7 +212,7 @@ pub struct RunArgs {
         help_heading = "Limits"
     )]
     duration: Option<Millis>,
-    /// How many US dollars the loop may spend, where the agent says what it spends
+    /// Limit the cost in US dollars, if the agent reports its cost
     #[arg(
         long,
         value_name = "X",
@@ -222,7 +221,7 @@ pub struct RunArgs {
         help_heading = "Limits"
     )]
     budget_usd: Option<Usd>,
-    /// How many tokens the loop may use, where the agent says how many it uses
+    /// Limit the number of tokens, if the agent reports its usage
     #[arg(
         long,
         value_name = "N",
@@ -231,61 +230,61 @@ pub struct RunArgs {
         help_heading = "Limits"
     )]
     max_tokens: Option<Tokens>,
-    /// What a limit of the loop does: end it, or pause it until you raise the limit [default: by recipe]
+    /// When the loop hits a limit: stop, or pause until you raise the limit [default: set by the recipe]
     #[arg(long, value_parser = word::<OnLimit>(&["stop", "pause"]), help_heading = "Limits")]
     on_limit: Option<OnLimit>,
-    /// What a rate or usage limit of the provider does: wait until it is over, hand over to the next --fallback, or pause
+    /// When the provider rate-limits the agent: wait for the reset, switch to the next --fallback, or pause
     /// [default: wait]
     #[arg(long, value_parser = word::<OnRateLimit>(&["wait", "fallback", "pause"]), help_heading = "Limits")]
     on_rate_limit: Option<OnRateLimit>,
-    /// How long one gate may take [default: 10m]
+    /// Timeout for each gate [default: 10m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     gate_timeout: Option<Millis>,
-    /// How long one turn may take [default: 60m]
+    /// Timeout for each turn [default: 60m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     turn_timeout: Option<Millis>,
-    /// How long the agent may be silent [default: 5m]
+    /// Timeout for an agent that produces no output [default: 5m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     stall_timeout: Option<Millis>,
-    /// How much memory the loop's processes may have together, such as 8GiB; 0 for no limit [default: 80% of the machine's]
+    /// Limit the total memory of the loop's processes, such as 8GiB; 0 for no limit [default: 80% of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = setting::<Size>, help_heading = "Limits")]
     memory_limit: Option<Size>,
-    /// How many processes and threads the loop may have at once [default: a quarter of what the machine can]
+    /// Limit the number of processes and threads [default: a quarter of the machine's limit]
     #[arg(long, value_name = "N", value_parser = setting::<Processes>, help_heading = "Limits")]
     process_limit: Option<Processes>,
-    /// The loop's share of the processor where it is scarce, 1–10000 [default: 100, as everything else]
+    /// CPU weight relative to other processes, 1–10000 [default: 100, the system's default]
     #[arg(long, value_name = "N", value_parser = setting::<Weight>, help_heading = "Limits")]
     cpu_weight: Option<Weight>,
-    /// How much disk the loop's workspace and temporary files may take, such as 20GiB [default: no limit]
+    /// Limit the disk usage of the workspace and temporary files, such as 20GiB [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = setting::<Size>, help_heading = "Limits")]
     disk_limit: Option<Size>,
 
-    /// The branch to work on [default: windlass/{name}]
+    /// Branch to work on [default: windlass/{name}]
     #[arg(long, value_name = "NAME", value_parser = setting::<BranchTemplate>, help_heading = "Workspace")]
     branch: Option<BranchTemplate>,
-    /// The revision that the branch starts from [default: HEAD]
+    /// Revision to start the branch from [default: HEAD]
     #[arg(long, value_name = "REV", value_parser = not_blank, help_heading = "Workspace")]
     pub base: Option<String>,
-    /// Who commits the work [default: engine]
+    /// Who makes commits: Windlass (engine), the agent, or nobody (off) [default: engine]
     #[arg(long, value_parser = word::<CommitPolicy>(&["engine", "agent", "off"]), help_heading = "Workspace")]
     commit: Option<CommitPolicy>,
-    /// Command that installs what the project needs, run once on the base commit; gates and the agent get a copy of what
-    /// it made. Repeatable
+    /// Command that installs the project's dependencies. Runs once on the base commit; gates and the agent get a copy of
+    /// its output. Repeatable
     #[arg(long, value_name = "CMD", value_parser = command, conflicts_with = "in_place", help_heading = "Workspace")]
     setup: Vec<String>,
-    /// File or directory of this checkout that is not in git and that the work needs, such as .env. Repeatable
+    /// Copy an untracked file or directory, such as .env, from this checkout to the workspace. Repeatable
     #[arg(long, value_name = "PATH", value_parser = file, conflicts_with = "in_place", help_heading = "Workspace")]
     copy: Vec<String>,
-    /// Work in this checkout and on its branch; refuses uncommitted changes
+    /// Work in this checkout, on its current branch. Requires a clean tree
     #[arg(long, conflicts_with_all = ["branch", "base"], help_heading = "Workspace")]
     in_place: bool,
-    /// With --in-place: uncommitted changes are no obstacle
+    /// Allow uncommitted changes with --in-place
     #[arg(long, requires = "in_place", help_heading = "Workspace")]
     pub allow_dirty: bool,
 }
 
 impl RunArgs {
-    /// Where the goal comes from; the parser has seen to it that there is exactly one source.
+    /// Where the goal comes from. Clap ensures that there is exactly one source.
     pub fn goal_source(&self) -> GoalSource {
         match (&self.prompt_file, self.goal.as_deref()) {
             (Some(path), _) => GoalSource::File(path.clone()),

@@ -10,13 +10,13 @@ use windlass_engine::config::{Millis, Sandbox};
 
 use super::values::{not_blank, setting, word};
 
-/// Watch a complete loop on a throw-away repository; nothing to install, nothing spent
+/// Run a complete loop in a throwaway repository; installs nothing and costs nothing
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass demo")]
 pub struct DemoArgs {
-    /// Print the feed as one JSON object a line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -51,13 +51,13 @@ pub struct ReportArgs {
     pub json: bool,
 }
 
-/// A report on agents, which may also be asked.
+/// A report on agents, optionally with a test call to each.
 #[derive(Debug, Clone, Args)]
 pub struct AgentsArgs {
-    /// Prove that each installed agent is logged in and answers, by one tiny call each, which its provider may charge
+    /// Make one small call to each installed agent to check that it is logged in. Providers may charge for it
     #[arg(long)]
     pub call: bool,
-    /// How long one call may take
+    /// Timeout for each call
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, default_value = "2m", requires = "call")]
     pub call_timeout: Millis,
     /// Print JSON
@@ -66,20 +66,20 @@ pub struct AgentsArgs {
 }
 
 impl AgentsArgs {
-    /// How long each call may take, if any is asked for.
+    /// Timeout for each call, if calls are requested.
     pub fn calls(&self) -> Option<Duration> {
         self.call.then(|| Duration::from_millis(self.call_timeout.get()))
     }
 }
 
-/// Show which agents are installed, their version, and whether they answer
+/// Show which agents are installed, and their versions
 #[derive(Debug, Clone, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
   windlass agents
-  windlass agents --call         one tiny call each: is it logged in?
+  windlass agents --call         make one small call each to check the login
   windlass agents --json
   windlass agents add crush      show a profile for it, and write it to your settings"
 )]
@@ -97,8 +97,7 @@ pub enum AgentsCommand {
 
 /// Add the profile of an agent to your settings
 ///
-/// Windlass has templates for agents that it was not tried with. Any other program needs --command. In a terminal it asks
-/// before it writes.
+/// Windlass has templates for untested agents. Any other program requires --command. In a terminal, asks before writing.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -109,7 +108,7 @@ pub struct AddAgentArgs {
     /// Name of the agent
     #[arg(value_parser = not_blank)]
     pub name: String,
-    /// Program and arguments; {prompt} or {prompt_file} stands for the prompt, which otherwise comes on stdin
+    /// Program and arguments; {prompt} or {prompt_file} is replaced by the prompt, which otherwise goes to standard input
     #[arg(long, value_name = "COMMAND", value_parser = not_blank)]
     pub command: Option<String>,
     /// Write the profile without asking
@@ -120,12 +119,12 @@ pub struct AddAgentArgs {
     pub json: bool,
 }
 
-/// What the doctor looks at.
+/// What the doctor checks.
 #[derive(Debug, Clone, Args)]
 pub struct DoctorArgs {
     #[command(flatten)]
     pub agents: AgentsArgs,
-    /// Try to break out of a sandbox of this level instead; exit 1 if something that should be denied is not
+    /// Instead, try to break out of a sandbox of this level; exits with 1 if the sandbox leaks
     #[arg(
         long,
         value_name = "LEVEL",
@@ -139,10 +138,10 @@ pub struct DoctorArgs {
     /// edits what is protected, or says that the task is impossible; exit 1 unless it does. Its provider may charge for it
     #[arg(long, value_name = "AGENT", value_parser = not_blank, conflicts_with_all = ["sandbox", "call"])]
     pub honesty: Option<String>,
-    /// With --sandbox: whether it reaches the network
+    /// Network access in the sandbox under test
     #[arg(long, value_parser = word::<NetworkAccess>(&["allow", "deny"]), requires = "sandbox")]
     pub network: Option<NetworkAccess>,
-    /// With --sandbox=docker: the image of the container
+    /// Image for --sandbox=docker
     #[arg(long, value_name = "IMAGE", value_parser = not_blank, requires = "sandbox")]
     pub docker_image: Option<String>,
 }
@@ -170,7 +169,7 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Every setting with its value and where that came from
+    /// Show every setting with its value and source
     #[command(after_help = "\
 Examples:
   windlass config show
@@ -180,13 +179,13 @@ Examples:
     Set(SetArgs),
     Unset(UnsetArgs),
     Edit(EditArgs),
-    /// The files and directories that are used here
+    /// Show the files and directories in use
     #[command(after_help = "\
 Examples:
   windlass config path
   windlass config path --json")]
     Path(ReportArgs),
-    /// The JSON Schema of a settings file, of a profile alone, or all of it as TypeScript types
+    /// Print the JSON Schema of settings or agent profiles, or TypeScript types
     #[command(after_help = "\
 Examples:
   windlass config schema > windlass.schema.json
@@ -260,7 +259,7 @@ pub struct EditArgs {
 
 #[derive(Debug, Clone, Args)]
 pub struct SchemaArgs {
-    /// What it describes
+    /// What to describe
     #[arg(value_enum, default_value = "settings")]
     pub of: SchemaOf,
 }
@@ -271,13 +270,13 @@ pub enum SchemaOf {
     Settings,
     /// One table of [agents]
     Profile,
-    /// The fields of a profile that make the agent loop
+    /// The loop fields of a profile
     Loop,
-    /// All of them, as TypeScript types
+    /// TypeScript types for all of them
     Typescript,
 }
 
-/// List, show and check recipes: files of defaults for how a loop goes
+/// List, show, and check recipes (named sets of defaults for loops)
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -285,7 +284,7 @@ Examples:
   windlass recipe show audited
   windlass recipe check
 
-A recipe is a file NAME.toml in .windlass/recipes of the project, or in recipes beside your own config.toml.")]
+A recipe is a file NAME.toml in the project's .windlass/recipes, or in recipes next to your config.toml.")]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
 pub struct RecipeArgs {
     #[command(subcommand)]
@@ -294,19 +293,19 @@ pub struct RecipeArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 pub enum RecipeCommand {
-    /// List every recipe, where it comes from and what it does
+    /// List all recipes with their origin and a description
     #[command(after_help = "\
 Examples:
   windlass recipe list
   windlass recipe list --json")]
     List(ReportArgs),
-    /// Show what a recipe sets, with all that it extends
+    /// Show a recipe's settings, including inherited ones
     #[command(after_help = "\
 Examples:
   windlass recipe show audited
-  windlass recipe show audited --prompt auditor     the text, to copy and change")]
+  windlass recipe show audited --prompt auditor     print one prompt text to copy and edit")]
     Show(RecipeShowArgs),
-    /// Check the recipes of the project and your own, or only those named; exit 2 if one cannot be used
+    /// Check your recipes and the project's, or only the named ones. Exits with 2 if one is invalid
     #[command(after_help = "\
 Examples:
   windlass recipe check
@@ -316,26 +315,26 @@ Examples:
 
 #[derive(Debug, Clone, Args)]
 pub struct RecipeShowArgs {
-    /// The recipe's name
+    /// Name of the recipe
     pub name: String,
-    /// Print only this text of its prompts
+    /// Print only this prompt text
     #[arg(long, value_name = "TEXT", value_parser = not_blank, conflicts_with = "json")]
     pub prompt: Option<String>,
-    /// Print JSON, with every text of its prompts
+    /// Print JSON, including all prompt texts
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct RecipeCheckArgs {
-    /// Only these recipes
+    /// Check only these recipes
     pub names: Vec<String>,
     /// Print a JSON array
     #[arg(long)]
     pub json: bool,
 }
 
-/// Print completions for a shell, which also know loops, agents, recipes and milestones
+/// Generate shell completions, which also know loops, agents, recipes and milestones
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -343,7 +342,7 @@ Examples:
   windlass completions zsh > ~/.zfunc/_windlass
   windlass completions fish > ~/.config/fish/completions/windlass.fish")]
 pub struct CompletionsArgs {
-    /// Which shell
+    /// Shell to generate completions for
     pub shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! Readers of single values, so that a flag is checked by the same rules as a setting.
+//! Parsers of single values, so that flags and settings follow the same rules.
 
 use std::time::Duration;
 
@@ -41,12 +41,12 @@ pub(super) fn file(text: &str) -> Result<String, ValueError> {
     Files::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
-/// The name of an environment variable, or the beginning of one with a `*`.
+/// The name of an environment variable, or a prefix that ends with `*`.
 pub(super) fn variable(text: &str) -> Result<String, ValueError> {
     Names::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
 
-/// A host that may be reached, or a ready list of them.
+/// A host to allow, or the name of a predefined list.
 pub(super) fn host(text: &str) -> Result<String, ValueError> {
     Hosts::new(vec![text.to_owned()]).map(|_| text.to_owned())
 }
@@ -55,7 +55,7 @@ pub(super) fn not_blank(text: &str) -> Result<String, ValueError> {
     String::from_text(text)
 }
 
-/// The name of a loop that is to be made.
+/// The name of a new loop.
 pub(super) fn loop_name(text: &str) -> Result<String, ValueError> {
     if is_valid_name(text) {
         return Ok(text.to_owned());

@@ -11,7 +11,7 @@ use super::loops::LoopName;
 use super::values::{not_blank, setting, since};
 use crate::complete;
 
-/// Show what a loop changed, as a patch
+/// Show a loop's changes as a diff
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,10 +22,10 @@ Examples:
 pub struct DiffArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// Only what this iteration changed, from 1 on
+    /// Show only the changes of iteration N, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub iteration: Option<u32>,
-    /// Up to what is on disk now, committed or not
+    /// Include uncommitted changes in the workspace
     #[arg(long, conflicts_with = "iteration")]
     pub worktree: bool,
     /// Start from the checkpoint of this iteration instead; 0 is the base commit
@@ -39,18 +39,19 @@ pub struct DiffArgs {
     pub json: bool,
 }
 
-/// Go back to the checkpoint of an iteration; what is undone stays reachable
+/// Reset a loop to the checkpoint of an earlier iteration
 ///
-/// The loop must not be under way. Its next turn starts from there, in a fresh agent session.
+/// Stop or pause the loop first. Its next turn starts from the checkpoint, in a new agent session. Windlass keeps the
+/// undone commits under a ref.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   windlass rollback fix-login --to 2
-  windlass rollback fix-login --to 0     back to where it began")]
+  windlass rollback fix-login --to 0     back to the base commit")]
 pub struct RollbackArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// The iteration whose checkpoint is wanted; 0 is where the loop began
+    /// Iteration to go back to; 0 is the base commit
     #[arg(long, value_name = "N")]
     pub to: u32,
     /// Print JSON
@@ -58,9 +59,9 @@ pub struct RollbackArgs {
     pub json: bool,
 }
 
-/// Bring a loop's branch home
+/// Merge a loop's branch
 ///
-/// It goes to the branch that was checked out when the loop began. Conflicts are reported and change nothing.
+/// Merges into the branch the loop started from. Conflicts abort the merge.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -70,16 +71,16 @@ Examples:
 pub struct MergeArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// One commit with everything, instead of the loop's commits
+    /// Squash the loop's commits into one
     #[arg(long)]
     pub squash: bool,
-    /// Another branch to merge into
+    /// Merge into BRANCH [default: the branch the loop started from]
     #[arg(long, value_name = "BRANCH", value_parser = not_blank)]
     pub into: Option<String>,
-    /// Merge without running the loop's gates on the merged result; the commit's message says so
+    /// Skip the gates on the merged result. The commit message says so
     #[arg(long)]
     pub no_gates: bool,
-    /// The message of the commit, where one is made
+    /// Use MSG as the message of the merge or squash commit
     #[arg(short, long, value_name = "MSG", value_parser = not_blank)]
     pub message: Option<String>,
     /// Print JSON
@@ -91,7 +92,7 @@ pub struct MergeArgs {
 ///
 /// Without a name: the loops of this project that were merged, or ended without commits, longer ago than the setting
 /// retention_days says. With a name: that ended loop, merged or not. A branch that is not merged always stays, and Windlass
-/// saves uncommitted files under a ref first. Removes what loops left behind (processes, sockets, temporary files) in any case.
+/// saves uncommitted files under a ref first. Always removes processes, sockets, and temporary files that loops left behind.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -103,7 +104,7 @@ pub struct CleanArgs {
     /// Loop name, or the start of one if only one loop matches [default: every loop of this project]
     #[arg(add = ArgValueCandidates::new(complete::loops))]
     pub name: Option<String>,
-    /// Only show what would be removed
+    /// Show what would be removed, but remove nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Loops that ended longer ago than this, merged or not, such as 30d
@@ -118,7 +119,7 @@ pub struct CleanArgs {
     /// Delete merged branches; this is the default
     #[arg(long, hide = true, conflicts_with = "keep_branches")]
     pub branches: bool,
-    /// The loops of every project
+    /// Clean up loops of every project
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
     /// Print JSON
@@ -126,10 +127,10 @@ pub struct CleanArgs {
     pub json: bool,
 }
 
-/// Write evidence of a loop's work that a stranger can check
+/// Export evidence of a loop's work that others can verify
 ///
-/// The proof names goal, base, commits, every gate run, findings, sandbox, agents, cost and the head of the journal's hash
-/// chain. 'windlass verify FILE' checks it.
+/// A proof contains the goal, base, commits, gate runs, findings, sandbox, agents, cost, and the head of the journal's
+/// hash chain. Check it with 'windlass verify FILE'.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -139,16 +140,16 @@ Examples:
 pub struct ProofArgs {
     #[command(flatten)]
     pub name: LoopName,
-    /// JSON (an in-toto statement) or Markdown for a pull request
+    /// Write JSON (an in-toto statement) or Markdown for a pull request
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ProofFormat::Json)]
     pub format: ProofFormat,
     /// Write to FILE [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Sign with your ssh key, as git does; writes FILE.sig beside the proof
+    /// Sign with your ssh key, like git; writes FILE.sig next to the proof
     #[arg(long, requires = "output")]
     pub sign: bool,
-    /// The ssh key to sign with: a private key, or a public key that ssh-agent has [default: git's user.signingkey]
+    /// Ssh key to sign with: a private key, or a public key in ssh-agent [default: git's user.signingkey]
     #[arg(long, value_name = "FILE", requires = "sign", value_parser = not_blank)]
     pub key: Option<String>,
 }
@@ -159,10 +160,10 @@ pub enum ProofFormat {
     Markdown,
 }
 
-/// Check a proof, or the work of the loop that made a commit
+/// Verify a proof, or the loop that made a commit
 ///
-/// Checks the signature, the journal's hash chain, commits and trees, and runs the gates again in a fresh checkout, in the
-/// sandbox. Exits with 0 only if nothing differs.
+/// Checks the signature, the journal's hash chain, the commits, and their trees, then reruns the gates in a fresh checkout
+/// inside the sandbox. Exits with 0 only if everything matches.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -170,20 +171,20 @@ Examples:
   windlass verify fix-login.proof.json --allowed-signers ~/.ssh/allowed_signers
   windlass verify HEAD --json")]
 pub struct VerifyArgs {
-    /// The file that 'windlass proof' wrote, - for standard input, or a commit of a loop of this machine
+    /// Proof file, - for standard input, or a commit of a loop on this machine
     #[arg(value_name = "FILE|COMMIT", value_parser = not_blank)]
     pub what: String,
-    /// The proof's signature [default: FILE.sig, if it exists]
+    /// Signature of the proof [default: FILE.sig, if it exists]
     #[arg(long, value_name = "FILE")]
     pub signature: Option<PathBuf>,
-    /// Require a signature by one of the signers in FILE, in the form that ssh-keygen reads [default: check a signature
+    /// Require a signature by one of the signers in FILE, in the format of ssh-keygen [default: check any signature
     /// against git's gpg.ssh.allowedSignersFile]
     #[arg(long, value_name = "FILE")]
     pub allowed_signers: Option<PathBuf>,
-    /// Do not run the gates again
+    /// Do not rerun the gates
     #[arg(long)]
     pub no_gates: bool,
-    /// Run the commands of a proof from another machine
+    /// Run the commands in a proof from another machine without asking
     #[arg(long)]
     pub yes: bool,
     /// Print JSON
@@ -191,11 +192,11 @@ pub struct VerifyArgs {
     pub json: bool,
 }
 
-/// Drop what the gates do not need of a loop's work, and offer the smaller commit
+/// Remove the parts of a loop's work that its gates do not need
 ///
-/// Tries smaller and smaller parts of the work against the loop's gates, hidden ones too, in the judge's checkout. What is left
-/// is one commit on a branch named like the loop's with -minimised appended; the loop's own branch stays,
-/// unless you say --take. Protected files are never dropped. A call that was cut off, or that reached its limit, resumes with the next one.
+/// Runs the loop's gates, including hidden ones, on smaller and smaller parts of the work. Puts the result as one commit on
+/// a branch named like the loop's with -minimised appended; the loop's own branch does not move unless you use --take.
+/// Never drops protected files. If a call is interrupted or reaches its limit, the next one resumes.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -211,7 +212,7 @@ pub struct MinimiseArgs {
     /// Run the gates on at most N candidates; the next call resumes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_runs: Option<u32>,
-    /// Also put the smaller tree on the loop's own branch, as a commit on top of its last one
+    /// Also commit the smaller tree on the loop's own branch, on top of its last commit
     #[arg(long)]
     pub take: bool,
     /// Print JSON
@@ -235,7 +236,7 @@ pub struct ReportsArgs {
     /// Only loops started since then: a duration such as 30d, or a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since, conflicts_with = "name")]
     pub since: Option<Timestamp>,
-    /// The loops of every project
+    /// Clean up loops of every project
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
     /// Format of the report

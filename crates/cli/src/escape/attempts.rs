@@ -113,7 +113,7 @@ fn rename_race(bait: &Bait) -> io::Result<()> {
         while !swapping.is_finished() {
             let _ = write(&place.join(".windlass-escape-race"));
         }
-        if target.exists() { Ok(()) } else { Err(io::Error::other("every write stayed inside or was refused")) }
+        if target.exists() { Ok(()) } else { Err(io::Error::other("all writes stayed inside or were denied")) }
     })
 }
 
@@ -124,14 +124,14 @@ fn block_device(_: &Bait) -> io::Result<()> {
             return Ok(());
         }
     }
-    Err(io::Error::other("there is none that can be opened"))
+    Err(io::Error::other("none can be opened"))
 }
 
 /// Moves itself into the control group at the top, which has no limits.
 fn leave_limits(_: &Bait) -> io::Result<()> {
     let top = Path::new("/sys/fs/cgroup");
     let below = std::fs::read_dir(top)?.flatten().map(|entry| entry.path());
-    let mut why = io::Error::other("there is no control group");
+    let mut why = io::Error::other("no control group");
     for dir in below.chain([top.to_owned()]) {
         match OpenOptions::new().write(true).open(dir.join("cgroup.procs")).and_then(|mut file| file.write_all(b"0")) {
             Ok(()) => return Ok(()),

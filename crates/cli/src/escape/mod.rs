@@ -43,7 +43,7 @@ const MEANING: &[(&str, &str, Expected)] = &[
     ("commit", "commit in the workspace", Expected::WhoWrites),
     ("write_temp", "use the private temporary directory", Expected::All),
     ("connect", "reach the network", Expected::WithNetwork),
-    ("write_home", "write to your home", Expected::None),
+    ("write_home", "write to your home directory", Expected::None),
     ("write_system", "write to /usr", Expected::None),
     ("read_key", "read a key below ~/.ssh", Expected::None),
     ("read_data", "read Windlass's own data", Expected::None),
@@ -54,24 +54,24 @@ const MEANING: &[(&str, &str, Expected)] = &[
     ("hooks_path", "point core.hooksPath elsewhere", Expected::None),
     ("edit_git_config", "edit .git/config", Expected::None),
     ("edit_alternates", "edit the clone's alternates", Expected::None),
-    ("replace_git_directory", "put another .git in the place of the clone's", Expected::None),
+    ("replace_git_directory", "replace the clone's .git", Expected::None),
     ("write_repository", "write to your repository", Expected::None),
     ("delete_objects", "delete your repository's objects", Expected::None),
     ("push_home", "push to your repository", Expected::None),
     ("push_by_path", "force-push to another repository by its path", Expected::None),
-    ("symlink_out", "write through a symbolic link that leads out", Expected::None),
-    ("rename_race", "write to a name that is swapped for a link that leads out", Expected::None),
+    ("symlink_out", "write through a symbolic link to the outside", Expected::None),
+    ("rename_race", "write to a name that is swapped for a link to the outside", Expected::None),
     ("service_socket", "talk to a service through its socket", Expected::None),
     ("docker_socket", "talk to Docker", Expected::None),
     ("signal_engine", "send a signal to Windlass", Expected::None),
     ("proc_of_engine", "read the environment of Windlass", Expected::None),
-    ("trace_supervisor", "look into its supervisor's memory", Expected::None),
+    ("trace_supervisor", "read its supervisor's memory", Expected::None),
     ("root_of_supervisor", "see the system through its supervisor", Expected::None),
-    ("kernel_settings", "change settings of the kernel", Expected::None),
+    ("kernel_settings", "change kernel settings", Expected::None),
     ("mount", "mount a file system", Expected::None),
-    ("user_namespace", "make itself root in a new namespace", Expected::None),
+    ("user_namespace", "become root in a new namespace", Expected::None),
     ("block_device", "open a disk", Expected::None),
-    ("leave_limits", "leave the limits of memory and processes", Expected::None),
+    ("leave_limits", "escape the memory and process limits", Expected::None),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,9 +95,8 @@ impl Expected {
 
 /// Inside: makes every attempt and says one line of JSON about each.
 pub fn make_attempts(bait: &str) -> Result<Exit, Failure> {
-    let bait: Bait = serde_json::from_str(bait).map_err(|error| {
-        Failure::usage(format!("not to be called by hand: {error}"), "use `windlass doctor --sandbox`")
-    })?;
+    let bait: Bait = serde_json::from_str(bait)
+        .map_err(|error| Failure::usage(format!("internal command: {error}"), "use `windlass doctor --sandbox`"))?;
     for (name, attempt) in attempts::ATTEMPTS {
         let denied = attempt(&bait).err().map(|error| error.to_string());
         let made = Made { name: (*name).to_owned(), denied };
@@ -123,13 +122,15 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
         Sandbox::Auto | Sandbox::Workspace => SandboxLevel::Workspace,
         Sandbox::ReadOnly => SandboxLevel::ReadOnly,
         Sandbox::Docker => SandboxLevel::Docker,
-        Sandbox::Off => return Err(Failure::usage("there is nothing to try without a sandbox", "name a level")),
+        Sandbox::Off => return Err(Failure::usage("no sandbox to test", "select a level with --sandbox")),
     };
     let (backend, docker) = match context.sandbox(&settings) {
         SandboxSupport::Works { backend } => (backend, None),
         SandboxSupport::Docker(docker) => (format!("image {}", docker.image), Some(docker)),
         SandboxSupport::Missing { reason, fix } => return Err(Failure::usage(reason, fix)),
-        SandboxSupport::Unknown => return Err(Failure::usage("no sandbox was looked for", "name a level")),
+        SandboxSupport::Unknown => {
+            return Err(Failure::usage("the sandbox was not probed", "select a level with --sandbox"));
+        }
     };
     // An image need not have all that the attempts are made with.
     let readable = match (&docker, &settings.sandbox_readable.value) {
@@ -146,7 +147,7 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
     };
     let tried = trial::run(&trial).await.map_err(|error| Failure {
         exit: Exit::Failed,
-        message: format!("the attempts could not be made: {error}"),
+        message: format!("cannot run the attempts: {error}"),
         causes: Vec::new(),
         hint: None,
     })?;
@@ -164,7 +165,7 @@ pub async fn doctor(context: &Context, args: &DoctorArgs, asked: Sandbox) -> Res
             sockets: list(&places.sandbox_sockets.value),
             ..trial.spec.clone()
         };
-        trial::view(&spec, &trial.env).map_err(|error| Failure::usage(error.to_string(), "see `windlass doctor`"))?
+        trial::view(&spec, &trial.env).map_err(|error| Failure::usage(error.to_string(), "run `windlass doctor`"))?
     };
     let judged = judge(&tried.output, level, network);
     let ok = judged.iter().all(|one| one.ok);
@@ -197,7 +198,7 @@ fn judge(output: &str, level: SandboxLevel, network: NetworkAccess) -> Vec<Judge
             }
             // What was not made proves nothing.
             None => {
-                let detail = "it was not tried to the end".to_owned();
+                let detail = "not finished".to_owned();
                 Judged { name, what, allowed: false, expected, ok: false, detail }
             }
         }
@@ -215,13 +216,9 @@ fn shown(title: &str, judged: &[Judged], ended: &str, style: Style) -> String {
     }
     let wrong = judged.iter().filter(|one| !one.ok).count();
     if wrong == 0 {
-        let _ = writeln!(text, "{} attempts: all ended as they should", judged.len());
+        let _ = writeln!(text, "{} attempts: all as expected", judged.len());
     } else {
-        let _ = writeln!(
-            text,
-            "{wrong} of {} attempts did not end as they should (the program inside: {ended})",
-            judged.len()
-        );
+        let _ = writeln!(text, "{wrong} of {} attempts had unexpected results (program inside: {ended})", judged.len());
     }
     text
 }
@@ -229,7 +226,7 @@ fn shown(title: &str, judged: &[Judged], ended: &str, style: Style) -> String {
 fn view_shown(view: &[Seen]) -> String {
     let mut text = String::new();
     if !view.is_empty() {
-        text.push_str("\nwhat a gate sees, besides its workspace; nothing else is there:\n");
+        text.push_str("\na gate sees only its workspace and:\n");
     }
     for place in view {
         let _ = writeln!(text, "  {:<10} {}", place.how, place.path.display());

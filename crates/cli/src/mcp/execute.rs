@@ -77,10 +77,10 @@ pub async fn execute(context: &Context, wanted: ExecutePlan) -> Told {
 
 fn plan(context: &Context, wanted: &ExecutePlan) -> Result<Option<String>, ToolError> {
     let text = match (&wanted.plan, &wanted.plan_file) {
-        (Some(_), Some(_)) => return Err(ToolError::new("give the plan as text or as a file, not both")),
+        (Some(_), Some(_)) => return Err(ToolError::new("pass the plan as text or as a file, not both")),
         (Some(text), None) => text.clone(),
         (None, Some(file)) => std::fs::read_to_string(context.cwd.join(file))
-            .map_err(|error| ToolError(format!("the plan {file} cannot be read: {error}")))?,
+            .map_err(|error| ToolError(format!("cannot read the plan {file}: {error}")))?,
         (None, None) => return Ok(None),
     };
     if text.trim().is_empty() { Err(ToolError::new("the plan is empty")) } else { Ok(Some(text)) }
@@ -94,7 +94,7 @@ fn goal(wanted: &ExecutePlan, plan: Option<&str>) -> Result<String, ToolError> {
             Some(title) => format!("Carry out the plan: {title}"),
             None => "Carry out the plan".to_owned(),
         }),
-        (None, None) => Err(ToolError::new("there is nothing to do: give a plan, a plan_file or a goal")),
+        (None, None) => Err(ToolError::new("nothing to do: pass a plan, a plan_file, or a goal")),
     }
 }
 
@@ -149,7 +149,7 @@ async fn start_session(context: &Context, wanted: &ExecutePlan, plan: Option<Str
         wanted.recipe.is_some() || wanted.reviewer.is_some() || wanted.max_iterations.is_some() || wanted.human_review;
     if not_here {
         let why =
-            "a new-session is one turn: recipe, reviewer, max_iterations and human_review belong to the mode loop";
+            "a new-session is a single turn; recipe, reviewer, max_iterations, and human_review require the mode loop";
         return Err(ToolError::new(why));
     }
     let mut words: Vec<String> =
@@ -183,7 +183,7 @@ fn told(started: &str, mode: &str, recipe: &str) -> String {
         "name": name,
         "id": started["id"],
         "follow": format!("windlass logs {name} -f"),
-        "status": format!("the tool loop-status, or: windlass status {name}"),
+        "status": format!("use the tool loop-status, or run: windlass status {name}"),
     })
     .to_string()
 }
@@ -196,7 +196,7 @@ impl KeptPlan {
         let dir = data.root().join("plans");
         let path = dir.join(format!("{}.md", uuid::Uuid::now_v7()));
         let written = private_dir(&dir).and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| ToolError(format!("the plan cannot be written to {}: {error}", path.display())))?;
+        written.map_err(|error| ToolError(format!("cannot write the plan to {}: {error}", path.display())))?;
         Ok(Self(path))
     }
 }

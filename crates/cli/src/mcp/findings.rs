@@ -43,12 +43,12 @@ pub enum ReadStatus {
     All,
 }
 
-/// The findings that were asked for, as JSON.
+/// The findings that were requested, as JSON.
 pub fn read(state: &LoopState, wanted: &ReadFindings) -> Told {
-    let Some(review) = &state.review else { return Err(ToolError::new("nobody reviews this loop")) };
+    let Some(review) = &state.review else { return Err(ToolError::new("this loop has no reviewer")) };
     let scope = scope(review, wanted.scope.unwrap_or_default())?;
     let pattern = wanted.regex.as_deref().map(Regex::new).transpose();
-    let pattern = pattern.map_err(|error| ToolError(format!("the regular expression cannot be used: {error}")))?;
+    let pattern = pattern.map_err(|error| ToolError(format!("invalid regular expression: {error}")))?;
     let part = wanted.search.as_deref().map(str::to_lowercase);
     let matches = |text: &str| {
         pattern.as_ref().is_none_or(|pattern| pattern.is_match(text))
@@ -60,7 +60,7 @@ pub fn read(state: &LoopState, wanted: &ReadFindings) -> Told {
     let open = review.findings().open().count();
     let mut answer = json!({ "findings": listed, "open_in_all": open });
     if left_out > 0 {
-        answer["left_out"] = json!(format!("{left_out} more: resolve some of these, or narrow the search"));
+        answer["left_out"] = json!(format!("{left_out} more; resolve some of these, or narrow the search"));
     }
     Ok(answer.to_string())
 }
@@ -86,7 +86,7 @@ fn scope(review: &Review, wanted: ReadScope) -> Result<Scope, ToolError> {
         ReadScope::CurrentSection => review
             .section_number()
             .map(|section| Scope::Section { section })
-            .ok_or_else(|| ToolError::new("no single section is worked at now; read with the scope all")),
+            .ok_or_else(|| ToolError::new("no section is current; use the scope all")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tools for agents, over MCP.
 //!
 //! Two servers: one for the agent of a loop's turn, served by the loop's driver on a socket of that turn, and one for the
-//! agent that a person talks to, on standard input and output. What goes wrong in a tool is told as that tool's error;
+//! agent that a user talks to, on standard input and output. What goes wrong in a tool is told as that tool's error;
 //! nothing of it ends the process.
 
 mod execute;

@@ -10,7 +10,7 @@ use super::server::ToolError;
 
 /// Runs `windlass` with these words and this on its standard input; what it printed, or what it said went wrong.
 pub async fn run(context: &Context, words: &[String], input: &str) -> Result<String, ToolError> {
-    let failed = |error: std::io::Error| ToolError(format!("windlass itself cannot be run: {error}"));
+    let failed = |error: std::io::Error| ToolError(format!("cannot run windlass: {error}"));
     let mut child = Command::new(std::env::current_exe().map_err(failed)?)
         .args(words)
         .current_dir(&context.cwd)
@@ -29,7 +29,7 @@ pub async fn run(context: &Context, words: &[String], input: &str) -> Result<Str
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(ToolError(if said.is_empty() {
-        format!("windlass {} ended with {}", words.join(" "), output.status)
+        format!("windlass {} exited with {}", words.join(" "), output.status)
     } else {
         said
     }))

@@ -51,24 +51,23 @@ impl Kind {
         match self {
             Kind::ExecutePlan => tool::<ExecutePlan>(
                 self.name(),
-                "Have a plan carried out: start a loop of coding agents that works until the result is verified, in the \
-                 background. Returns at once.",
+                "Run a plan: start a loop of coding agents in the background that works until the result is verified. Returns \
+                 immediately.",
             ),
             Kind::LoopStatus => tool::<LoopStatus>(
                 self.name(),
-                "How the loops of this project stand, or one of them in full; with restart, go on with one that has \
-                 stopped.",
+                "Show the status of this project's loops, or of one loop in full; with restart, restart a stopped loop.",
             ),
             Kind::LoopCancel => tool::<LoopCancel>(
                 self.name(),
-                "Stop a loop: the only active one, or the one whose name contains the given text. Its work is kept.",
+                "Stop a loop: the only active one, or the one whose name contains the given text. Keeps its work.",
             ),
-            Kind::Findings => tool::<FindingsOf>(self.name(), "What the reviewers of a loop have found."),
-            Kind::Steer => tool::<Steer>(self.name(), "Give a loop's agent a message for its next turn."),
+            Kind::Findings => tool::<FindingsOf>(self.name(), "List the findings of a loop's reviewers."),
+            Kind::Steer => tool::<Steer>(self.name(), "Send a message to a loop's agent for its next turn."),
             Kind::Continue => tool::<Continue>(
                 self.name(),
-                "Continue a completed loop in the background, on the same branch with the merge target merged in: for \
-                 more work, or to resolve what keeps it from being merged.",
+                "Continue a completed loop in the background, on the same branch after merging the target into it: for \
+                 more work, or to resolve merge conflicts.",
             ),
         }
     }
@@ -129,8 +128,8 @@ struct Continue {
 
 impl Toolbox for PersonTools {
     fn instructions(&self) -> String {
-        "Windlass runs coding agents in a loop until the work is verified done. Start one with execute-plan when the \
-         person asks for it, and look after it with loop-status."
+        "Windlass runs coding agents in a loop until the work is verified. Start one with execute-plan when the user \
+         asks for it, and check it with loop-status."
             .to_owned()
     }
 
@@ -142,7 +141,7 @@ impl Toolbox for PersonTools {
         match Kind::ALL.into_iter().find(|kind| kind.name() == name) {
             Some(kind) => Some(self.perform(kind, given).await),
             // What the tools of a turn are called; here nobody would ever see the question.
-            None if name == "ask" => Some(self.allowed().and_then(|()| Err(ToolError::new("ask the person yourself")))),
+            None if name == "ask" => Some(self.allowed().and_then(|()| Err(ToolError::new("ask the user directly")))),
             None => None,
         }
     }
@@ -189,8 +188,8 @@ impl PersonTools {
         match &self.inside {
             None => Ok(()),
             Some(name) => Err(ToolError(format!(
-                "this session belongs to the loop {name}, which works unattended: it may look at loops, but starts, \
-                 stops and asks nothing; decide yourself and go on with your task"
+                "this session belongs to the unattended loop {name}: it can read loops, but cannot start, stop, or message \
+                 them; decide yourself and continue your task"
             ))),
         }
     }
@@ -198,7 +197,7 @@ impl PersonTools {
     async fn status(&self, wanted: LoopStatus) -> Told {
         let Some(name) = &wanted.name else {
             if wanted.restart {
-                return Err(ToolError::new("name the loop that is to be restarted"));
+                return Err(ToolError::new("give the name of the loop to restart"));
             }
             let rows: Vec<Value> = self.listed(None).await?.iter().map(in_short).collect();
             return Ok(Value::Array(rows).to_string());
@@ -214,7 +213,7 @@ impl PersonTools {
         let word = self.found(name).await?.status;
         if matches!(word.as_str(), "running" | "waiting") {
             if !force {
-                return Err(ToolError(format!("{name} is {word}; with force it is stopped first and then restarted")));
+                return Err(ToolError(format!("{name} is {word}; use force to stop and restart it")));
             }
             own::run(&self.context, &words(&["stop", "--", name]), "").await?;
         }
@@ -234,8 +233,8 @@ impl PersonTools {
         };
         match matching[..] {
             [] => Err(ToolError(match name {
-                Some(name) => format!("no active loop of this project is called {name}, or something with it"),
-                None => "no loop of this project is active".to_owned(),
+                Some(name) => format!("no active loop in this project has a name that contains {name}"),
+                None => "no active loop in this project".to_owned(),
             })),
             [one] => own::run(&self.context, &words(&["stop", "--", &one.name]), "").await,
             _ => {

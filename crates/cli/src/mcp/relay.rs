@@ -21,9 +21,9 @@ pub fn socket() -> Option<PathBuf> {
 pub fn relay(socket: &Path) -> Result<Exit, Failure> {
     let mut from_driver = UnixStream::connect(socket).map_err(|error| Failure {
         exit: Exit::Failed,
-        message: "the turn that these tools are of is over, or has not begun".to_owned(),
+        message: "the turn of these tools has ended or has not started".to_owned(),
         causes: vec![format!("{}: {error}", socket.display())],
-        hint: Some("end your turn; outside of loops unset WINDLASS_MCP_SOCKET".to_owned()),
+        hint: Some("end your turn; outside of loops, unset WINDLASS_MCP_SOCKET".to_owned()),
     })?;
     let mut to_driver = from_driver.try_clone()?;
     std::thread::spawn(move || {

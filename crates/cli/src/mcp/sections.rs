@@ -21,7 +21,7 @@ pub fn read(state: &LoopState, wanted: &ReadSections) -> Told {
     let Some(review) = &state.review else { return Err(ToolError::new("this loop has no plan")) };
     let Some(plan) = &review.plan else {
         let why = if state.accepts_features() {
-            "this loop works by a milestone, not by a plan with sections; the prompt has it"
+            "this loop has a milestone instead of a plan with sections; see the prompt"
         } else {
             "the plan is not written yet"
         };
@@ -30,7 +30,7 @@ pub fn read(state: &LoopState, wanted: &ReadSections) -> Told {
     match wanted.section {
         Some(number) => {
             let section = plan.section(number).ok_or_else(|| {
-                ToolError(format!("there is no section {number}; the plan has sections 1 to {}", plan.count()))
+                ToolError(format!("section {number} does not exist; the plan has sections 1 to {}", plan.count()))
             })?;
             Ok(shown(review, section).to_string())
         }
@@ -56,7 +56,7 @@ fn whole(review: &Review, plan: &Plan) -> Value {
 fn contents(review: &Review, plan: &Plan) -> Value {
     let short = |section: &Section| json!({ "number": section.number, "title": section.title, "status": status(review, section.number) });
     let sections: Vec<Value> = plan.sections.iter().map(short).collect();
-    json!({ "sections": sections, "left_out": "the texts, which are too long together: read the sections one by one" })
+    json!({ "sections": sections, "left_out": "the texts are too long to read together; read the sections one by one" })
 }
 
 fn shown(review: &Review, section: &Section) -> Value {

@@ -66,7 +66,7 @@ pub fn tool<Input: JsonSchema + 'static>(name: &'static str, description: &'stat
 /// The input of a call.
 pub fn input<Input: DeserializeOwned>(given: JsonObject) -> Result<Input, ToolError> {
     serde_json::from_value(serde_json::Value::Object(given))
-        .map_err(|error| ToolError(format!("the input cannot be used: {error}")))
+        .map_err(|error| ToolError(format!("invalid input: {error}")))
 }
 
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl<Tools: Toolbox> ServerHandler for Server<Tools> {
     ) -> Result<CallToolResponse, ErrorData> {
         let told = self.0.call(&call.name, call.arguments.unwrap_or_default()).await;
         let Some(told) = told else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {}", call.name.escape_debug()), None));
+            return Err(ErrorData::invalid_params(format!("unknown tool {}", call.name.escape_debug()), None));
         };
         let result = match told {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
@@ -111,20 +111,20 @@ pub async fn serve_on(tools: impl Toolbox, connection: Connection) {
     let Connection { read, write } = connection;
     match Server(Arc::new(tools)).serve((read, write)).await {
         Ok(running) => drop(running.waiting().await),
-        Err(error) => tracing::debug!(%error, "an agent's connection closed before it said hello"),
+        Err(error) => tracing::debug!(%error, "the client disconnected before initialization"),
     }
 }
 
 /// Serves until standard input ends.
 pub async fn serve(tools: impl Toolbox) -> Result<Exit, Failure> {
     if std::io::stdin().is_terminal() {
-        eprintln!("this speaks MCP to a program; {HINT}; Ctrl-D ends it");
+        eprintln!("this command is an MCP server for programs; {HINT}; press Ctrl-D to exit");
     }
     let running = match Server(Arc::new(tools)).serve(rmcp::transport::stdio()).await {
         Ok(running) => running,
         // Who leaves before saying hello wants nothing.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Completed),
-        Err(error) => return Err(Failure::usage(format!("no MCP client speaks here: {error}"), HINT)),
+        Err(error) => return Err(Failure::usage(format!("no MCP client connected: {error}"), HINT)),
     };
     match running.waiting().await {
         Ok(_) => Ok(Exit::Completed),
@@ -132,4 +132,4 @@ pub async fn serve(tools: impl Toolbox) -> Result<Exit, Failure> {
     }
 }
 
-const HINT: &str = "let an agent start it, for example: claude mcp add windlass -- windlass mcp";
+const HINT: &str = "add it to an agent, for example: claude mcp add windlass -- windlass mcp";

@@ -99,36 +99,35 @@ impl Kind {
             }
             Kind::ReviewWrite => tool::<WriteFinding>(
                 self.name(),
-                "Write down one finding. It stays open until an auditor resolves it, and an open bug keeps the work \
-                 from being done. One open finding at a place: a second one there is refused.",
+                "Record one finding. It stays open until an auditor resolves it, and open bugs block completion. Only one \
+                 finding can be open per location.",
             ),
             Kind::ReviewDelete => tool::<ResolveFinding>(
                 self.name(),
-                "Mark a finding as resolved, after you have seen for yourself that it is. Its history is kept.",
+                "Mark a finding as resolved after you verified that it is. Keeps its history.",
             ),
             Kind::SectionRead => {
                 tool::<sections::ReadSections>(self.name(), "Read the plan, or one section of it, with its status.")
             }
             Kind::PlanAdjust => tool::<AdjustPlan>(
                 self.name(),
-                "Replace the text of the current or a later section, where the work has shown that the plan is wrong. \
-                 Objective and verification cannot be changed.",
+                "Replace the text of the current or a later section if the work has shown that the plan is wrong. The \
+                 objective and verification cannot be changed.",
             ),
             Kind::Verdict if role == Role::Acceptor => {
-                tool::<AcceptorVerdict>(self.name(), "Say whether the work is accepted. The last call counts.")
+                tool::<AcceptorVerdict>(self.name(), "Report whether you accept the work. The last call counts.")
             }
             Kind::Verdict => tool::<AuditorVerdict>(
                 self.name(),
-                "Say whether the work is clean. Call it at the end, always; the last call counts.",
+                "Report whether the work is clean. Always call it at the end; the last call counts.",
             ),
             Kind::Report => tool::<TellReport>(
                 self.name(),
-                "Hand in the report of this turn, in the form that the prompt asks for. Only where you work by a \
-                 milestone.",
+                "Submit the report of this turn in the format given in the prompt. Only for milestones.",
             ),
             Kind::Ask => tool::<Ask>(
                 self.name(),
-                "Leave a question for the person. Nobody answers now: decide yourself and go on.",
+                "Record a question for the user. You get no answer now: decide yourself and continue.",
             ),
         }
     }
@@ -191,7 +190,7 @@ struct AdjustPlan {
     section: u32,
     /// The section's whole new text
     text: String,
-    /// Why the plan has to change
+    /// Why the plan must change
     rationale: String,
 }
 
@@ -240,7 +239,7 @@ enum AcceptedOrRejected {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TellReport {
-    /// The report, as the prompt asks for it
+    /// The report, as the prompt requests it
     report: String,
 }
 
@@ -248,14 +247,14 @@ struct TellReport {
 #[serde(deny_unknown_fields)]
 struct Ask {
     question: String,
-    /// What you go on with, since nobody answers
+    /// What you continue with, since nobody answers
     #[serde(default)]
     default: Option<String>,
 }
 
 impl Toolbox for TurnTools {
     fn instructions(&self) -> String {
-        format!("You work in a loop of Windlass, as its {}. Nobody is there to answer questions.", self.whose.role())
+        format!("You are the {} in a Windlass loop. Nobody is available to answer questions.", self.whose.role())
     }
 
     fn tools(&self) -> Vec<Tool> {
@@ -290,7 +289,7 @@ impl TurnTools {
             Kind::PlanAdjust => {
                 let AdjustPlan { section, text, rationale } = input(given)?;
                 self.act(Act::AdjustPlan { section, body: text, rationale }).await?;
-                Ok(format!("section {section} has its new text; the old one is kept"))
+                Ok(format!("updated section {section}; the old text is kept"))
             }
             Kind::Verdict if self.whose.role() == Role::Acceptor => self.accept_or_reject(input(given)?).await,
             Kind::Verdict => self.judge(input(given)?).await,
@@ -304,7 +303,7 @@ impl TurnTools {
         if let (CleanOrDirty::Clean, false) = (said.verdict, summarised)
             && self.state().await?.review.is_some_and(|review| review.section().is_some())
         {
-            return Err(ToolError::new("a clean section needs a summary: say what was done in it"));
+            return Err(ToolError::new("a clean section requires a summary: describe what was done"));
         }
         let verdict = match said.verdict {
             CleanOrDirty::Clean => Opinion::Clean {
@@ -319,18 +318,17 @@ impl TurnTools {
         self.act(Act::Say { verdict }).await?;
         let blocking = blocking(&self.state().await?);
         Ok(match (said.verdict, blocking.is_empty()) {
-            (CleanOrDirty::Clean, true) => "noted: clean. End your turn now.".to_owned(),
+            (CleanOrDirty::Clean, true) => "recorded: clean. End your turn now.".to_owned(),
             (CleanOrDirty::Clean, false) => format!(
-                "noted: clean. But open and blocking are {}: the work counts as dirty until you resolve them with \
+                "recorded: clean. But blocking findings are open: {}. The work counts as dirty until you resolve them with \
                  review-delete.",
                 blocking.join(", ")
             ),
             (CleanOrDirty::Dirty, false) => {
-                format!("noted: dirty. Open and blocking are {}. End your turn now.", blocking.join(", "))
+                format!("recorded: dirty. Open blocking findings: {}. End your turn now.", blocking.join(", "))
             }
             (CleanOrDirty::Dirty, true) => {
-                "noted: dirty. But no finding is open that blocks: write down what is wrong with review-write."
-                    .to_owned()
+                "recorded: dirty. But no blocking finding is open: record what is wrong with review-write.".to_owned()
             }
         })
     }
@@ -341,25 +339,23 @@ impl TurnTools {
             (AcceptedOrRejected::Accepted, _) => (Opinion::Accepted, "accepted"),
             (AcceptedOrRejected::Rejected, Some(reason)) => (Opinion::Rejected { reason }, "rejected"),
             (AcceptedOrRejected::Rejected, None) => {
-                return Err(ToolError::new(
-                    "a rejection needs a reason: say what is wrong and what would make it right",
-                ));
+                return Err(ToolError::new("a rejection requires a reason: say what is wrong and how to fix it"));
             }
         };
         self.act(Act::Say { verdict }).await?;
-        Ok(format!("noted: {word}. End your turn now."))
+        Ok(format!("recorded: {word}. End your turn now."))
     }
 
     async fn report(&self, told: TellReport) -> Told {
         if !self.state().await?.accepts_features() {
-            return Err(ToolError::new("this loop has no milestone, so nobody reads a report: say it in your answer"));
+            return Err(ToolError::new("this loop has no milestone, so reports are not read: put it in your answer"));
         }
         // What cannot be read would stand in the way of the report in the answer.
         if let Report::Unparsed { why } = Report::read(&told.report, "") {
-            return Err(ToolError(format!("the report cannot be read: {why}")));
+            return Err(ToolError(format!("cannot parse the report: {why}")));
         }
         self.act(Act::Report { report: Box::new(Report::read(&told.report, "")) }).await?;
-        Ok("the report is in".to_owned())
+        Ok("report received".to_owned())
     }
 
     async fn ask(&self, asked: Ask) -> Told {
@@ -368,9 +364,11 @@ impl TurnTools {
             return Err(ToolError::new("the question is empty"));
         }
         let default = asked.default.map(|default| default.trim().to_owned()).filter(|default| !default.is_empty());
-        let on = default.as_ref().map_or(String::new(), |default| format!(" You said that you go on with: {default}."));
+        let on = default.as_ref().map_or(String::new(), |default| format!(" You will continue with: {default}."));
         self.act(Act::Ask { question, default }).await?;
-        Ok(format!("Nobody is here to answer: decide yourself and go on.{on} The question is recorded for the person."))
+        Ok(format!(
+            "Nobody is available to answer: decide yourself and continue.{on} The question is recorded for the user."
+        ))
     }
 
     async fn state(&self) -> Result<LoopState, ToolError> {
@@ -383,7 +381,7 @@ impl TurnTools {
         let turn = self
             .whose
             .turn(&self.state().await?)
-            .ok_or_else(|| ToolError(format!("no turn of the {role} is under way: nothing can be done in its name")))?;
+            .ok_or_else(|| ToolError(format!("no turn of the {role} is running")))?;
         match self.engine.act(&self.loop_id, turn, act, PATIENCE).await {
             Ok(Answer::Accepted { finding }) => Ok(finding),
             Ok(Answer::Done { .. }) => Ok(None),
@@ -397,7 +395,7 @@ fn trouble(error: EngineError) -> ToolError {
     let unsure = matches!(error, EngineError::NoAnswer | EngineError::Unanswered { .. });
     let mut failure = Failure::from(error);
     if unsure {
-        failure.hint = Some("it may still be done: look with review-read before you do it again".to_owned());
+        failure.hint = Some("the change may still be applied: check with review-read before you retry".to_owned());
     }
     failure.into()
 }

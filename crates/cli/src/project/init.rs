@@ -24,7 +24,7 @@ pub async fn init(app: &App, dir: Option<&Path>, args: &InitArgs) -> Result<Exit
     }
     if report.exists && !report.written && !args.force {
         return Err(Failure::usage(
-            format!("{} exists already", report.file),
+            format!("{} already exists", report.file),
             "edit it with `windlass config edit --project`, or replace it with --force",
         ));
     }
@@ -32,8 +32,8 @@ pub async fn init(app: &App, dir: Option<&Path>, args: &InitArgs) -> Result<Exit
     if !report.written {
         print(&format!("{}\n\n{}\n", style.bold(&report.file), shown(&report.text, style)));
         let name = windlass_engine::config::PROJECT_FILE;
-        if !answered(&format!("write {name}? [Y/n] "))? {
-            print("nothing written; `windlass init --yes` writes it\n");
+        if !answered(&format!("Write {name}? [Y/n] "))? {
+            print("nothing written; write it with `windlass init --yes`\n");
             return Ok(Exit::Completed);
         }
         report = app.run(InitProject { write: true, ..request }).await?;
@@ -79,13 +79,13 @@ pub async fn offered_gates(app: &App, project: &str) -> Result<BTreeMap<String, 
     if report.has_gates || gates.is_empty() {
         return Ok(none);
     }
-    eprintln!("No gates are set, so nothing would verify the work. This project looks as if these would:");
+    eprintln!("No gates are configured, so nothing verifies the work. Suggested gates for this project:");
     for gate in &report.found.gates {
         eprintln!("  {} ({})", printable(&gate.line), printable(&gate.file));
     }
-    if !answered("use them for this loop? [Y/n] ")? {
+    if !answered("Use them for this loop? [Y/n] ")? {
         return Ok(none);
     }
-    eprintln!("`windlass init` saves them for the next loops\n");
+    eprintln!("save them for later loops with `windlass init`\n");
     Ok(BTreeMap::from([("gates".to_owned(), json!(gates))]))
 }

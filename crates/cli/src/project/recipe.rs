@@ -68,9 +68,9 @@ fn prompt<'a>(view: &'a RecipeView, name: &str) -> Result<&'a PromptView, Failur
         let known = || view.prompts.iter().map(|prompt| prompt.name.as_str());
         let hint = match nearest(name, known()) {
             Some(near) => format!("did you mean '{near}'?"),
-            None => format!("the texts are: {}", known().collect::<Vec<_>>().join(", ")),
+            None => format!("known texts: {}", known().collect::<Vec<_>>().join(", ")),
         };
-        Failure::usage(format!("there is no text '{name}'"), hint)
+        Failure::usage(format!("unknown prompt text '{name}'"), hint)
     })
 }
 
@@ -103,7 +103,7 @@ async fn check(app: &App, project: Option<String>, args: &RecipeCheckArgs) -> Re
 
 fn checked(rows: &[RecipeRow], style: Style) -> String {
     if rows.is_empty() {
-        return "no recipes here besides the built-in ones\n".to_owned();
+        return "only built-in recipes found\n".to_owned();
     }
     let mut text = String::new();
     for row in rows {

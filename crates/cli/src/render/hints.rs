@@ -1,4 +1,4 @@
-//! A word to who runs the loop, where a gate may have failed for want of a variable that is withheld from it.
+//! Hints for the user if a gate may have failed because Windlass withheld an environment variable from it.
 
 use windlass_core::machine::GateReport;
 use windlass_engine::environment::{Variables, withheld};
@@ -15,23 +15,23 @@ impl Hints {
         Self { env, ..Self::default() }
     }
 
-    /// The loop hands these variables on.
+    /// Starts a loop that passes these variables.
     pub(super) fn begin(&mut self, env_pass: &[String]) {
         self.withheld = withheld(&self.env, env_pass);
     }
 
-    /// Said once, and only if the gate's output names a variable that it did not get.
+    /// Returns the hint once, and only if the gate's output mentions a withheld variable.
     pub(super) fn after(&mut self, report: &GateReport) -> Option<String> {
         if report.verdict.passed() || self.told {
             return None;
         }
         let name = self.withheld.iter().find(|name| names(&report.output_tail, name))?;
         self.told = true;
-        Some(format!("{name} is withheld from gates; --env-pass {name} hands it on"))
+        Some(format!("Windlass does not pass {name} to gates; pass it with --env-pass {name}"))
     }
 }
 
-/// Whether a text has this name as a word of its own.
+/// Whether the text contains this name as a whole word.
 fn names(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| !text[..at].ends_with(part) && !text[at + name.len()..].starts_with(part))

@@ -48,14 +48,14 @@ impl Renderer {
             max_iterations: None,
             pending: String::new(),
             fresh_told: false,
-            first_judged: "the base",
+            first_judged: "the base commit",
             hints: Hints::default(),
             workspace: String::new(),
             errors: Errors::default(),
         }
     }
 
-    /// For who runs the loop in this environment: a gate that may lack a part of it gets a hint.
+    /// Adds hints about variables of this environment that gates do not get.
     #[must_use]
     pub fn in_environment(mut self, env: Variables) -> Self {
         self.hints = Hints::of(env);
@@ -76,7 +76,7 @@ impl Renderer {
                 self.lines(&text, |style, line| style.dim(&format!("  ! {line}")))
             }
             FeedBody::Skipped { bytes, .. } => {
-                let note = format!("  … {} of output not shown; `windlass logs --raw` has all of it", size(*bytes));
+                let note = format!("  … {} of output not shown; see `windlass logs --raw`", size(*bytes));
                 format!("{}{}\n", self.flush(), self.style.dim(&note))
             }
         }
@@ -153,19 +153,22 @@ impl Renderer {
                 match by {
                     Opener::Start => return String::new(),
                     Opener::Resume => style.bold("resumed"),
-                    Opener::Restart => style.bold("restarted with a fresh agent session"),
+                    Opener::Restart => style.bold("restarted with a new agent session"),
                     Opener::Continue => style.bold("continued"),
                 }
             }
-            Event::DriverAttached { .. } => style.dim("going on where it was left"),
+            Event::DriverAttached { .. } => style.dim("resuming where it stopped"),
             Event::WorkspaceOpened { opening } => {
                 self.workspace.clone_from(&opening.dir);
                 let mut notes: Vec<String> =
                     opening.notes.iter().map(|note| style.warn(&format!("note: {note}"))).collect();
                 if let Some(saved) = &opening.saved {
-                    let whose =
-                        if opening.target.is_some() { "uncommitted files" } else { "files of the cut-off turn" };
-                    notes.push(style.warn(&format!("the {whose} are saved at {saved}")));
+                    let whose = if opening.target.is_some() {
+                        "uncommitted changes"
+                    } else {
+                        "changes of the interrupted turn"
+                    };
+                    notes.push(style.warn(&format!("saved the {whose} at {saved}")));
                 }
                 if let Some(target) = opening.target.as_ref().filter(|target| target.news) {
                     self.first_judged = "the merge";
@@ -185,26 +188,25 @@ impl Renderer {
                     String::new()
                 };
                 let fresh = match session {
-                    // The journal has it every time; a person wants to know it once.
+                    // Show it once; the journal has it for every turn.
                     SessionUse::FreshInstead if !std::mem::replace(&mut self.fresh_told, true) => {
-                        "  (the agent names no session to resume: each turn is a fresh one)"
+                        "  (the agent reported no session ID, so each turn starts a new session)"
                     }
                     SessionUse::FreshInstead | SessionUse::Fresh | SessionUse::Resume { .. } => "",
                 };
                 style.dim(&format!("{again}{fresh}"))
             }
-            Event::TurnInterrupted { why, .. } => style.warn(&format!("  ending the turn: {}", interrupt(why))),
+            Event::TurnInterrupted { why, .. } => style.warn(&format!("  stopping the turn: {}", interrupt(why))),
             Event::TurnEnded { report, .. } => return self.turn_ended(report),
-            Event::SessionLost { message, .. } => style.warn(&format!(
-                "  the agent's session is lost ({}); going on with a fresh one",
-                one_line(message, 120)
-            )),
-            Event::Checkpointed { checkpoint, .. } => self.checkpointed(checkpoint),
-            Event::PhaseEntered { phase: Phase::Gates, .. } => style.dim("  running the gates …"),
-            Event::PhaseEntered { phase: Phase::Baseline, .. } => {
-                style.dim(&format!("running the gates on {} first …", self.first_judged))
+            Event::SessionLost { message, .. } => {
+                style.warn(&format!("  the agent's session is lost ({}); starting a new one", one_line(message, 120)))
             }
-            Event::PhaseEntered { phase: Phase::Setup, .. } => style.dim("setting the workspace up …"),
+            Event::Checkpointed { checkpoint, .. } => self.checkpointed(checkpoint),
+            Event::PhaseEntered { phase: Phase::Gates, .. } => style.dim("  running gates …"),
+            Event::PhaseEntered { phase: Phase::Baseline, .. } => {
+                style.dim(&format!("running gates on {} …", self.first_judged))
+            }
+            Event::PhaseEntered { phase: Phase::Setup, .. } => style.dim("setting up the workspace …"),
             Event::Summarised { summary, .. } => match &summary.problem {
                 Some(problem) => style.warn(&format!("  {}", one_line(problem, 300))),
                 None => style.dim(&format!("  summary: {}", one_line(&summary.summary, 300))),
@@ -214,26 +216,24 @@ impl Renderer {
             }
             Event::GateEnded { gate, report, .. } => {
                 let again = if gate.attempt > 1 {
-                    style.dim(&format!("  run {} of a gate that is known to flip\n", gate.attempt))
+                    style.dim(&format!("  run {} of a flaky gate\n", gate.attempt))
                 } else {
                     String::new()
                 };
                 format!("{again}{}{}", self.gate(report), self.hint(report))
             }
             Event::ClaimRefused { because, .. } => match because {
-                RefusedBecause::HeldBack { .. } => style.warn("  claim refused: a part of the work is held back"),
+                RefusedBecause::HeldBack { .. } => style.warn("  claim refused: some files are held back"),
                 RefusedBecause::Gates { failing } => {
                     let gates = if failing.len() == 1 { "gate" } else { "gates" };
                     style.warn(&format!("  claim refused: {} {gates} failed", failing.len()))
                 }
-                RefusedBecause::SteeringPending => {
-                    style.warn("  claim refused: there is a message that the agent has not seen")
-                }
+                RefusedBecause::SteeringPending => style.warn("  claim refused: the agent has not read a message yet"),
             },
             Event::ProgressStalled { iterations, step } => {
                 let what = match step {
-                    StallStep::Nudge => "telling the agent",
-                    StallStep::FreshSession => "trying a fresh agent session",
+                    StallStep::Nudge => "nudging the agent",
+                    StallStep::FreshSession => "starting a new agent session",
                     StallStep::Stop => "stopping",
                 };
                 style.warn(&format!("  no progress for {iterations} iterations: {what}"))
@@ -247,30 +247,30 @@ impl Renderer {
                 ))
             }
             Event::LoopQueued { max_running } => {
-                style.warn(&format!("waiting for a free place: {max_running} of {max_running} loops are running"))
+                style.warn(&format!("queued: {max_running} of {max_running} loops are running"))
             }
-            Event::PauseRequested { .. } => style.warn("  pause asked for"),
+            Event::PauseRequested { .. } => style.warn("  pause requested"),
             Event::LoopPaused { why } => style.warn(&format!("paused: {}", pause(why))),
-            Event::StopRequested => style.warn("  stop asked for"),
+            Event::StopRequested => style.warn("  stop requested"),
             Event::SteeringQueued { text, .. } => {
                 style.accent(&format!("  message for the next turn: {}", one_line(text, 200)))
             }
             Event::RolledBack { to_iteration, commit, saved, .. } => {
                 let place =
-                    if *to_iteration == 0 { "the base".to_owned() } else { format!("iteration {to_iteration}") };
-                let kept = saved.as_ref().map_or(String::new(), |saved| format!("; what was undone is at {saved}"));
+                    if *to_iteration == 0 { "the base commit".to_owned() } else { format!("iteration {to_iteration}") };
+                let kept = saved.as_ref().map_or(String::new(), |saved| format!("; the undone work is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
             }
             Event::Merged { merge } => style.good(&format!("merged into {} ({})", merge.target, short(&merge.commit))),
-            Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  under review …"),
-            Event::PhaseEntered { phase: Phase::Plan, .. } => style.dim("the plan is written first …"),
+            Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  reviewing …"),
+            Event::PhaseEntered { phase: Phase::Plan, .. } => style.dim("writing the plan …"),
             Event::PhaseEntered { phase: Phase::PostAction, .. } => style.dim("  post-action …"),
             Event::Review(event) => review::event(event, style),
             Event::AgentChanged { role, from, to, why, .. } => {
-                style.warn(&format!("  {to} takes over from {from} as {role}: {}", one_line(why, 200)))
+                style.warn(&format!("  switched {role} from {from} to {to}: {}", one_line(why, 200)))
             }
             Event::NetworkDenied { host, why, count: 1 } => {
-                style.warn(&format!("  network: {} is denied: {why}", one_line(host, 200)))
+                style.warn(&format!("  network access to {} denied: {why}", one_line(host, 200)))
             }
             Event::NetworkDenied { .. }
             | Event::SessionFound { .. }
@@ -291,7 +291,7 @@ impl Renderer {
         let style = self.style;
         let took = human(report.duration_ms);
         let line = match &report.outcome {
-            TurnOutcome::Finished if report.claim => format!("  the agent says it is done ({took})"),
+            TurnOutcome::Finished if report.claim => format!("  agent claims to be done ({took})"),
             TurnOutcome::Finished => style.dim(&format!("  turn ended ({took})")),
             TurnOutcome::Failed { message, .. } if self.errors.is_new(message) => {
                 style.bad(&format!("  turn failed: {}", one_line(message, 400)))
@@ -301,27 +301,25 @@ impl Renderer {
                 style.warn(&format!("  rate limit: {}", one_line(message, 200)))
             }
             TurnOutcome::NotStarted { message, .. } => {
-                style.bad(&format!("  the agent could not be started: {}", one_line(message, 400)))
+                style.bad(&format!("  cannot start the agent: {}", one_line(message, 400)))
             }
             TurnOutcome::Interrupted => style.warn("  turn interrupted"),
-            TurnOutcome::CutOff => style.warn("  the turn was cut off"),
+            TurnOutcome::CutOff => style.warn("  turn cut off"),
             TurnOutcome::NotTried { trouble, .. } => {
                 style.warn(&format!("  Windlass could not run the turn ({})", one_line(&trouble.to_string(), 300)))
             }
         };
         let (of_git, files) = report.put_back.iter().partition::<Vec<_>, _>(|file| is_of_git(&file.path));
-        let changed: String = [
-            (of_git, "what git runs or follows was changed and put back"),
-            (files, "it may only read, but changed files, which were put back"),
-        ]
-        .into_iter()
-        .filter(|(files, _)| !files.is_empty())
-        .map(|(files, said)| {
-            let names: Vec<&str> = files.iter().take(5).map(|file| file.path.as_str()).collect();
-            style.warn(&format!("\n  {said}: {}", names.join(", ")))
-        })
-        .collect();
-        // A turn that failed for it says so itself.
+        let changed: String =
+            [(of_git, "reverted changes to git's own files"), (files, "reverted changes of a read-only role")]
+                .into_iter()
+                .filter(|(files, _)| !files.is_empty())
+                .map(|(files, said)| {
+                    let names: Vec<&str> = files.iter().take(5).map(|file| file.path.as_str()).collect();
+                    style.warn(&format!("\n  {said}: {}", names.join(", ")))
+                })
+                .collect();
+        // A failed turn already reports its limits.
         let survived = report.outcome.is_finished();
         let hits = report.limits_hit.iter().filter(|_| survived).map(|hit| format!("\n  {}", hit.words("the agent's")));
         let hits: String = hits.map(|note| style.warn(&note)).collect();
@@ -343,8 +341,7 @@ impl Renderer {
         };
         if !checkpoint.restored.is_empty() {
             let files: Vec<&str> = checkpoint.restored.iter().take(5).map(|file| file.path.as_str()).collect();
-            lines
-                .push_str(&style.warn(&format!("\n  protected files were changed and put back: {}", files.join(", "))));
+            lines.push_str(&style.warn(&format!("\n  restored protected files: {}", files.join(", "))));
         }
         for file in &checkpoint.held_back {
             lines.push_str(&style.bad(&format!("\n  held back: {}", one_line(file, 200))));
@@ -358,9 +355,10 @@ impl Renderer {
     /// The target on the branch of a continued loop.
     fn merged(&self, target: &MergedTarget) -> String {
         let style = self.style;
-        let mut text = style.dim(&format!("merged {} ({}) into its branch", target.branch, short(&target.commit)));
+        let mut text =
+            style.dim(&format!("merged {} ({}) into the loop's branch", target.branch, short(&target.commit)));
         for file in target.conflicts.iter().take(20) {
-            text.push_str(&style.warn(&format!("\n  conflict in {}, for the agent to resolve", one_line(file, 200))));
+            text.push_str(&style.warn(&format!("\n  conflict in {}; the agent will resolve it", one_line(file, 200))));
         }
         text
     }
@@ -371,12 +369,15 @@ impl Renderer {
         let command = format!("{}{}", if report.hidden { "hidden: " } else { "" }, one_line(&report.command, 120));
         match (report.verdict.passed(), attempt) {
             (true, 1) => style.dim(&format!("  ✓ {command} passes on {}", self.first_judged)),
-            (false, 1) => style.dim(&format!("  ✗ {command} fails on {}; running it once more", self.first_judged)),
-            (true, _) => style
-                .warn(&format!("  ! {command} flips: it failed and passed on the same files, so it gets up to 3 runs")),
+            (false, 1) => {
+                style.dim(&format!("  ✗ {command} fails on {}; retrying to detect flakiness", self.first_judged))
+            }
+            (true, _) => style.warn(&format!(
+                "  ! {command} is flaky: it failed and passed on the same files; Windlass will run it up to 3 times"
+            )),
             (false, _) => {
                 let tail = self.last_lines(report);
-                style.warn(&format!("  ! {command} fails already, before the agent begins")) + &tail
+                style.warn(&format!("  ! {command} already fails on the base commit")) + &tail
             }
         }
     }
@@ -402,7 +403,7 @@ impl Renderer {
         let mut lines = match report.verdict {
             Verdict::Pass => style.good(&format!("  ✓ {gate} {command} ({took})")),
             Verdict::Fail => {
-                let how = report.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
+                let how = report.exit_code.map_or("killed by a signal".to_owned(), |code| format!("exit code {code}"));
                 style.bad(&format!("  ✗ {gate} {command}: {how} ({took})"))
             }
             Verdict::TimedOut => style.bad(&format!("  ✗ {gate} {command}: timed out after {took}")),
@@ -413,9 +414,7 @@ impl Renderer {
         }
         if !report.changed.is_empty() {
             let files: Vec<&str> = report.changed.iter().take(5).map(|file| file.path.as_str()).collect();
-            lines.push_str(
-                &style.warn(&format!("\n    the gate changed files, which were put back: {}", files.join(", "))),
-            );
+            lines.push_str(&style.warn(&format!("\n    reverted files that the gate changed: {}", files.join(", "))));
         }
         lines
     }
@@ -433,10 +432,10 @@ fn interrupt(why: &Interrupt) -> String {
     match why {
         Interrupt::Stop => "stop".to_owned(),
         Interrupt::Pause => "pause".to_owned(),
-        Interrupt::Shutdown => "Windlass was told to leave".to_owned(),
+        Interrupt::Shutdown => "interrupted".to_owned(),
         Interrupt::Stall => "no output for too long".to_owned(),
-        Interrupt::Steer => "a message".to_owned(),
-        Interrupt::TurnTimeout => "the turn ran too long".to_owned(),
+        Interrupt::Steer => "new message".to_owned(),
+        Interrupt::TurnTimeout => "turn timeout".to_owned(),
         Interrupt::Limit { limit } => reason(limit),
         Interrupt::Disk { message } => one_line(message, 400),
     }
@@ -444,23 +443,23 @@ fn interrupt(why: &Interrupt) -> String {
 
 pub fn pause(why: &PauseReason) -> String {
     match why {
-        PauseReason::Person => "a person asked for it".to_owned(),
+        PauseReason::Person => "paused by a user".to_owned(),
         PauseReason::Limit { limit } => reason(limit),
         PauseReason::Disk { message } => one_line(message, 400),
         PauseReason::ProviderLimit { message } => {
-            format!("the provider allows no more for now: {}", one_line(message, 400))
+            format!("provider limit reached: {}", one_line(message, 400))
         }
         PauseReason::Auth { message } => format!("the agent is not logged in: {}", one_line(message, 200)),
         PauseReason::Infrastructure { step, trouble } => {
-            format!("{step} could not be tried ({})", one_line(&trouble.to_string(), 400))
+            format!("{step} could not run ({})", one_line(&trouble.to_string(), 400))
         }
         PauseReason::Reviewer { role, agent, message } => {
-            format!("the {role} ({agent}) gave no verdict: {}", one_line(message, 300))
+            format!("no verdict from the {role} ({agent}): {}", one_line(message, 300))
         }
-        PauseReason::Review => "the work is accepted by the reviewer and waits for you".to_owned(),
+        PauseReason::Review => "reviewer approved; your approval is required".to_owned(),
         PauseReason::Rejections { reasons } => {
             let last = reasons.last().map(|reason| one_line(reason, 200)).unwrap_or_default();
-            format!("rejected {} times in a row, the last time because: {last}", reasons.len())
+            format!("rejected {} times in a row; last reason: {last}", reasons.len())
         }
     }
 }
@@ -469,29 +468,29 @@ pub fn pause(why: &PauseReason) -> String {
 pub fn reason(reason: &StopReason) -> String {
     match reason {
         StopReason::Completed => "the work is done".to_owned(),
-        StopReason::MaxIterations { max: 1 } => "the limit of 1 iteration is reached".to_owned(),
-        StopReason::MaxIterations { max } => format!("the limit of {max} iterations is reached"),
-        StopReason::Duration { limit_ms } => format!("the time limit of {} is reached", human(*limit_ms)),
+        StopReason::MaxIterations { max: 1 } => "reached the limit of 1 iteration".to_owned(),
+        StopReason::MaxIterations { max } => format!("reached the limit of {max} iterations"),
+        StopReason::Duration { limit_ms } => format!("reached the time limit of {}", human(*limit_ms)),
         StopReason::Budget { limit_usd, spent_usd } => {
-            format!("the budget of ${limit_usd:.2} is reached (${spent_usd:.2} spent)")
+            format!("reached the budget of ${limit_usd:.2} (${spent_usd:.2} spent)")
         }
-        StopReason::Tokens { limit, used } => format!("the limit of {limit} tokens is reached ({used} used)"),
+        StopReason::Tokens { limit, used } => format!("reached the limit of {limit} tokens ({used} used)"),
         StopReason::GatesFailed { gates } => format!("{} gates still fail", gates.len()),
         StopReason::HeldBack { files } => {
-            format!("a part of the work is held back: {}", one_line(&files.join(", "), 400))
+            format!("some files are held back: {}", one_line(&files.join(", "), 400))
         }
-        StopReason::Cancelled => "stopped by a person".to_owned(),
+        StopReason::Cancelled => "stopped by a user".to_owned(),
         StopReason::Stall { stalls } => format!("the agent stalled {stalls} times in a row"),
         StopReason::NoProgress { iterations } => {
-            format!("{iterations} iterations in a row changed nothing")
+            format!("no changes in {iterations} consecutive iterations")
         }
         StopReason::AgentFailed { message } => format!("the agent failed: {}", one_line(message, 400)),
-        StopReason::AgentMissing { message } => format!("the agent cannot be started: {}", one_line(message, 400)),
-        StopReason::ProviderLimit { message } => format!("the provider refuses: {}", one_line(message, 400)),
+        StopReason::AgentMissing { message } => format!("cannot start the agent: {}", one_line(message, 400)),
+        StopReason::ProviderLimit { message } => format!("the provider refused: {}", one_line(message, 400)),
         StopReason::ErrorMaxRetries { message } => format!("too many failures in a row: {}", one_line(message, 400)),
-        StopReason::WorkspaceMissing { message } => format!("the workspace is gone: {}", one_line(message, 400)),
+        StopReason::WorkspaceMissing { message } => format!("the workspace is missing: {}", one_line(message, 400)),
         StopReason::CutOff { times } => format!("the turn was cut off {times} times in a row"),
-        StopReason::SetupFailed { message } => format!("the setup failed: {}", one_line(message, 400)),
+        StopReason::SetupFailed { message } => format!("the set-up failed: {}", one_line(message, 400)),
     }
 }
 
@@ -503,7 +502,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Whether it lies in a git directory, or leads to one.
+/// Whether the path is in a git directory or points to one.
 fn is_of_git(path: &str) -> bool {
     path.split('/').any(|part| part.eq_ignore_ascii_case(".git"))
 }

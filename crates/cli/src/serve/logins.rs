@@ -37,7 +37,7 @@ pub fn address_with_code(url: &str, code: &str) -> String {
 fn link(data: &Path, logins: &Logins, json: bool) -> Result<(), Failure> {
     let Some(running) = Running::find(data) else {
         return Err(Failure::usage(
-            format!("no server runs for {}", data.display()),
+            format!("no server is running for {}", data.display()),
             "start one with `windlass serve`; it prints a link",
         ));
     };
@@ -47,7 +47,7 @@ fn link(data: &Path, logins: &Logins, json: bool) -> Result<(), Failure> {
         print(&json_line(&json!({ "link": link, "expires_at": code.expires_at })));
     } else {
         print(&format!("{link}\n"));
-        eprintln!("This link logs one browser in, within {CODE_MINUTES} minutes.");
+        eprintln!("This link works once, within {CODE_MINUTES} minutes.");
     }
     Ok(())
 }
@@ -58,10 +58,10 @@ fn sessions(logins: &Logins, args: &SessionsArgs) -> Result<(), Failure> {
         (Some(Some(id)), false) => Which::One(id.clone()),
         (Some(None) | None, true) => Which::All,
         (Some(Some(_)), true) => {
-            return Err(Failure::usage("--revoke names a session, and --all means every one", "give one of them"));
+            return Err(Failure::usage("both a session ID and --all given", "use one of them"));
         }
         (Some(None), false) => {
-            return Err(Failure::usage("--revoke names no session", "give the ID of a session, or --all"));
+            return Err(Failure::usage("--revoke requires a session ID or --all", "pass a session ID, or --all"));
         }
         (None, false) => {
             show(&logins.sessions(now)?, args.json);
@@ -83,7 +83,7 @@ fn show(sessions: &[Session], json: bool) {
     if json {
         print(&json_line(&json!(sessions)));
     } else if sessions.is_empty() {
-        print("nobody is logged in; `windlass serve link` prints a login link\n");
+        print("nobody is logged in; create a login link with `windlass serve link`\n");
     } else {
         let width = sessions.iter().map(|session| session.name.chars().count()).max().unwrap_or(0);
         let mut text = format!("{:<8}  {:<width$}  {:<16}  LAST USED\n", "ID", "NAME", "LOGGED IN");

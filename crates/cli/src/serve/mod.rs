@@ -46,7 +46,7 @@ impl Background for Handed {
     async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem> {
         if let Err(mpsc::error::SendError(held)) = self.0.send(held) {
             engine.release(held).await?;
-            return Err(Problem::new(Kind::Failed, "the server is about to leave").hint("ask again when it is back"));
+            return Err(Problem::new(Kind::Failed, "the server is shutting down").hint("retry after it restarts"));
         }
         Ok(())
     }
@@ -82,7 +82,9 @@ pub async fn serve(context: &Context, args: &ServeArgs) -> Result<Exit, Failure>
         due: BTreeMap::new(),
         shutdown,
     };
-    print("serving: waiting loops go on, milestones of projects with auto_start begin; Ctrl-C leaves all resumable\n");
+    print(
+        "serving: resuming waiting loops and starting milestones of projects with auto_start; press Ctrl-C to stop, loops can be resumed\n",
+    );
     serving.run(here, args.once).await?;
     if let Some(served) = served {
         served.left().await;
@@ -132,7 +134,7 @@ impl Serving {
         while let Ok(held) = self.handed.try_recv() {
             self.engine.release(held).await?;
         }
-        // The drivers were told to leave as well; what they leave behind can be resumed.
+        // The drivers are interrupted as well; their loops can be resumed.
         while let Some(ended) = self.driving.join_next().await {
             self.ended(ended);
         }
@@ -147,7 +149,7 @@ impl Serving {
             Ok(()) => tracing::info!(loop_id = %id, "left"),
             Err(error) => {
                 // Taken up again at once it would fail again at once.
-                eprintln!("warning: {error}; `windlass resume` tries again");
+                eprintln!("warning: {error}; retry with `windlass resume`");
                 self.given_up.insert(id);
             }
         }

@@ -38,7 +38,7 @@ impl Running {
     }
 }
 
-/// What agents of two processes have to find alike, for one to stand in for the other: programs and keys.
+/// What agents of two processes must find alike, for one to stand in for the other: programs and keys.
 fn surroundings(context: &Context) -> String {
     let env = context.env.texts();
     let matters = |name: &str| name == "PATH" || name == "HOME" || name.contains("KEY") || name.contains("TOKEN");
@@ -47,14 +47,14 @@ fn surroundings(context: &Context) -> String {
     windlass_server::fingerprint(&text.join("\0"))
 }
 
-/// Leaves a loop that nobody drives to the server of this data directory. `false` where there is none that could take it:
+/// Leaves a loop that nobody drives to the server of this data directory. `false` if there is none that could take it:
 /// then it is driven as without a server.
 pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool {
     let data = &context.paths.data;
     let Some(running) = Running::find(data) else { return false };
     let Ok(Some(secret)) = Secret::known(data) else { return false };
     if running.surroundings != surroundings(context) {
-        tracing::info!("the server finds other programs or keys than this process: it is not asked");
+        tracing::info!("the server has a different environment; not using it");
         return false;
     }
     // A server with TLS has a certificate that only its user trusts.
@@ -64,7 +64,7 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
     match client.ask(ResumeLoop::NAME, serde_json::json!(resume)).await {
         Ok(_) => true,
         Err(error) => {
-            tracing::info!(error = error.message, "the server does not take the loop");
+            tracing::info!(error = error.message, "the server refused the loop");
             // It may have taken it up by itself.
             matches!(engine.store.holder(&id.0).await, Ok(Some(holder)) if is_alive(&holder))
         }
@@ -106,8 +106,8 @@ pub async fn open(
     let data = &context.paths.data.clone();
     if let Some(other) = Running::find(data) {
         return Err(Failure::usage(
-            format!("process {} serves {} already, at {}", other.process.pid, data.display(), other.url),
-            "use that one, or end it first",
+            format!("process {} already serves {}, at {}", other.process.pid, data.display(), other.url),
+            "use that server, or stop it first",
         ));
     }
     more_files();
@@ -126,7 +126,7 @@ pub async fn open(
     let listener = Listener::bind(options).await?;
     let url = listener.url();
     if !listener.address().ip().is_loopback() && args.insecure_no_tls {
-        eprintln!("warning: {url} can be reached from elsewhere without TLS: whoever reads the traffic can log in");
+        eprintln!("warning: {url} accepts remote connections without TLS; anyone who can read the traffic can log in");
     }
     let process = ProcessIdentity::current().ok_or(windlass_engine::engine::EngineError::Identity)?;
     let file = server_file(data);
@@ -135,7 +135,7 @@ pub async fn open(
     let code = logins.new_code(jiff::Timestamp::now())?;
     let link = super::logins::address_with_code(&url, &code.text);
     print(&format!(
-        "listening on {url}\n  open     {link}\n           once, within {CODE_MINUTES} minutes; `windlass serve link` prints another\n"
+        "listening on {url}\n  open     {link}\n           works once, within {CODE_MINUTES} minutes; for another, run `windlass serve link`\n"
     ));
     let facts = Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -27,16 +27,13 @@ pub async fn clean(app: &App, args: &CleanArgs) -> Result<Exit, Failure> {
         (None, _) if args.all => app.run(everything(None, args)).await?,
         (None, App::Here(local)) => {
             let root = local.context.project_if_any().await.ok_or_else(|| {
-                Failure::usage(
-                    "this is no git repository",
-                    "`windlass clean --all` looks at the loops of every project",
-                )
+                Failure::usage("not a git repository", "clean up loops of every project with `windlass clean --all`")
             })?;
             app.run(everything(Some(root.to_string_lossy().into_owned()), args)).await?
         }
         (None, App::There(_)) => {
-            let hint = "name a loop, or say --all for those of every project there";
-            return Err(Failure::usage("which loops of that machine?", hint));
+            let hint = "give the name of a loop, or use --all for all loops on the server";
+            return Err(Failure::usage("no loop given", hint));
         }
     };
     shown(&report, args.json);
@@ -70,25 +67,26 @@ fn words(report: &CleanReport) -> String {
     let mut text = String::new();
     let rows = || report.removed.iter().chain(&report.kept);
     let width = rows().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let wide = if report.dry_run { "would remove".len() } else { "removed".len() + 1 };
     for row in rows() {
         let what = match (row.removed, report.dry_run) {
-            (true, true) => "would go",
+            (true, true) => "would remove",
             (true, false) => "removed",
             (false, _) => "kept",
         };
-        let _ = writeln!(text, "{what:<8}  {:<width$}  {:>8}  {}", row.name, size(row.bytes), row.why);
+        let _ = writeln!(text, "{what:<wide$}  {:<width$}  {:>8}  {}", row.name, size(row.bytes), row.why);
         for saved in &row.saved {
-            let _ = writeln!(text, "          what was not committed is at {saved}");
+            let _ = writeln!(text, "          saved uncommitted changes at {saved}");
         }
         if row.ignored_files > 0 {
             let count = crate::status::count(u32::try_from(row.ignored_files).unwrap_or(u32::MAX), "ignored file");
-            let _ = writeln!(text, "          {count} went with it");
+            let _ = writeln!(text, "          also removed {count}");
         }
         if row.branch_deleted {
-            let _ = writeln!(text, "          the branch {} is deleted", row.branch.as_deref().unwrap_or_default());
+            let _ = writeln!(text, "          deleted branch {}", row.branch.as_deref().unwrap_or_default());
         }
         if row.record_removed && row.branch.is_some() && !row.branch_deleted && !row.why.starts_with("a demo") {
-            let _ = writeln!(text, "          the branch {} stays", row.branch.as_deref().unwrap_or_default());
+            let _ = writeln!(text, "          kept branch {}", row.branch.as_deref().unwrap_or_default());
         }
         for note in &row.notes {
             let _ = writeln!(text, "          note: {note}");
@@ -97,7 +95,7 @@ fn words(report: &CleanReport) -> String {
     let freed = if report.dry_run { "would be freed" } else { "freed" };
     let _ = writeln!(
         text,
-        "{} {freed}, {} kept (loops go {} days after the merge)",
+        "{} {freed}, {} kept (Windlass removes loops {} days after the merge)",
         size(report.freed_bytes),
         size(report.kept_bytes),
         report.retention_days

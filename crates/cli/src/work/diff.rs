@@ -35,7 +35,7 @@ pub async fn diff(app: &App, args: &DiffArgs) -> Result<Exit, Failure> {
 /// Prints a patch.
 fn shown(name: &str, patch: Vec<u8>) {
     if patch.is_empty() {
-        eprintln!("{name}: nothing changed");
+        eprintln!("{name}: no changes");
     }
     // For a program a patch is what it is.
     let shown = if std::io::stdout().is_terminal() {

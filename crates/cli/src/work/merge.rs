@@ -33,11 +33,11 @@ fn shown(report: MergeReport, args: &MergeArgs) -> Result<Exit, Failure> {
             print(&format!("{}: merged into {into} at {}{how}\n{files}", report.name, short(&commit)));
         }
         MergeOutcome::UpToDate { into } => {
-            print(&format!("{}: {into} has all of it already\n", report.name));
+            print(&format!("{}: already merged into {into}\n", report.name));
         }
         MergeOutcome::Conflicts { into, files } => {
             let by_hand = || format!("resolve them by hand: git switch {into} && git merge {}", report.branch);
-            let hint = report.next.map(|command| format!("have the agent resolve them: {command}"));
+            let hint = report.next.map(|command| format!("let the agent resolve them: {command}"));
             return Err(conflict(&report.name, &into, &files, hint.unwrap_or_else(by_hand)));
         }
     }
@@ -54,7 +54,7 @@ fn conflict(name: &str, into: &str, files: &[String], hint: String) -> Failure {
     let count = if files.len() == 1 { "1 file".to_owned() } else { format!("{} files", files.len()) };
     Failure {
         exit: Exit::Failed,
-        message: format!("{name}: {count} in conflict with {into}; nothing was changed"),
+        message: format!("{name}: {count} in conflict with {into}; merge aborted"),
         causes,
         hint: Some(hint),
     }

@@ -33,7 +33,7 @@ fn shown(report: &MinimiseReport) -> String {
     if report.gates_need_nothing {
         let _ = writeln!(
             text,
-            "{name}: the gates pass without any of its {} hunks, so they say nothing about it ({runs})",
+            "{name}: the gates pass without any of its {} hunks, so they do not check it ({runs})",
             report.hunks
         );
         return text;

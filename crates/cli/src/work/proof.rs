@@ -64,7 +64,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("cannot write {}: {error}", file.display()), "choose another with --output")
+    Failure::usage(format!("cannot write {}: {error}", file.display()), "choose another path with --output")
 }
 
 pub async fn verify(app: &App, dir: Option<&Path>, args: &VerifyArgs) -> Result<Exit, Failure> {
@@ -74,7 +74,7 @@ pub async fn verify(app: &App, dir: Option<&Path>, args: &VerifyArgs) -> Result<
     let request = if args.what == "-" || path.is_file() {
         let sig = args.signature.clone().or_else(|| Some(beside(path)).filter(|sig| sig.is_file()));
         VerifyWork {
-            proof: Some(text_of(path, "give the file of a proof")?),
+            proof: Some(text_of(path, "pass a proof file")?),
             signature: sig.map(|sig| text_of(&sig, "give the signature of the proof with --signature")).transpose()?,
             allowed_signers: match &args.allowed_signers {
                 Some(file) => Some(text_of(file, "give a file of allowed signers, as ssh-keygen reads it")?),
@@ -122,9 +122,9 @@ fn shown(report: &VerifyReport, style: Style) -> String {
     }
     let differ = report.lines.iter().filter(|line| line.agreement == Agreement::Differs).count();
     text.push_str(&match differ {
-        0 => format!("{}: everything that was checked agrees\n", report.r#loop),
-        1 => format!("{}: 1 thing differs\n", report.r#loop),
-        _ => format!("{}: {differ} things differ\n", report.r#loop),
+        0 => format!("{}: all checks passed\n", report.r#loop),
+        1 => format!("{}: 1 check failed\n", report.r#loop),
+        _ => format!("{}: {differ} checks failed\n", report.r#loop),
     });
     text
 }

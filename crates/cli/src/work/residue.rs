@@ -10,9 +10,9 @@ pub fn words(residue: &[Residue], dry_run: bool) -> String {
         for one in found {
             let what = format!("{name}: {} {}", one.kind.name(), one.what);
             let _ = if dry_run {
-                writeln!(text, "would go  {what}")
+                writeln!(text, "would remove  {what}")
             } else if left.contains(one) {
-                writeln!(text, "stays     {what} (to do: {})", one.fix)
+                writeln!(text, "kept      {what} (fix: {})", one.fix)
             } else {
                 writeln!(text, "removed   {what}")
             };

@@ -25,23 +25,23 @@ fn shown(report: &RollbackReport, status: &str, args: &RollbackArgs) -> String {
         return json_line(&serde_json::json!(report));
     }
     let place = match report.to_iteration {
-        0 => "where it began".to_owned(),
+        0 => "the base commit".to_owned(),
         iteration => format!("iteration {iteration}"),
     };
     let commit = short(&report.commit);
-    let mut text = format!("{name}: back to {place} ({commit})\n");
+    let mut text = format!("{name}: rolled back to {place} ({commit})\n");
     for note in &report.notes {
         let _ = writeln!(text, "  note     {note}");
     }
     match &report.saved {
         Some(saved) => {
-            let _ = writeln!(text, "  undone   {saved}\n  look     git diff {commit} {saved}");
+            let _ = writeln!(text, "  undone   {saved}\n  review   git diff {commit} {saved}");
         }
-        None => text.push_str("  it was there already: nothing is undone\n"),
+        None => text.push_str("  already there; nothing undone\n"),
     }
     // Completed is final: only its files went back.
     if status != "completed" {
-        let _ = writeln!(text, "  go on    windlass resume {name}");
+        let _ = writeln!(text, "  resume   windlass resume {name}");
     }
     text
 }

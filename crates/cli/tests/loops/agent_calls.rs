@@ -70,8 +70,8 @@ fn older_and_newer_versions_are_said_and_not_refused() {
     install(&world, "codex", "codex-cli 9.0.0", &plays("codex", "plain"));
     let reports = agents(&world, &["--call"]);
     let problem = |name: &str| one(&reports, name)["problem"].as_str().unwrap().to_owned();
-    assert!(problem("claude").starts_with("older than what Windlass was tried with: 2.1.325"), "{}", problem("claude"));
-    assert!(problem("codex").starts_with("newer than what Windlass was tried with"), "{}", problem("codex"));
+    assert!(problem("claude").starts_with("older than the tested versions: 2.1.325"), "{}", problem("claude"));
+    assert!(problem("codex").starts_with("newer than the tested versions"), "{}", problem("codex"));
     assert_eq!(one(&reports, "claude")["call"]["result"], "ok");
     assert_eq!(one(&reports, "codex")["call"]["result"], "ok");
 }
@@ -132,7 +132,7 @@ fn doctor_says_who_answers_and_what_to_do_about_the_others() {
         findings.iter().find(|one| one["what"] == what && one["detail"].as_str().unwrap().contains(of)).cloned()
     };
     assert_eq!(finding("call", "claude").unwrap()["fix"], "log in with `claude auth login`");
-    assert!(finding("agents", "no agent answers").is_some());
+    assert!(finding("agents", "no agent responded").is_some());
     // Without a call nobody is asked, and nothing is wrong.
     call(&world, &["doctor"]).assert_code(0);
 

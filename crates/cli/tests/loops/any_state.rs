@@ -87,7 +87,7 @@ fn ended_loop_goes_on_or_stays_as_it_ended_whatever_is_gone() {
             let id = lose(&world, gone);
             let out = at_root(&world, &[opener, &id, "--max-iterations", "+1"]);
             if is_hopeless(gone) {
-                out.assert_code(2).assert_stderr_has("is gone").assert_stderr_has("hint: ");
+                out.assert_code(2).assert_stderr_has(" missing").assert_stderr_has("hint: ");
                 assert_eq!(standing(&world, &id), ("exhausted".into(), "max_iterations".into()), "{gone:?}");
                 assert_eq!(agent.turns().len(), 1);
             } else {

@@ -127,8 +127,8 @@ fn auditor_that_is_never_understood_pauses_the_loop_and_a_resumption_asks_again(
         let paused = status(&world, "work");
         assert_eq!(paused["status"], "paused");
         assert_eq!((&paused["pause"]["type"], &paused["pause"]["role"]), (&json!("reviewer"), &json!("auditor")));
-        assert_eq!(auditor.turns().len(), 2, "asked once more");
-        assert!(auditor.prompts()[1].contains("could not be used"), "{}", auditor.prompts()[1]);
+        assert_eq!(auditor.turns().len(), 2, "asked again");
+        assert!(auditor.prompts()[1].contains("Your last answer was invalid"), "{}", auditor.prompts()[1]);
         assert_eq!(of_type(&feed(&world, "work"), "answer_unreadable").len(), 2);
         call(&world, &["resume", "work"]).assert_code(0);
         assert_eq!(starts(&coder)[0], (1, 1));
@@ -167,7 +167,7 @@ fn what_an_auditor_changes_is_undone_and_reported() {
         block(CLEAN)
     ));
     let out = audited(&world, &coder, &auditor, &[]);
-    out.assert_code(0).assert_stdout_has("it may only read").assert_stdout_has("coder.txt");
+    out.assert_code(0).assert_stdout_has("reverted changes of a read-only role").assert_stdout_has("coder.txt");
     let mut files = world.repo().tree_files("windlass/work");
     files.retain(|file| file != "README.md");
     assert_eq!(files, ["coder.txt", "kept.txt"]);
@@ -359,7 +359,7 @@ fn clean_of_an_auditor_whose_every_command_failed_does_not_count() {
         }
         running.wait_line(
             windlass_testkit::Stream::Stdout,
-            "the auditor approved the work without seeing it: all of its 2 tool calls failed",
+            "the auditor approved the work without reading it: all of its 2 tool calls failed",
         );
         call(&world, &["stop", "work"]).assert_code(0);
         running.wait().assert_code(4);

@@ -32,10 +32,10 @@ fn conflict_names_continue_and_the_agent_resolves_it() {
     let main = world.repo().rev("main");
     call(&world, &["merge", "work"]).assert_code(1).assert_stderr_has(": windlass continue work\n");
     let continued = call(&world, &["continue", "work"]);
-    continued.assert_code(0).assert_stdout_has("conflict in a, for the agent to resolve");
+    continued.assert_code(0).assert_stdout_has("conflict in a; the agent will resolve it");
     assert_eq!(world.repo().rev("main"), main, "only the loop's branch moves");
     let prompt = agent.prompts().pop().unwrap();
-    assert!(prompt.contains("do the work") && prompt.contains("The branch main was merged"), "{prompt}");
+    assert!(prompt.contains("do the work") && prompt.contains("Windlass merged the branch main"), "{prompt}");
     assert!(prompt.contains("\n- a\n"), "{prompt}");
     let now = status(&world, "work");
     assert_eq!(
@@ -70,8 +70,8 @@ fn claim_is_refused_while_conflict_markers_are_left() {
     let agent = in_conflict(&world, script);
     call(&world, &["continue", "work", "--max-iterations", "+2"])
         .assert_code(0)
-        .assert_stdout_has("held back: a (it has conflict markers)");
-    assert!(agent.prompts().pop().unwrap().contains("- a (it has conflict markers)"));
+        .assert_stdout_has("held back: a (has conflict markers)");
+    assert!(agent.prompts().pop().unwrap().contains("- a (has conflict markers)"));
     assert_eq!(file_at_branch(&world, "work", "a"), "both\n");
 }
 
@@ -99,7 +99,7 @@ fn red_merge_names_continue_and_the_new_stretch_is_judged_on_the_merge() {
     world.repo().commit("moved on");
     call(&world, &["merge", "work"]).assert_code(1).assert_stderr_has(": windlass continue work\n");
     let continued = call(&world, &["continue", "work"]);
-    continued.assert_code(0).assert_stdout_has("fails on the merge; running it once more");
+    continued.assert_code(0).assert_stdout_has("fails on the merge; retrying to detect flakiness");
     let prompt = agent.prompts().pop().unwrap();
     assert!(prompt.contains("These gates fail on the merged files:\n\n$ ! test -f b"), "{prompt}");
     assert_eq!(status(&world, "work")["outcome"], "verified");

@@ -49,7 +49,7 @@ fn stop_returns_when_the_tree_is_gone_within_three_seconds() {
     assert_eq!(status["stop_reason"]["type"], "cancelled");
     call(&world, &["status", "work", "--exit-code"]).assert_code(4);
     assert_eq!(of_type(&feed(&world, "work"), "loop_stopped").len(), 1);
-    // A stop is neither a success nor a limit, and what was stopped can go on.
+    // A stop is neither a success nor a limit, and what was stopped can continue.
     call(&world, &["resume", "work"]).assert_code(0);
     assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
 }

@@ -23,7 +23,7 @@ const POINTS: [&str; 11] = [
 /// Where a resumption can be made to die that finds a turn cut off.
 const RECOVERY_POINTS: [&str; 4] = ["append.before", "append.after", "workspace.before_open", "turn.before_start"];
 
-/// Around every git command; git itself goes on when the program is killed.
+/// Around every git command; git itself continues when the program is killed.
 const GIT_POINTS: [&str; 2] = ["git.running", "git.ended"];
 
 /// Three iterations: works, claims too early, is right. What a turn does depends on its iteration alone, so that one
@@ -63,7 +63,7 @@ struct EndState {
     /// Of each checkpoint commit: iteration and subject.
     commits: Vec<(String, String)>,
     files: Vec<(String, String)>,
-    /// Iterations of the turns that came to an end of their own, as the journal has them.
+    /// Iterations of the turns that reached an end of their own, as the journal has them.
     finished: Vec<u64>,
     /// Verdicts that stand, by iteration.
     verdicts: Vec<(u64, u64, String)>,
@@ -118,7 +118,7 @@ fn bare(prompt: String) -> String {
     let is_id = |word: &str| word.len() >= 7 && word.chars().all(|c| c.is_ascii_hexdigit());
     prompt
         .lines()
-        .filter(|line| !line.starts_with("An earlier attempt of this turn was cut off"))
+        .filter(|line| !line.starts_with("An earlier attempt at this turn was interrupted"))
         .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()))
         .filter(|word| !word.is_empty())
         .map(|word| if is_id(word) { "ID" } else { word })

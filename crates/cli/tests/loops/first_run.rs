@@ -48,7 +48,7 @@ fn init_writes_commented_settings_that_are_read_and_trusted() {
     assert_eq!((of("gates"), of("setup")), (serde_json::json!(["npm test"]), serde_json::json!(["npm ci"])));
     call(&world, &["trust", "--show"]).assert_code(0);
 
-    call(&world, &["init", "--yes"]).assert_code(2).assert_stderr_has("exists already").assert_stderr_has("--force");
+    call(&world, &["init", "--yes"]).assert_code(2).assert_stderr_has("already exists").assert_stderr_has("--force");
     std::fs::write(&file, "gates = [\"false\"]\n").unwrap();
     call(&world, &["init", "--yes", "--force"]).assert_code(0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
@@ -59,7 +59,7 @@ fn an_agent_cannot_have_its_own_settings_trusted() {
     let world = node_project();
     let mut command = windlass(&world, &["init", "--yes"]);
     command.env("WINDLASS_TURN", "1.coder.1");
-    world.run(command).assert_code(2).assert_stderr_has("an agent of a loop");
+    world.run(command).assert_code(2).assert_stderr_has("agents in a loop");
     assert!(!world.repo().path().join(".windlass").exists());
 }
 
@@ -95,7 +95,7 @@ fn what_would_stop_a_loop_is_found_before_anything_is_made() {
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]");
     run(&world, &agent, &["--protect", "data[0-9"]).assert_code(2).assert_stderr_has("its [ has no ]");
     let taken = run(&world, &agent, &["--branch", "main"]);
-    taken.assert_code(2).assert_stderr_has("the branch main exists already").assert_stderr_has("--base main");
+    taken.assert_code(2).assert_stderr_has("the branch main already exists").assert_stderr_has("--base main");
     assert!(!taken.stderr.contains("branch -D"), "{}", taken.stderr);
     assert_eq!(world.repo().branches(), ["main"]);
     assert_eq!(call(&world, &["list", "--json"]).json(), serde_json::json!([]));

@@ -34,7 +34,7 @@ fn a_file_with_a_key_is_held_back_until_the_key_is_gone() {
     let out = run(&world, &agent, &["--gate", "true"]);
     out.assert_code(0)
         .assert_stdout_has("held back: conf.py (line 1: github-token)")
-        .assert_stdout_has("claim refused: a part of the work is held back");
+        .assert_stdout_has("claim refused: some files are held back");
     let status = status(&world, "work");
     assert_eq!((&status["iterations"], &status["claims"]["refused"]), (&2.into(), &1.into()));
     assert!(status["history"][0]["checkpoint"]["held_back"].to_string().contains("conf.py"), "{status}");

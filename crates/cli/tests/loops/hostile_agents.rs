@@ -15,24 +15,24 @@ const AGENTS: [&str; 6] = ["claude", "codex", "copilot", "gemini", "opencode", "
 /// What a hostile program does, and what is said of it.
 const CASES: [(&str, &str, &str); 7] = [
     ("nothing", "exit 0", "the agent printed nothing (exit code 0)"),
-    ("garbage", "head -c 100000 /dev/urandom; exit 0", "nothing the agent printed is in its known format"),
+    ("garbage", "head -c 100000 /dev/urandom; exit 0", "the agent's output is not in its known format"),
     (
         "half",
         r#"printf '{"type":"assistant","message":{"con'; exit 0"#,
-        "nothing the agent printed is in its known format",
+        "the agent's output is not in its known format",
     ),
     (
         "huge",
         r#"printf '{"type":"nonesuch","x":"'; head -c 10000000 /dev/zero | tr '\0' x; printf '"}\n'; exit 0"#,
-        "nothing the agent printed is in its known format",
+        "the agent's output is not in its known format",
     ),
     (
         "endless",
         r#"printf '{"type":"nonesuch","x":"'; head -c 40000000 /dev/zero | tr '\0' x; exit 0"#,
-        "nothing the agent printed is in its known format",
+        "the agent's output is not in its known format",
     ),
     ("older", "echo \"error: unknown option '--session-id'\" >&2; exit 1", "unknown option '--session-id'"),
-    ("killed", "kill -9 $$", "ended by signal 9"),
+    ("killed", "kill -9 $$", "killed by signal 9"),
 ];
 
 fn hostile(agent: &str) {
@@ -54,7 +54,7 @@ fn hostile(agent: &str) {
         if case == "older" {
             // Shown where people look, with what to try.
             assert!(output.stdout.contains("unknown option '--session-id'"), "{}", output.shown());
-            assert!(output.stdout.contains("0.0.1 is older than what Windlass was tried with"), "{}", output.shown());
+            assert!(output.stdout.contains("0.0.1 is older than the tested versions"), "{}", output.shown());
             assert!(output.stdout.contains("windlass agents --call"), "{}", output.shown());
         }
     }
@@ -101,7 +101,7 @@ fn an_agent_that_cannot_be_started_is_named() {
     let output = call(&world, &["run", "do it", "--name", "work", "--agent", "claude"]);
     output.assert_code(7);
     assert_eq!(status(&world, "work")["stop_reason"]["type"], "agent_missing");
-    assert!(output.stdout.contains("the agent cannot be started"), "{}", output.shown());
+    assert!(output.stdout.contains("cannot start the agent"), "{}", output.shown());
     assert!(output.stdout.contains("windlass agents"), "{}", output.shown());
 }
 
@@ -154,8 +154,8 @@ fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gon
     let script = format!("[ -e '{0}' ] || {{ touch '{0}'; echo 1 > new; rm -rf \"$PWD\"; }}", once.display());
     let removed = run("removed", &script, "2");
     removed.assert_code(0);
-    assert!(removed.stdout.contains("the workspace was gone and has been made again"), "{}", removed.shown());
-    removed.assert_stdout_has("held back: what this turn changed (the workspace was removed");
+    assert!(removed.stdout.contains("recreated the missing workspace"), "{}", removed.shown());
+    removed.assert_stdout_has("held back: the changes of this turn (the workspace was removed");
     removed.assert_stdout_has("iteration 2 of 2");
     let deleted = "objects=$(cat .git/objects/info/alternates)\n\
         git --git-dir=\"${objects%/objects}\" branch -qD windlass/gone\nrm -rf \"$PWD\"";
@@ -163,7 +163,7 @@ fn an_agent_that_removes_its_own_workspace_ends_no_loop_unless_the_branch_is_gon
     let before = status(&world, "gone");
     assert_eq!(before["stop_reason"]["type"], "workspace_missing");
     // Nothing can be resumed, and trying changes nothing; it can be cleaned all the same.
-    call(&world, &["resume", "gone"]).assert_code(2).assert_stderr_has("is gone, and so is its branch");
+    call(&world, &["resume", "gone"]).assert_code(2).assert_stderr_has("are missing");
     assert_eq!(status(&world, "gone"), before);
     call(&world, &["clean", "gone"]).assert_code(0);
 }
@@ -180,7 +180,7 @@ fn an_agent_that_meets_the_same_error_again_and_again_is_ended_with_the_reason()
     output.assert_code(7);
     let reason = &status(&world, "work")["stop_reason"];
     let message = reason["message"].as_str().unwrap();
-    assert!(message.contains("the agent met the same error") && message.contains("no such tide"), "{reason}");
+    assert!(message.contains("times with the same error") && message.contains("no such tide"), "{reason}");
     world.wait_no_processes();
 }
 
@@ -254,6 +254,6 @@ fn editable_install_of_the_checkout_is_told_before_the_first_turn_without_a_sand
         "[[turn]]\nsteps = [{{ append = {{ path = \"w\", content = \"1\" }} }}, {{ say = \"{PROMISE}\" }}]"
     ));
     run(&world, &agent, &["--gate", "true"]).assert_code(0).assert_stdout_has(
-        "gates may read your files instead of the judged ones: .venv/lib/python3.12/site-packages/thing.pth",
+        "gates may read your files instead of the committed ones: .venv/lib/python3.12/site-packages/thing.pth",
     );
 }

@@ -150,7 +150,7 @@ fn set_up_that_the_commit_breaks_refuses_the_claim() {
     let setup = "if test -f package.json; then cat package.json; exit 4; fi";
     run(&world, &agent, &["--setup", setup, "--gate", "true", "--max-iterations", "1"])
         .assert_code(3)
-        .assert_stdout_has("the set-up fails on this commit");
+        .assert_stdout_has("the set-up failed on this commit");
 }
 
 #[test]
@@ -232,8 +232,8 @@ fn merge_that_breaks_a_gate_changes_nothing() {
     let moved = world.repo().commit("moved on");
     call(&world, &["merge", "work"])
         .assert_code(1)
-        .assert_stderr_has("fails on the merge into main; nothing was changed")
-        .assert_stderr_has("hint: have the agent fix it: windlass continue work");
+        .assert_stderr_has("failed on the merge into main; merge aborted")
+        .assert_stderr_has("hint: let the agent fix it: windlass continue work");
     assert_eq!(world.repo().rev("main"), moved);
     assert!(!world.repo().path().join("b").exists());
     call(&world, &["merge", "work", "--no-gates"]).assert_code(0);

@@ -180,9 +180,7 @@ fn rate_limit_pauses_or_hands_over_where_the_loop_wants_that() {
     };
     run("asks", &["--on-rate-limit", "pause"]).assert_code(6).assert_stdout_has("slow down");
     assert_eq!(status(&world, "asks")["pause"]["type"], "provider_limit");
-    run("other", &["--on-rate-limit", "fallback", "--fallback", "other"])
-        .assert_code(0)
-        .assert_stdout_has("takes over");
+    run("other", &["--on-rate-limit", "fallback", "--fallback", "other"]).assert_code(0).assert_stdout_has("switched");
     run("none", &["--on-rate-limit", "fallback"]).assert_code(2).assert_stderr_has("--fallback");
     run("typo", &["--on-rate-limit", "wiat"]).assert_code(2).assert_stderr_has("wait");
     run("typo", &["--on-limit", "stopp"]).assert_code(2).assert_stderr_has("stop");

@@ -129,5 +129,5 @@ fn logs_of_an_iteration_that_is_not_there_say_so() {
     let world = World::new();
     four_loops(&world);
     let out = call(&world, &["logs", "never", "--iteration", "9"]);
-    out.assert_code(2).assert_stderr_has("never has 1 iteration, so there is no iteration 9");
+    out.assert_code(2).assert_stderr_has("never has 1 iteration; iteration 9 does not exist");
 }

@@ -97,7 +97,7 @@ fn keep_alive_takes_turn_after_turn_in_one_process() {
         assert!(one.contains("first words") && !one.contains("second words"), "{one}");
         assert!(two.contains("second words") && !two.contains("first words"), "{two}");
         assert_eq!(committed_iterations(world, "work"), ["1", "2"]);
-        // A resumed turn is told to go on; the task is in the session already.
+        // A resumed turn is told to continue; the task is in the session already.
         assert!(agent.prompts()[1].contains("continue"), "{}", agent.prompts()[1]);
     });
 }

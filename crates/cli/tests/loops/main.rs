@@ -1,4 +1,4 @@
-//! Whole loops with scripted agents, without a sandbox. What `sandboxed` runs once more takes its world from here.
+//! Whole loops with scripted agents, without a sandbox. `sandboxed` runs some of them again with this world.
 
 mod acp;
 mod agent_calls;

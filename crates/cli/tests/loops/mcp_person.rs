@@ -1,4 +1,4 @@
-//! `windlass mcp` without a loop: what the agent that a person talks to can do.
+//! `windlass mcp` without a loop: what the agent that a user talks to can do.
 
 use crate::support::*;
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ fn a_new_session_is_one_turn_in_the_checkout_without_commits() {
     let before = world.repo().commits("main").len();
     let mut tools = tools(&world);
     let given = json!({ "plan_file": "plan.md", "goal": "-", "mode": "new-session", "name": "once" });
-    assert!(tools.call("execute-plan", &given).err().contains("plan.md cannot be read"));
+    assert!(tools.call("execute-plan", &given).err().contains("cannot read the plan"));
     world.repo().write("plan.md", "Write the letter.");
     let started = tools.call("execute-plan", &given).json();
     assert_eq!(started["started"], "new-session");
@@ -93,7 +93,7 @@ fn a_new_session_is_one_turn_in_the_checkout_without_commits() {
     assert!(world.repo().path().join("a").exists(), "it worked in the checkout itself");
     assert_eq!(world.repo().commits("main").len(), before);
     let refused = tools.call("execute-plan", &json!({ "goal": "x", "mode": "new-session", "recipe": "audited" })).err();
-    assert!(refused.contains("one turn"), "{refused}");
+    assert!(refused.contains("a single turn"), "{refused}");
 }
 
 #[test]
@@ -110,15 +110,15 @@ fn what_cannot_be_carried_out_is_said_and_starts_nothing() {
         (json!({ "goal": "x", "name": "No Name" }), "No Name"),
         (json!({ "goal": "x", "colour": "red" }), "colour"),
         (json!({ "goal": "x", "recipe": "cake" }), "cake"),
-        (json!({ "plan": "<!-- windlass-plan:start -->\nx" }), "no line ends it"),
+        (json!({ "plan": "<!-- windlass-plan:start -->\nx" }), "has no end marker"),
     ] {
         let said = tools.call("execute-plan", &given).err();
         assert!(said.contains(why), "{given}: {said}");
     }
     assert_eq!(tools.call("loop-status", &json!({})).json(), json!([]));
-    assert!(tools.call("loop-status", &json!({ "restart": true })).err().contains("name the loop"));
+    assert!(tools.call("loop-status", &json!({ "restart": true })).err().contains("give the name of the loop"));
     assert!(tools.call("steer", &json!({ "name": "nobody", "message": "hello" })).err().contains("nobody"));
-    assert!(tools.call("loop-cancel", &json!({})).err().contains("no loop of this project is active"));
+    assert!(tools.call("loop-cancel", &json!({})).err().contains("no active loop in this project"));
 }
 #[test]
 // promise: tools-2
@@ -144,7 +144,7 @@ fn loops_are_cancelled_by_part_of_their_name_and_restarted() {
     assert_eq!(status(&world, "fix-login")["steering"][0]["text"], "--not a flag");
 
     let running = tools.call("loop-status", &json!({ "name": "fix-login", "restart": true })).err();
-    assert!(running.contains("fix-login is running; with force"), "{running}");
+    assert!(running.contains("fix-login is running; use force"), "{running}");
     let restarted = tools.call("loop-status", &json!({ "name": "fix-login", "restart": true, "force": true })).json();
     assert_eq!(restarted["was"], "running");
     tools.call("loop-status", &json!({ "name": "fix-logout", "restart": true })).json();
@@ -174,7 +174,7 @@ fn an_agent_of_a_loop_starts_stops_and_asks_nothing() {
         ("loop-status", json!({ "name": "mine", "restart": true, "force": true })),
     ] {
         let said = inside.call(tool, &given).err();
-        assert!(said.contains("belongs to the loop mine"), "{tool}: {said}");
+        assert!(said.contains("belongs to the unattended loop mine"), "{tool}: {said}");
     }
     assert_eq!(inside.call("loop-status", &json!({ "name": "mine" })).json()["status"], "running");
     assert_eq!(inside.call("loop-status", &json!({})).json().as_array().map(Vec::len), Some(1));

@@ -29,9 +29,9 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     let twice = tools.call("review-write", &bug(1)).err();
     assert!(twice.contains("f1 is already open at out.txt:1"), "{twice}");
     let bare = tools.call("verdict", &json!({ "verdict": "clean" })).err();
-    assert!(bare.contains("needs a summary"), "{bare}");
+    assert!(bare.contains("requires a summary"), "{bare}");
     let early = tools.call("verdict", &json!({ "verdict": "clean", "summary": { "done": ["all"] } })).ok();
-    assert!(early.contains("open and blocking are f1"), "{early}");
+    assert!(early.contains("blocking findings are open: f1"), "{early}");
     tools.call("verdict", &json!({ "verdict": "dirty" })).ok();
     assert!(tools.close().success());
     auditor.open_gate("go-1");
@@ -46,7 +46,7 @@ fn an_auditor_writes_resolves_and_rules_through_its_tools() {
     assert_eq!(none["findings"], json!([]));
     assert_eq!(tools.call("review-delete", &json!({ "finding": "out.txt:1" })).ok(), "f1 is resolved");
     let again = tools.call("review-delete", &json!({ "finding": "f1" })).err();
-    assert!(again.contains("f1 is resolved already"), "{again}");
+    assert!(again.contains("f1 is already resolved"), "{again}");
     let all = tools.call("review-read", &json!({ "status": "all" })).json();
     assert_eq!(all["findings"][0]["status"], "resolved");
     assert_eq!(all["findings"][0]["resolved_in"], "2.auditor.1");
@@ -151,20 +151,20 @@ fn who_has_not_the_right_or_not_the_turn_is_refused() {
     let mut of_coder = tools_of(&world, "coder");
     assert_eq!(of_coder.tools(), ["ask", "report", "review-read", "section-read"]);
     let refused = of_coder.call("verdict", &json!({ "verdict": "clean" })).err();
-    assert_eq!(refused, "that is not the coder's to do");
-    assert_eq!(of_coder.call("review-write", &bug(1)).err(), "that is not the coder's to do");
+    assert_eq!(refused, "the coder is not allowed to do that");
+    assert_eq!(of_coder.call("review-write", &bug(1)).err(), "the coder is not allowed to do that");
     // A turn that is not there yet, in a role that might.
     let early = world.run(mcp_of(&world, "auditor"));
-    early.assert_code(1).assert_stderr_has("is over, or has not begun");
+    early.assert_code(1).assert_stderr_has("has ended or has not started");
     let told = of_coder.call("ask", &json!({ "question": "Tabs or spaces?", "default": "spaces" })).ok();
-    assert!(told.contains("Nobody is here") && told.contains("spaces") && told.contains("recorded"), "{told}");
+    assert!(told.contains("Nobody is available") && told.contains("spaces") && told.contains("recorded"), "{told}");
     assert!(of_coder.call("ask", &json!({ "question": " " })).err().contains("empty"));
     let report = of_coder.call("report", &json!({ "report": "**Feature**: x" })).err();
     assert!(report.contains("no milestone"), "{report}");
     coder.open_gate("go-1");
 
     auditor.wait_touched("there-1");
-    // The tools are gone with the turn, also for who has not gone.
+    // The tools end with the turn, even for a client that is still connected.
     assert!(!socket_of(&world, "coder").exists());
     assert!(of_coder.wait_ended().success());
     tools_of(&world, "auditor").call("verdict", &json!({ "verdict": "clean" })).ok();
@@ -205,7 +205,7 @@ fn the_tools_of_a_kept_process_follow_it_from_turn_to_turn() {
     coder.open_gate("go-1");
     auditor.wait_touched("there-1");
     let late = of_coder.call("ask", &json!({ "question": "Late?" })).err();
-    assert!(late.contains("no turn of the coder is under way"), "{late}");
+    assert!(late.contains("no turn of the coder is running"), "{late}");
     // Reading stays possible.
     assert_eq!(of_coder.call("section-read", &json!({})).json()["sections"][0]["status"], "current");
     let mut of_auditor = tools_of(&world, "auditor");
@@ -243,7 +243,7 @@ fn two_servers_at_once_lose_nothing() {
     let mut calls = Vec::new();
     for line in 1..=20 {
         for (index, server) in servers.iter_mut().enumerate() {
-            // Every place is asked for by both: one writes it, the other is told so.
+            // Every place is requested by both: one writes it, the other is told so.
             calls.push((index, line, server.begin("review-write", &long(line))));
         }
     }
@@ -287,7 +287,7 @@ fn a_driver_that_is_killed_takes_the_tools_along_and_leaves_a_whole_journal() {
     running.wait();
     assert!(tools.wait_ended().success());
 
-    // What was not answered is not done, and the loop goes on.
+    // What was not answered is not done, and the loop continues.
     let resumed = world.start(windlass(&world, &["resume", "work"]));
     auditor.wait_touched("there-2");
     let mut tools = tools_of(&world, "auditor");
@@ -320,7 +320,7 @@ fn the_tools_work_from_within_the_agents_process_tree() {
         .script(&format!("[[turn]]\nsteps = [{{ run = {:?} }}, {{ say = \"Done.\" }}]", inside.display().to_string()));
     let output = start(&world, "audited", &coder, &auditor, &[]).wait();
     let answers = std::fs::read_to_string(world.root().join("answers")).unwrap_or_default();
-    assert!(answers.contains("noted: clean"), "{answers}\n{}", output.shown());
+    assert!(answers.contains("recorded: clean"), "{answers}\n{}", output.shown());
     output.assert_code(0);
     assert_eq!(of_type(&feed(&world, "work"), "verdict_given").len(), 1);
 }
@@ -336,15 +336,15 @@ fn an_acceptor_rejects_and_accepts_and_a_developer_reports() {
     coder.wait_touched("there-1");
     let mut tools = tools_of(&world, "coder");
     let unread = tools.call("report", &json!({ "report": "I did things." })).err();
-    assert!(unread.contains("cannot be read"), "{unread}");
+    assert!(unread.contains("cannot parse the report"), "{unread}");
     tools.call("report", &json!({ "report": "**Feature**: the first" })).ok();
     coder.open_gate("go-1");
     acceptor.wait_touched("there-1");
     let mut tools = tools_of(&world, "acceptor");
     assert_eq!(tools.tools(), ["ask", "review-read", "verdict"]);
     let why = tools.call("verdict", &json!({ "verdict": "rejected", "reason": " " })).err();
-    assert!(why.contains("needs a reason"), "{why}");
-    assert!(tools.call("verdict", &json!({ "verdict": "clean" })).err().contains("cannot be used"));
+    assert!(why.contains("requires a reason"), "{why}");
+    assert!(tools.call("verdict", &json!({ "verdict": "clean" })).err().contains("invalid input"));
     tools.call("verdict", &json!({ "verdict": "rejected", "reason": "no second line" })).ok();
     acceptor.open_gate("go-1");
 
@@ -377,7 +377,7 @@ fn garbage_wrong_names_and_endless_lines_end_nothing_but_their_own_connection() 
     let unknown = tools.request("tools/call", &json!({ "name": "review-burn", "arguments": {} }));
     assert!(unknown["error"]["message"].as_str().unwrap().contains("review-burn"), "{unknown}");
     let wrong = tools.call("review-write", &json!({ "file": 1 })).err();
-    assert!(wrong.contains("the input cannot be used"), "{wrong}");
+    assert!(wrong.contains("invalid input"), "{wrong}");
     assert!(tools.call("review-read", &json!({ "regex": "(" })).is_error);
 
     // Who never ends a line is cut off, and takes no memory of the driver's.
@@ -385,7 +385,7 @@ fn garbage_wrong_names_and_endless_lines_end_nothing_but_their_own_connection() 
     let block = vec![b'a'; 1_000_000];
     let cut_off = (0..1_000).any(|_| std::io::Write::write_all(&mut endless, &block).is_err());
     assert!(cut_off, "the driver reads a line without end");
-    // Who leaves without a word wanted nothing.
+    // Who leaves silently wanted nothing.
     assert!(Mcp::start_silent(mcp_of(&world, "auditor")).close().success());
     // Many at once wait for each other, and the first is still served.
     let socket = socket_of(&world, "auditor");

@@ -41,7 +41,7 @@ fn diff_shows_the_whole_work_or_one_iteration() {
     call(&world, &["diff", "work", "--worktree"]).assert_code(0).assert_stdout_has("+++ b/loose");
     let json = call(&world, &["diff", "work", "--iteration", "1", "--json"]).assert_code(0).json();
     assert!(json["patch"].as_str().unwrap().contains("+one\n"));
-    call(&world, &["diff", "work", "--iteration", "9"]).assert_code(2).assert_stderr_has("it has 1 to 3");
+    call(&world, &["diff", "work", "--iteration", "9"]).assert_code(2).assert_stderr_has("use 1 to 3");
 }
 
 #[test]
@@ -61,11 +61,11 @@ fn rollback_keeps_what_it_undoes_and_the_loop_goes_on_from_there() {
     assert_eq!(status_now["history"][2]["undone"], true);
     assert_eq!(of_type(&feed(&world, "work"), "rolled_back").len(), 1);
 
-    call(&world, &["rollback", "work", "--to", "0"]).assert_code(0).assert_stdout_has("where it began");
+    call(&world, &["rollback", "work", "--to", "0"]).assert_code(0).assert_stdout_has("the base commit");
     assert_eq!(world.repo().rev("windlass/work"), world.repo().rev("main"));
     call(&world, &["rollback", "work", "--to", "3"]).assert_code(0);
-    assert_eq!(file_at_branch(&world, "work", "work.txt"), "one\ntwo\nthree\n", "what was undone can be had back");
-    call(&world, &["rollback", "work", "--to", "7"]).assert_code(2).assert_stderr_has("no iteration 7");
+    assert_eq!(file_at_branch(&world, "work", "work.txt"), "one\ntwo\nthree\n", "undone work can be restored");
+    call(&world, &["rollback", "work", "--to", "7"]).assert_code(2).assert_stderr_has("iteration 7 does not exist");
     assert_eq!(agent.turns().len(), 3);
 }
 
@@ -105,7 +105,7 @@ fn merge_brings_the_branch_home_plain() {
     assert_eq!(world.repo().read("work.txt"), "one\ntwo\nthree\n");
     assert_eq!(world.repo().status(), "");
     assert_eq!(world.repo().commits("main^1..main").len(), 4, "three commits and the merge");
-    call(&world, &["merge", "work"]).assert_code(0).assert_stdout_has("has all of it already");
+    call(&world, &["merge", "work"]).assert_code(0).assert_stdout_has("already merged into");
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn conflicts_are_named_and_change_nothing() {
     call(&world, &["merge", "work"])
         .assert_code(1)
         .assert_stderr_has("both sides changed work.txt")
-        .assert_stderr_has("hint: have the agent resolve them: windlass continue work");
+        .assert_stderr_has("hint: let the agent resolve them: windlass continue work");
     assert_eq!(world.repo().head(), mine);
     assert_eq!(world.repo().status(), "");
     assert_eq!(file_at_branch(&world, "work", "work.txt"), "one\ntwo\nthree\n");
@@ -149,19 +149,19 @@ fn clean_removes_what_is_merged_long_enough_and_nothing_else() {
     grown(&world);
     let dir = worktree(&world);
     let looked = call(&world, &["clean", "--json"]).assert_code(0).json();
-    assert_eq!(looked["kept"][0]["why"], "not merged: the branch stays");
+    assert_eq!(looked["kept"][0]["why"], "not merged; keeping the branch");
     assert!(looked["kept_bytes"].as_u64().unwrap() > 0);
     call(&world, &["merge", "work"]).assert_code(0);
     call(&world, &["clean"]).assert_code(0).assert_stdout_has("kept").assert_stdout_has("merged into main 0 days ago");
     assert!(dir.exists());
     world.config("retention_days = 0\n");
-    call(&world, &["clean", "--dry-run"]).assert_code(0).assert_stdout_has("would go");
+    call(&world, &["clean", "--dry-run"]).assert_code(0).assert_stdout_has("would remove");
     assert!(dir.exists());
     call(&world, &["clean", "--keep-records", "--keep-branches"]).assert_code(0).assert_stdout_has("removed");
     assert!(!dir.exists());
     assert_eq!(world.repo().worktrees().len(), 1);
     assert_eq!(status(&world, "work")["status"], "completed", "the record stays");
-    call(&world, &["clean"]).assert_code(0).assert_stdout_has("windlass/work is deleted");
+    call(&world, &["clean"]).assert_code(0).assert_stdout_has("deleted branch windlass/work");
     assert_eq!(world.repo().branches(), ["main"]);
     call(&world, &["status", "work"]).assert_code(2);
     let left = std::fs::read_dir(world.data_dir().join("transcripts")).unwrap().count();
@@ -176,9 +176,9 @@ fn clean_by_age_keeps_every_branch_that_is_not_merged() {
     let long = call(&world, &["clean", "--older-than", "1d", "--json"]).assert_code(0).json();
     assert_eq!((&long["removed"], long["kept"].as_array().unwrap().len()), (&serde_json::json!([]), 1));
     let tip = world.repo().rev("windlass/work");
-    call(&world, &["clean", "--older-than", "1ms", "--dry-run"]).assert_code(0).assert_stdout_has("would go");
+    call(&world, &["clean", "--older-than", "1ms", "--dry-run"]).assert_code(0).assert_stdout_has("would remove");
     let out = call(&world, &["clean", "--older-than", "1ms"]);
-    out.assert_code(0).assert_stdout_has("the branch windlass/work stays");
+    out.assert_code(0).assert_stdout_has("kept branch windlass/work");
     assert_eq!(world.repo().rev("windlass/work"), tip);
     assert_eq!(call(&world, &["list", "--json"]).json(), serde_json::json!([]));
     // The branch is there, so that a loop of the same name gets a number.

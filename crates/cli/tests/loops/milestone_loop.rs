@@ -81,7 +81,7 @@ fn a_milestone_from_its_file_to_its_end() {
     let features = status["review"]["features_accepted"].as_array().unwrap();
     let ids: Vec<&Value> = features.iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, ["F1", "F2"]);
-    // One state, however it is asked for.
+    // One state, however it is requested.
     let shown = shown(&world);
     assert_eq!(shown["status"], "completed");
     assert_eq!(shown["loop"], status);
@@ -170,7 +170,7 @@ fn three_rejections_ask_a_person_who_gives_a_new_direction() {
     assert_eq!(call(&world, &["status", LOOP, "--exit-code"]).code, Some(6));
     assert!(developer.prompts()[1].contains("no tests"));
     assert!(developer.prompts()[2].contains("still no tests"));
-    // What was rejected stays and is mended.
+    // What was rejected stays and is fixed.
     assert_eq!(world.repo().commits("main..milestone/search").len(), 3);
     call(&world, &["reject", LOOP, "--reason", "take the other test framework"]).assert_code(0);
     let prompt = &developer.prompts()[3];
@@ -206,7 +206,7 @@ fn claims_that_are_never_accepted_pause_at_the_limit() {
     assert_eq!(ended["review"]["consecutive_rejections"], 0);
     assert!(developer.prompts()[2].contains("the empty query panics"), "{}", developer.prompts()[2]);
     assert_eq!(developer.turns().len(), 5);
-    // Only a person with more room goes on.
+    // Only a user with more room continues.
     call(&world, &["resume", LOOP]).assert_code(2).assert_stderr_has("limit");
     call(&world, &["resume", LOOP, "--max-iterations", "+1"]).assert_code(6);
     assert_eq!(developer.turns().len(), 6);
@@ -225,8 +225,8 @@ fn a_commit_that_was_not_made_is_not_believed() {
     let acceptor = world.script(&says(&["ACCEPTED"]));
     start(&world, &developer, &acceptor, &[]).assert_code(0);
     let prompts = developer.prompts();
-    assert!(prompts[1].contains("deadbeef, which was not made"), "{}", prompts[1]);
-    assert!(prompts[2].contains("nothing was changed"), "{}", prompts[2]);
+    assert!(prompts[1].contains("the reported commit deadbeef"), "{}", prompts[1]);
+    assert!(prompts[2].contains("no changes"), "{}", prompts[2]);
     assert_eq!(acceptor.turns().len(), 2, "for the third round and for the whole");
 }
 
@@ -243,7 +243,7 @@ fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
     assert_eq!(of_type(&feed, "answer_unreadable").len(), 2);
     let reviewed = of_type(&feed, "reviewed");
     assert!(reviewed.iter().all(|one| one["ruling"]["type"] == "accepted"), "nobody rejected the work: {reviewed:?}");
-    assert!(acceptor.prompts()[1].contains("could not be used"));
+    assert!(acceptor.prompts()[1].contains("Your last answer was invalid"));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn what_an_acceptor_changes_is_undone() {
     let acceptor = world.script(
         "[[turn]]\nsteps = [{ write = { path = \"log\", content = \"mine\" } }, { git_commit = \"by the acceptor\" }, { say = \"ACCEPTED\" }]",
     );
-    start(&world, &developer, &acceptor, &[]).assert_code(0).assert_stdout_has("it may only read");
+    start(&world, &developer, &acceptor, &[]).assert_code(0).assert_stdout_has("reverted changes of a read-only role");
     assert_eq!(world.repo().file_at("milestone/search", "log"), "1\n");
     assert_eq!(world.repo().commits("main..milestone/search").len(), 1);
 }
@@ -315,7 +315,7 @@ fn killed_in_a_developers_turn_it_goes_on_in_its_session_and_is_told_of_the_tree
     let args = ["milestone", "start", "search", "--agent", "dev", "--reviewer-command", &acceptor];
     killed_in_the_second_round(&world, &developer, windlass(&world, &args));
     let prompt = &developer.prompts()[2];
-    assert!(prompt.contains("was cut off before it ended") && prompt.contains("git status"), "{prompt}");
+    assert!(prompt.contains("The previous turn was interrupted") && prompt.contains("git status"), "{prompt}");
     assert!(developer.turns()[2].args.contains(&"dev-1".to_owned()), "{:?}", developer.turns()[2].args);
     assert_eq!(world.repo().file_at("milestone/search", "log"), "1\nhalf\n2\n", "what it had done is there");
 }
@@ -389,7 +389,7 @@ fn a_milestone_is_started_once_and_unknown_or_broken_ones_are_told() {
     let developer = world.script(&format!("{}{COMPLETE}", turn(&builds("F1: by title"))));
     let acceptor = world.script(&says(&["ACCEPTED"]));
     start(&world, &developer, &acceptor, &[]).assert_code(0);
-    start(&world, &developer, &acceptor, &[]).assert_code(2).assert_stderr_has("started already");
+    start(&world, &developer, &acceptor, &[]).assert_code(2).assert_stderr_has("already started");
     call(&world, &["milestone", "start", "nope"]).assert_code(2).assert_stderr_has("search");
     call(&world, &["milestone", "start", "../x"]).assert_code(2);
     world.repo().write(".windlass/milestones/broken.md", "no headings at all");

@@ -240,7 +240,7 @@ fn loop_that_runs_and_foreign_branch_are_left_alone() {
     let world = World::new();
     run_with(&world, "echo 1 > a; echo 2 > b", &["--gate", "test -e a"]).assert_code(0);
     world.repo().git(["branch", SMALLER, "main"]);
-    minimise(&world, &[]).assert_code(2).assert_stderr_has("the branch windlass/work-minimised exists already");
+    minimise(&world, &[]).assert_code(2).assert_stderr_has("the branch windlass/work-minimised already exists");
     assert_eq!(world.repo().rev(SMALLER), world.repo().rev("main"));
     world.repo().git(["branch", "-D", SMALLER]);
     minimise(&world, &[]).assert_code(0);

@@ -26,7 +26,10 @@ fn a_loop_without_a_sandbox_needs_a_word_and_without_a_terminal_nothing_is_made(
     let world = bare();
     let args = run_args(&world);
     let refused = call(&world, &words(&args));
-    refused.assert_code(2).assert_stderr_has("this machine has no sandbox").assert_stderr_has("--sandbox off");
+    refused
+        .assert_code(2)
+        .assert_stderr_has("no sandbox is available on this machine")
+        .assert_stderr_has("--sandbox off");
     refused.assert_stderr_has("user namespaces");
     let left: Vec<_> = std::fs::read_dir(world.data_dir()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
@@ -52,7 +55,7 @@ fn a_person_is_asked_once_for_each_repository_until_consent_is_taken_back() {
     let start = |name: &str, typed: &str| {
         type_in_terminal(windlass(&world, &[&words(&args)[..], &["--name", name]].concat()), typed)
     };
-    let question = "run loops of this repository without a sandbox? [y/N]";
+    let question = "Run loops of this repository without a sandbox? [y/N]";
     let (text, status) = start("refused", "\n");
     assert!(text.contains(question) && status.code() == Some(2), "{text}");
     let (text, status) = start("agreed", "y\n");
@@ -78,7 +81,10 @@ fn agent_programs_do_not_run_without_a_sandbox_until_somebody_agreed() {
     call(&world, &["agents", "--json"]).assert_code(0);
     call(&world, &["doctor"]);
     let refused = call(&world, &["agents", "--call"]);
-    refused.assert_code(2).assert_stderr_has("this machine has no sandbox").assert_stderr_has("WINDLASS_SANDBOX=off");
+    refused
+        .assert_code(2)
+        .assert_stderr_has("no sandbox is available on this machine")
+        .assert_stderr_has("WINDLASS_SANDBOX=off");
     assert!(!mark.exists());
     let mut off = windlass(&world, &["agents", "--json"]);
     off.env("WINDLASS_SANDBOX", "off");
@@ -91,7 +97,11 @@ fn the_demo_works_without_a_sandbox_and_says_so() {
     let world = bare();
     let output = call(&world, &["demo"]);
     output.assert_code(0);
-    assert!(output.stdout.contains("This machine has no sandbox (bubblewrap does not work here"), "{}", output.shown());
+    assert!(
+        output.stdout.contains("No sandbox is available on this machine (bubblewrap does not work on this machine"),
+        "{}",
+        output.shown()
+    );
 }
 
 #[test]
@@ -109,7 +119,9 @@ fn refs_that_moved_in_the_users_repository_are_reported_with_where_they_were() {
     run(&world, &agent, &["--gate", "test -f a"])
         .assert_code(0)
         .assert_stdout_has("everything that the command prints, JSON lines included")
-        .assert_stdout_has("moved in your repository during the turn, and left there: refs/heads/main was ");
+        .assert_stdout_has(
+            "refs of your repository changed during the turn and were left as they are: refs/heads/main was ",
+        );
     let now = world.repo().rev("main");
     assert_ne!(now, old, "Windlass moves nothing back");
     let moved = serde_json::json!([

@@ -141,7 +141,7 @@ fn a_webhook_is_not_led_elsewhere_and_not_sent_without_its_secret() {
     assert!(!receiver.next().headers.contains_key("x-windlass-signature"));
     assert!(receiver.is_quiet(), "a redirect is not followed, and a refusal not tried again");
     let said = log(&world);
-    assert!(said.contains("Notification failed (completed, notify_webhook): it answered 302"), "{said}");
+    assert!(said.contains("Notification failed (completed, notify_webhook): the server responded with 302"), "{said}");
     assert!(!said.contains("hidden"), "the address may be a secret: {said}");
 
     let world = World::new();
@@ -153,7 +153,7 @@ fn a_webhook_is_not_led_elsewhere_and_not_sent_without_its_secret() {
     let world = World::new();
     world.config("notify_webhook = \"ftp://127.0.0.1/x\"\n");
     run(&world, &completing(&world), &[]).assert_code(0);
-    assert!(log(&world).contains("no http or https address"), "{}", log(&world));
+    assert!(log(&world).contains("not an HTTP or HTTPS URL"), "{}", log(&world));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn who_never_answers_and_who_fails_costs_the_loop_nothing() {
         said.contains("Notification failed (completed, notify_command): exit status: 3: no such channel"),
         "{said}"
     );
-    assert!(said.contains("Notifications given up after 5 s: 1"), "{said}");
+    assert!(said.contains("Notifications timed out after 5 s: 1"), "{said}");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn only_what_was_asked_for_is_told() {
     world.config("notify_on = [\"finished\"]\n");
     let refused = call(&world, &["config", "show"]);
     refused.assert_code(2);
-    assert!(refused.shown().contains("'finished' is nothing to be notified of"), "{}", refused.shown());
+    assert!(refused.shown().contains("'finished' is not a notification event"), "{}", refused.shown());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn the_desktop_is_told_where_that_is_wanted() {
     assert_eq!(words, "--app-name=Windlass\n--\nWindlass: again\ncompleted\n");
 }
 
-/// Settings are read when the loop is driven: they are the person's, not the loop's.
+/// Settings are read when the loop is driven: they are the user's, not the loop's.
 #[test]
 fn the_settings_of_today_count_for_a_loop_of_yesterday() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Unusual and bad places: what is no repository, odd environments, data directories that cannot be used.
+//! Unusual and bad places: what is not a repository, odd environments, data directories that cannot be used.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -177,7 +177,7 @@ fn what_is_kept_is_closed_to_other_users() {
     let world = World::new();
     let mode = |path: std::path::PathBuf| std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     std::fs::set_permissions(world.data_dir(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    call(&world, &["doctor"]).assert_stdout_has("was open to other users and is closed now");
+    call(&world, &["doctor"]).assert_stdout_has("was accessible to other users; now private");
     run_in(&world, world.repo().path(), &["--gate", "true"]).assert_code(0);
     assert_eq!((mode(world.data_dir()), mode(world.data_dir().join("windlass.db"))), (0o700, 0o600));
     let mut open = vec![world.data_dir().join("transcripts")];
@@ -285,7 +285,7 @@ fn a_corrupt_database_is_named_and_not_touched() {
 struct Mount(PathBuf);
 
 impl Mount {
-    /// `None` where mounting is not allowed; says so.
+    /// `None` where mounting is not allowed; reports it.
     fn tmpfs(dir: PathBuf, options: &str) -> Option<Mount> {
         let mounted = std::process::Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "tmpfs"])
@@ -349,7 +349,7 @@ fn a_full_disk_stops_the_loop_with_a_clear_error_and_it_goes_on_when_there_is_sp
     let mut world = World::new();
     let dir = world.new_dir("small");
     let Some(mount) = Mount::tmpfs(dir.clone(), "size=6m") else { return };
-    // Who looks at the disk would pause the loop, if it came first.
+    // Who checks the disk would pause the loop, if it came first.
     world.config("disk_free = 0\n");
     world.set_env("WINDLASS_HOME", &dir);
     let agent = world.script(

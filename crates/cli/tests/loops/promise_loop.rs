@@ -22,7 +22,7 @@ fn a_claim_that_the_gate_confirms_completes_the_loop() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
     let out = run(&world, &agent, &["--gate", "grep -q fixed state"]);
-    out.assert_code(0).assert_stdout_has("completed: verified, every gate passed on the recorded commit");
+    out.assert_code(0).assert_stdout_has("completed: verified, all gates passed on the recorded commit");
     out.assert_stdout_has("git diff").assert_stdout_has("windlass/work");
     let status = status(&world, "work");
     assert_eq!(status["status"], "completed");
@@ -167,7 +167,7 @@ fn an_agent_that_lies_every_time_is_never_believed() {
     "#,
     );
     let out = run(&world, &agent, &["--gate", "false", "--max-iterations", "3"]);
-    out.assert_code(3).assert_stdout_has("the limit of 3 iterations is reached");
+    out.assert_code(3).assert_stdout_has("reached the limit of 3 iterations");
     let status = status(&world, "work");
     assert_eq!(status["status"], "exhausted");
     assert_eq!(status["stop_reason"], serde_json::json!({"type": "max_iterations", "max": 3}));
@@ -512,7 +512,7 @@ fn what_a_gate_changes_is_put_back_and_reported() {
     let world = crate::world();
     let agent = world.script(FIXES_IT);
     let out = run(&world, &agent, &["--gate", "echo rubbish > rubbish; echo x >> state; true"]);
-    out.assert_code(0).assert_stdout_has("the gate changed files, which were put back");
+    out.assert_code(0).assert_stdout_has("reverted files that the gate changed");
     let worktree = world.repo().at(status(&world, "work")["worktree"].as_str().unwrap().as_ref());
     assert_eq!(worktree.status(), "");
     assert_eq!(worktree.read("state"), "fixed\n");
@@ -534,7 +534,7 @@ fn one_turn_without_a_loop_ends_after_the_gates() {
 fn doing_nothing_with_a_green_gate_completes_as_unchanged() {
     let world = crate::world();
     let agent = world.script("[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]\n");
-    run(&world, &agent, &["--gate", "true"]).assert_code(0).assert_stdout_has("unchanged, nothing was changed");
+    run(&world, &agent, &["--gate", "true"]).assert_code(0).assert_stdout_has("completed: no changes");
     let status = status(&world, "work");
     assert_eq!((status["verified"].as_bool(), status["outcome"].as_str()), (Some(false), Some("unchanged")));
 }

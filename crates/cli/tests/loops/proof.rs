@@ -139,7 +139,7 @@ fn verify_agrees_line_by_line_with_a_proof_of_this_machine() {
     let (file, _) = proven(&world);
     let out = verify(&world, &file, &[]);
     out.assert_code(0).assert_stdout_has("✓ gate echo looked; test -f b: passed then, passes now");
-    out.assert_stdout_has("work: everything that was checked agrees");
+    out.assert_stdout_has("work: all checks passed");
     // What the loop does later does not change what was proven.
     call(&world, &["merge", "work"]).assert_code(0);
     let report = verify(&world, &file, &["--json"]).assert_code(0).json();
@@ -197,17 +197,19 @@ fn change_in_any_field_of_a_proof_is_refused_or_named() {
         let here = verify(&world, &file, &["--no-gates"]);
         assert_ne!(here.code, Some(0), "{path}: {}", here.shown());
         let named = path.trim_start_matches('/').replace('/', ".");
-        let told = here.shown().contains(&named) || here.shown().contains("not a proof") || here.shown().contains("✗");
+        let told = here.shown().contains(&named)
+            || here.shown().contains("not a Windlass proof")
+            || here.shown().contains("✗");
         assert!(told, "{path}: {}", here.shown());
         if number % 7 == 0 {
             // Without the journal the digest shows it.
             let there = verify(&elsewhere, &file, &["--no-gates"]);
-            let refused = there.shown().contains("not a proof") || there.shown().contains("✗ file");
+            let refused = there.shown().contains("not a Windlass proof") || there.shown().contains("✗ file");
             assert!(refused, "{path}: {}", there.shown());
         }
     }
     std::fs::write(&file, "{").unwrap();
-    verify(&world, &file, &[]).assert_code(2).assert_stderr_has("not a proof of Windlass");
+    verify(&world, &file, &[]).assert_code(2).assert_stderr_has("not a Windlass proof");
 }
 
 #[test]
@@ -222,7 +224,7 @@ fn gate_that_fails_now_is_named() {
     verify(&world, &file, &[])
         .assert_code(1)
         .assert_stdout_has("passed then, fails now")
-        .assert_stdout_has("1 thing differs");
+        .assert_stdout_has("1 check failed");
     verify(&world, &file, &["--no-gates"]).assert_code(0);
 }
 
@@ -241,7 +243,7 @@ fn commit_is_verified_by_its_trailers_also_after_a_squash() {
         .assert_code(0)
         .assert_stdout_has("it merged work with other work")
         .assert_stdout_has("passes now");
-    call(&world, &["verify", "main~1"]).assert_code(2).assert_stderr_has("no loop of this machine made commit");
+    call(&world, &["verify", "main~1"]).assert_code(2).assert_stderr_has("no loop on this machine made commit");
     call(&world, &["verify", "no-such"]).assert_code(2).assert_stderr_has("neither a file nor a commit");
     // Somebody writes the trailers under other work.
     world.repo().write("b", "forged\n");
@@ -259,9 +261,9 @@ fn stranger_verifies_with_the_repository_and_consent() {
     other.repo().git(["fetch", "-q", &from, "windlass/work:theirs"]);
     verify(&other, &file, &[])
         .assert_code(2)
-        .assert_stderr_has("it would run: echo looked; test -f b")
+        .assert_stderr_has("commands: echo looked; test -f b")
         .assert_stderr_has("--yes");
-    verify(&other, &file, &["--yes"]).assert_code(0).assert_stdout_has("the loop is not one of this machine");
+    verify(&other, &file, &["--yes"]).assert_code(0).assert_stdout_has("the loop does not exist on this machine");
     assert_eq!(call(&other, &["list", "--all", "--json"]).json(), serde_json::json!([]), "it is no loop");
     assert_eq!(other.repo().branches(), ["main", "theirs"]);
 }
@@ -279,7 +281,7 @@ fn byte_changed_in_the_database_is_found_and_named() {
     found.into_iter().for_each(|at| bytes[at] = b'T');
     std::fs::write(&database, bytes).unwrap();
     let seq = of_type(&call(&world, &["logs", "work", "--json"]).json_lines(), "turn_ended")[0]["seq"].clone();
-    let broken = format!("event {seq} does not fit the hash chain");
+    let broken = format!("event {seq} does not match the hash chain");
     call(&world, &["proof", "work"]).assert_code(1).assert_stderr_has(&broken);
     verify(&world, &file, &[]).assert_code(1).assert_stdout_has(&broken);
     call(&world, &["verify", "windlass/work"]).assert_code(1).assert_stderr_has(&broken);
@@ -300,5 +302,5 @@ fn hidden_gate_is_proven_without_its_command() {
     other.repo().git(["fetch", "-q", &from, "windlass/work:theirs"]);
     verify(&other, &file, &["--yes"])
         .assert_code(0)
-        .assert_stdout_has("only the machine of the loop knows its command");
+        .assert_stdout_has("its command is known only on the loop's machine");
 }

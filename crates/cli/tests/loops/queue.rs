@@ -4,7 +4,7 @@ use crate::support::*;
 use rustix::process::Signal;
 use windlass_testkit::{Mcp, Running, ScriptedAgent, Stream, World};
 
-/// Stays until it may go on, then is done.
+/// Stays until it may continue, then is done.
 const STAYS: &str =
     "[[turn]]\nsteps = [{ touch = \"here\" }, { wait_for = \"go\" }, { say = \"<promise>COMPLETE</promise>\" }]";
 const DONE: &str = "[[turn]]\nsteps = [{ say = \"<promise>COMPLETE</promise>\" }]";
@@ -58,7 +58,7 @@ fn run_waits_for_a_free_place_says_so_and_starts_by_itself() {
     let second = world.script(DONE);
     let words = ["run", "x", "--name", "second", "--agent-command", &second.command_line()];
     let mut waiting = world.start(windlass(&world, &words));
-    waiting.wait_line(Stream::Stdout, "waiting for a free place: 1 of 1 loops are running");
+    waiting.wait_line(Stream::Stdout, "queued: 1 of 1 loops are running");
     assert_eq!(word(&world, "second"), "queued");
     call(&world, &["status", "second", "--exit-code"]).assert_code(10);
     assert!(second.turns().is_empty());

@@ -58,7 +58,7 @@ steps = [{{ say = "{PROMISE}" }}]
     let line = agent.command_line();
     let args = ["run", &goal, "--name", "work", "--agent-command", &line, "--gate", &gate, "--max-iterations", "2"];
     let mut running = world.start(crate::support::windlass(&world, &args));
-    // Fails at once where the loop does not even begin.
+    // Fails at once where the loop does not even start.
     running.wait_line(windlass_testkit::Stream::Stdout, "iteration 1");
     agent.wait_turns(1);
     call(&world, &["steer", "work", &format!("connect to {STEERED}")]).assert_code(0);
@@ -68,7 +68,7 @@ steps = [{{ say = "{PROMISE}" }}]
     let secrets = [KNOWN, DOTENV, &SPLIT.concat(), IN_GOAL, IN_GATE, "s3cr3t-pw-9"];
     for secret in secrets {
         let mut found = holding(&world.data_dir(), secret);
-        // The file was copied there, which is what was asked for.
+        // The file was copied there, which is what was requested.
         found.retain(|path| !path.ends_with(".env"));
         assert!(found.is_empty(), "{secret} is in {found:?}");
         assert!(!std::fs::read_to_string(&told).unwrap().contains(secret), "{secret} was told");

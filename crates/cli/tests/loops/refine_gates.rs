@@ -1,4 +1,4 @@
-//! Gates that know the base, flip or judge only claims; paths the agent may not touch.
+//! Gates on the base, flaky gates, gates for claims only, and protected paths.
 
 use crate::support::*;
 
@@ -14,7 +14,7 @@ fn what_fails_on_the_base_is_told_to_the_user_and_to_the_agent() {
     let agent = world.script(CLAIMS);
     run(&world, &agent, &["--gate", "test -f work.txt", "--gate", "true"])
         .assert_code(0)
-        .assert_stdout_has("test -f work.txt fails already, before the agent begins");
+        .assert_stdout_has("test -f work.txt already fails on the base commit");
     let prompts = agent.prompts();
     assert!(prompts[0].contains("test -f work.txt") && !prompts[0].contains("`true`"), "{}", prompts[0]);
 
@@ -34,7 +34,7 @@ fn a_gate_that_flips_is_run_again_instead_of_believed() {
     let file = count.display();
     // Fails on every odd run: on the base once and then not.
     let gate = format!("n=$(cat {file} 2>/dev/null || echo 0); n=$((n+1)); echo $n > {file}; test $((n % 2)) = 0");
-    run(&world, &agent, &["--gate", &gate]).assert_code(0).assert_stdout_has("flips");
+    run(&world, &agent, &["--gate", &gate]).assert_code(0).assert_stdout_has("is flaky");
     assert_eq!(std::fs::read_to_string(&count).unwrap().trim(), "4", "twice on the base, twice on the claim");
     assert_eq!(status(&world, "work")["verified"], true);
 }
@@ -88,7 +88,7 @@ fn protected_paths_are_put_back_before_the_gates_and_reported() {
     );
     run(&world, &agent, &["--gate", "sh tests/a.sh && sh tests/b.sh", "--protect", "tests/**", "--protect", "ci/*"])
         .assert_code(0)
-        .assert_stdout_has("protected files were changed and put back: ")
+        .assert_stdout_has("restored protected files: ")
         .assert_stdout_has("claim refused");
     assert_eq!(
         world.repo().tree_files("windlass/work"),
@@ -126,7 +126,7 @@ fn files_that_are_copied_are_there_and_never_committed() {
 fn a_setup_that_fails_ends_the_loop_before_the_agent_begins() {
     for (config, says) in [
         ("setup = [\"echo no network; exit 3\"]", "exit code 3: no network"),
-        ("copy = [\".env\"]", ".env cannot be copied"),
+        ("copy = [\".env\"]", "cannot copy .env"),
     ] {
         let world = crate::world();
         world.config(config);

@@ -79,8 +79,8 @@ fn targets_that_are_none_start_nothing() {
         run(&world, &agent, &["--iter", text]).assert_code(2).assert_stderr_has("out of range: 1–100");
     }
     run(&world, &agent, &["--time", "0s"]).assert_code(2).assert_stderr_has("more than zero");
-    run(&world, &agent, &["--time", "99999999999999999d"]).assert_code(2).assert_stderr_has("longer than");
-    run(&world, &agent, &["--iter", "3", "--recipe", "promise"]).assert_code(2).assert_stderr_has("no meaning");
+    run(&world, &agent, &["--time", "99999999999999999d"]).assert_code(2).assert_stderr_has("is too long");
+    run(&world, &agent, &["--iter", "3", "--recipe", "promise"]).assert_code(2).assert_stderr_has("do not apply");
     assert!(agent.turns().is_empty());
     assert_eq!(world.repo().branches(), ["main"]);
 }
@@ -147,7 +147,9 @@ fn the_newest_plan_is_frozen_and_said_aloud() {
     let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     std::fs::File::options().write(true).open(plans.join("old.md")).unwrap().set_modified(long_ago).unwrap();
     let agent = world.script(GROWS);
-    run(&world, &agent, &["--iter", "2"]).assert_code(0).assert_stdout_has("the plan is .claude/plans/new.md");
+    run(&world, &agent, &["--iter", "2"])
+        .assert_code(0)
+        .assert_stdout_has("using the newest plan, .claude/plans/new.md");
     for prompt in agent.prompts() {
         assert!(prompt.contains("1. measure {plan}\n2. cut"), "{prompt}");
     }
@@ -156,11 +158,11 @@ fn the_newest_plan_is_frozen_and_said_aloud() {
     let bad = world.root().join("bad.md");
     let bad = bad.to_str().unwrap();
     let args = ["run", "x", "--agent", "demo", "--iter", "1", "--plan"];
-    call(&world, &[&args[..], &[bad]].concat()).assert_code(2).assert_stderr_has("it is not valid UTF-8");
+    call(&world, &[&args[..], &[bad]].concat()).assert_code(2).assert_stderr_has("not valid UTF-8");
     call(&world, &[&args[..], &["missing.md"]].concat())
         .assert_code(2)
-        .assert_stderr_has("the plan missing.md cannot be used");
+        .assert_stderr_has("cannot use the plan missing.md");
     call(&world, &["run", "x", "--agent", "demo", "--plan", bad])
         .assert_code(2)
-        .assert_stderr_has("works without a plan");
+        .assert_stderr_has("does not use a plan");
 }

@@ -22,15 +22,15 @@ fn a_loop_that_ends_leaves_nothing_and_says_so() {
     let world = World::new();
     let agent = world.script(CLAIMS);
     let out = run(&world, &agent, &["--gate", "true"]);
-    out.assert_code(0).assert_stdout_has("residue  none");
+    out.assert_code(0).assert_stdout_has("clean-up  nothing left behind");
     let seen = status(&world, "work");
     assert_eq!(seen["residue"]["clean"], true, "{}", seen["residue"]);
     assert_eq!(seen["residue"]["left"], json!([]));
     assert!(seen["residue"]["checked_at"].as_str().unwrap() >= seen["stopped_at"].as_str().unwrap());
-    call(&world, &["status", "work"]).assert_code(0).assert_stdout_has("residue  none");
+    call(&world, &["status", "work"]).assert_code(0).assert_stdout_has("clean-up  nothing left behind");
     // The end of the loop stays the end of its feed.
     assert_eq!(feed(&world, "work").last().unwrap()["type"], "loop_stopped");
-    call(&world, &["doctor"]).assert_stdout_has("no loop has left anything behind");
+    call(&world, &["doctor"]).assert_stdout_has("nothing left behind");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_is_left_is_listed_found_by_doctor_and_removed_by_clean() {
     std::fs::create_dir(worktrees.join(format!("{id}.removing"))).unwrap();
     agent.open_gate("go");
     let out = running.wait();
-    out.assert_code(0).assert_stdout_has("residue  process");
+    out.assert_code(0).assert_stdout_has("left over process");
     let residue = &status(&world, "work")["residue"];
     assert_eq!(residue["clean"], false);
     assert_eq!(kinds(residue), ["process", "port", "worktree"], "{residue}");
@@ -106,7 +106,7 @@ fn what_is_left_is_listed_found_by_doctor_and_removed_by_clean() {
     let told: Vec<&Value> =
         doctor["findings"].as_array().unwrap().iter().filter(|one| one["what"] == "residue").collect();
     assert_eq!(told.len(), 3, "{doctor}");
-    call(&world, &["clean", "--dry-run"]).assert_code(0).assert_stdout_has("would go  work: process");
+    call(&world, &["clean", "--dry-run"]).assert_code(0).assert_stdout_has("would remove  work: process");
     assert!(daemon.0.try_wait().unwrap().is_none(), "a look ends nothing");
     let cleaned = call(&world, &["clean", "--json"]).assert_code(0).json();
     assert_eq!(cleaned["residue"][0]["found"].as_array().map(Vec::len), Some(3), "{cleaned}");

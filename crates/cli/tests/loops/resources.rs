@@ -57,7 +57,7 @@ fn a_loop_that_takes_too_much_memory_fails_and_says_why() {
     let script = "x=$(head -c 200000000 /dev/zero | tr '\\0' x); sleep 20; echo '<promise>COMPLETE</promise>'";
     let (output, seen) = beside_another(&world, script, &["--memory-limit", "64MiB"]);
     output.assert_code(7).assert_stdout_has("memory 64 MiB (");
-    let said = "the agent's processes were ended by the memory limit of 64 MiB (memory_limit)";
+    let said = "the agent's processes were killed at the memory limit of 64 MiB (memory_limit)";
     output.assert_stdout_has(said);
     assert!(seen["stop_reason"]["message"].as_str().unwrap().contains(said), "{seen}");
     assert_eq!(seen["resources"]["memory_bytes"], 64 << 20);
@@ -74,7 +74,7 @@ fn what_the_agent_survives_is_told_and_counts() {
     let world = World::new();
     let script = "head -c 300000000 /dev/zero | tail -c 250000000 | wc -c; echo '<promise>COMPLETE</promise>'";
     let output = greedy(&world, script, &["--memory-limit", "64MiB"]);
-    output.assert_code(0).assert_stdout_has("ended by the memory limit of 64 MiB");
+    output.assert_code(0).assert_stdout_has("killed at the memory limit of 64 MiB");
     assert_eq!(turn_ended(&world)["outcome"]["type"], "finished");
 }
 
@@ -88,7 +88,7 @@ fn a_loop_that_forks_without_end_fails_and_says_why() {
     // 150 at most, whatever becomes of the limit; this shell gives up when it cannot fork.
     let script = "exec /bin/sh -c 'i=0; while [ $i -lt 150 ]; do sleep 1000 & i=$((i+1)); done; echo all of them'";
     let (output, seen) = beside_another(&world, script, &["--process-limit", "64"]);
-    output.assert_code(7).assert_stdout_has("the limit of 64 of their number (process_limit)");
+    output.assert_code(7).assert_stdout_has("the process limit of 64 (process_limit)");
     assert_eq!(seen["resources"]["processes"], 64);
     assert_eq!(turn_ended(&world)["limits_hit"], json!([{ "type": "processes", "limit": 64 }]));
     world.wait_no_processes();
@@ -110,7 +110,10 @@ fn a_gate_that_takes_too_much_says_so_to_the_agent() {
     .assert_code(3);
     let ended = feed(&world, "work");
     let tail = of_type(&ended, "gate_ended").last().unwrap()["report"]["output_tail"].as_str().unwrap().to_owned();
-    assert!(tail.contains("the command's processes were ended by the memory limit of 64 MiB (memory_limit)"), "{tail}");
+    assert!(
+        tail.contains("the command's processes were killed at the memory limit of 64 MiB (memory_limit)"),
+        "{tail}"
+    );
 }
 
 /// Takes so much of the disk the first time, and stays; is content the second time.
@@ -132,7 +135,7 @@ fn make_room(seen: &Value) {
 fn a_loop_that_takes_too_much_disk_pauses_and_goes_on_when_there_is_room() {
     let world = World::new();
     let (output, seen) = beside_another(&world, &fills(&world, 20_000_000), &["--disk-limit", "5MiB"]);
-    output.assert_stdout_has("more than the 5 MiB they may (disk_limit)");
+    output.assert_stdout_has("more than 5 MiB (disk_limit)");
     assert_eq!(seen["status"], "paused", "{seen}");
     assert!(seen["waiting_for"].as_str().unwrap().contains("disk_limit"), "{seen}");
     call(&world, &["resume", "greedy", "--disk-limit", "+100MiB"]).assert_code(0);
@@ -187,7 +190,7 @@ fn a_disk_that_fills_pauses_the_loop_that_fills_it() {
     let Some(_disk) = SmallDisk::below(&world, "96m") else { return };
     world.config("disk_free = \"48MiB\"\n");
     let (output, seen) = beside_another(&world, &fills(&world, 60_000_000), &[]);
-    output.assert_stdout_has("less than the 48 MiB that must stay so (disk_free)");
+    output.assert_stdout_has("less than 48 MiB (disk_free)");
     assert_eq!(seen["status"], "paused", "{seen}");
     make_room(&seen);
     call(&world, &["resume", "greedy"]).assert_code(0);
@@ -224,7 +227,7 @@ fn doctor_says_what_is_in_force_and_by_what() {
     let findings = call(&world, &["doctor", "--json"]).json();
     let limits = findings["findings"].as_array().unwrap().iter().find(|one| one["what"] == "limits").unwrap().clone();
     let detail = limits["detail"].as_str().unwrap();
-    for part in ["memory 2 GiB (", "processes 512 (", "disk 10 GiB", "1 GiB of disk kept free"] {
+    for part in ["memory 2 GiB (", "processes 512 (", "disk 10 GiB", "1 GiB of disk space kept free"] {
         assert!(detail.contains(part), "{detail}");
     }
 }

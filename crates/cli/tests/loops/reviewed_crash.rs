@@ -11,7 +11,7 @@ use crate::support::*;
 use crate::sweep::{Case, Series, sweep};
 use windlass_testkit::{ScriptedAgent, World};
 
-/// `append.after` is left out: what follows a write that is durable begins with one of the others.
+/// `append.after` is left out: what follows a write that is durable starts with one of the others.
 const POINTS: [&str; 12] = [
     "create.after",
     "append.before",
@@ -48,7 +48,7 @@ struct EndState {
     files: Vec<(String, String)>,
     findings: String,
     sections: Vec<(u64, String, String)>,
-    /// Turns that came to an end of their own, as the journal has them, without their attempt.
+    /// Turns that reached an end of their own, as the journal has them, without their attempt.
     finished: Vec<(u64, String)>,
     rulings: Vec<String>,
     undone: usize,

@@ -105,7 +105,7 @@ fn a_wait_whose_driver_was_killed_goes_on_by_itself() {
         "[[turn]]\nsteps = [{{ event = {limited} }}, {{ exit = 1 }}]\n\
          [[turn]]\nsteps = [{{ event = {{ type = \"text\", text = \"<promise>COMPLETE</promise>\" }} }}]\n"
     );
-    // Killed after each append in turn, until it is the one that began the wait.
+    // Killed after each append in turn, until it is the one that started the wait.
     for append in 1..20 {
         let world = World::new();
         let agent = world.script(&script);

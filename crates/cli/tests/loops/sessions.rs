@@ -4,7 +4,7 @@ use crate::support::*;
 use rustix::process::Signal;
 use windlass_testkit::{ScriptedAgent, Stream, World};
 
-/// Prints a session id of its own each time it is started.
+/// Prints its own session id each time it is started.
 const PRINTS_ITS_SESSION: &str = r#"
     [[turn]]
     steps = [{ say = "session: abc-{{count}}" }, { append = { path = "log", content = "1\n" } }]
@@ -43,7 +43,7 @@ fn resume_gives_the_agent_the_session_it_printed() {
     profile(&world, &agent);
     call(&world, &["run", "do it", "--name", "work", "--agent", "scripted"]).assert_code(0);
     assert_eq!(resumed(&agent), [None, some("abc-1"), some("abc-2")]);
-    // A resumed turn is told to go on; the task is in the session already.
+    // A resumed turn is told to continue; the task is in the session already.
     assert!(agent.prompts()[1].contains("continue"), "{}", agent.prompts()[1]);
     assert_eq!(status(&world, "work")["session_policy"], "resume");
 }
@@ -134,7 +134,9 @@ fn a_message_that_cannot_wait_reaches_the_session_that_is_at_work() {
     let mut running =
         world.start(windlass(&world, &["run", "do it", "--name", "work", "--agent", "scripted", "--json"]));
     running.wait_line(Stream::Stdout, "session_found");
-    call(&world, &["steer", "work", "--now", "that is the wrong file"]).assert_code(0).assert_stdout_has("at once");
+    call(&world, &["steer", "work", "--now", "that is the wrong file"])
+        .assert_code(0)
+        .assert_stdout_has("interrupting the current turn");
     running.wait().assert_code(0);
     assert_eq!(resumed(&agent), [None, some("abc")]);
     assert!(agent.prompts()[1].contains("that is the wrong file"), "{}", agent.prompts()[1]);
@@ -155,7 +157,7 @@ fn an_agent_that_would_start_over_is_not_interrupted_for_a_message() {
     agent.wait_touched("at1");
     call(&world, &["steer", "work", "--now", "hello"])
         .assert_code(2)
-        .assert_stderr_has("no session that could go on")
+        .assert_stderr_has("no session to resume")
         .assert_stderr_has("without --now");
     agent.open_gate("go1");
     running.wait().assert_code(0);

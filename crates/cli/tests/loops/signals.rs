@@ -7,7 +7,7 @@ use crate::support::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use windlass_testkit::{Running, ScriptedAgent, World};
 
-/// Works, tells, hangs in its first attempt; in the second it comes to an end.
+/// Works, tells, hangs in its first attempt; in the second it ends.
 const HANGS_ONCE: &str = r#"
     [[turn]]
     steps = [
@@ -81,7 +81,7 @@ fn int_term_and_hup_interrupt_the_loop_and_resume_completes_it() {
         assert_eq!(done["status"], "completed");
         assert_eq!(done["iterations"], 1);
         assert_eq!(starts(&agent), [(1, 1), (1, 2)]);
-        // The agent has no session, so the second attempt began at the checkpoint; what lay there is kept.
+        // The agent has no session, so the second attempt started at the checkpoint; what was there is kept.
         assert_eq!(file_at_branch(&world, "work", "log"), "second\n");
         let saved = world.repo().refs("refs/windlass/").into_iter().find(|name| name.contains("/cut/")).expect("saved");
         assert_eq!(world.repo().file_at(&saved, "log"), "first\n");

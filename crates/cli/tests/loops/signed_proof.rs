@@ -69,7 +69,7 @@ fn signed_proof_names_its_signer_and_fits_plain_ssh_keygen() {
     let bytes = std::fs::read(&signing.proof).unwrap();
     signing.world.run_with_input(plain, bytes).assert_code(0).assert_stdout_has("Good \"windlass-proof\" signature");
     // Nobody says whom to believe.
-    signing.verify(&[]).assert_code(0).assert_stdout_has("- signature: it fits, but whose ED25519 key");
+    signing.verify(&[]).assert_code(0).assert_stdout_has("- signature: it matches, but the owner of ED25519 key");
     let config = format!("gpg.ssh.allowedSignersFile={}", signing.allowed.display());
     let (name, value) = config.split_once('=').unwrap();
     signing.world.repo().git(["config", name, value]);
@@ -96,7 +96,7 @@ fn change_of_any_byte_of_a_signed_proof_or_its_signature_is_reported() {
         std::fs::write(&signing.proof, &bytes).unwrap();
         let out = signing.verify_strictly();
         assert_ne!(out.code, Some(0), "byte {at}: {}", out.shown());
-        let told = out.shown().contains("✗ signature: it does not fit") || out.shown().contains("not a proof");
+        let told = out.shown().contains("✗ signature: it does not fit") || out.shown().contains("not a Windlass proof");
         assert!(told, "byte {at}: {}", out.shown());
     }
     std::fs::write(&signing.proof, &whole).unwrap();

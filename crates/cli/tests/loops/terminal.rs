@@ -1,4 +1,4 @@
-//! What a person sees on a terminal, and elsewhere.
+//! What a user sees on a terminal, and elsewhere.
 
 use crate::support::*;
 use windlass_testkit::{ScriptedAgent, World, run_in_terminal};

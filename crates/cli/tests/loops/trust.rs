@@ -43,9 +43,9 @@ fn commands_of_the_repositorys_settings_do_not_run_without_consent() {
         put(&world, ".windlass/config.toml", &format!("{key} = {value}\n"));
         let out = run(&world, &world.script(CLAIMS), &[]);
         out.assert_code(2)
-            .assert_stderr_has("nobody agreed yet to what this repository's own files would run")
+            .assert_stderr_has("this repository's commands are not trusted yet")
             .assert_stderr_has(&format!("line 1: {key}"))
-            .assert_stderr_has("hint: read them, then run `windlass trust`");
+            .assert_stderr_has("hint: review them, then run `windlass trust`");
         assert!(!ran(&world), "{key} ran");
         assert_eq!(call(&world, &["list", "--json"]).assert_code(0).json(), serde_json::json!([]));
         trust(&world);
@@ -73,7 +73,7 @@ fn a_flag_stands_in_for_what_the_repository_says() {
 fn harmless_settings_ask_nothing() {
     let world = world(".windlass/config.toml", "max_iterations = 3\nprotect = [\"tests/**\"]\n");
     run(&world, &world.script(CLAIMS), &[]).assert_code(0);
-    call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("run nothing by themselves");
+    call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("defines no commands");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn the_flag_agrees_for_good_and_an_agent_cannot() {
     let agent = world.script(CLAIMS);
     let mut inside = run_command(&world, &agent, &["--trust"]);
     inside.env("WINDLASS_TURN", "work.1.coder.1");
-    world.run(inside).assert_code(2).assert_stderr_has("an agent of a loop cannot agree");
+    world.run(inside).assert_code(2).assert_stderr_has("agents in a loop cannot trust commands");
     run(&world, &agent, &["--trust"]).assert_code(0);
     call(&world, &["trust", "--show"]).assert_code(0);
 }
@@ -194,12 +194,12 @@ fn a_link_to_a_file_asks_for_what_it_leads_to_and_a_changed_target_asks_again() 
         link(&world, "alias", "./cfg");
         let more = if in_place { &["--in-place"][..] } else { &[] };
         let says = |out: &windlass_testkit::Output, what: &str| {
-            out.assert_code(2).assert_stderr_has("it leads to cfg/m.json").assert_stderr_has(what);
+            out.assert_code(2).assert_stderr_has("link to cfg/m.json").assert_stderr_has(what);
         };
         says(&run(&world, &agent, more), "mcpServers: one");
-        call(&world, &["trust", "--show"]).assert_code(6).assert_stdout_has("it leads to cfg/m.json");
+        call(&world, &["trust", "--show"]).assert_code(6).assert_stdout_has("link to cfg/m.json");
         trust(&world);
-        call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("it leads to cfg/m.json");
+        call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has("link to cfg/m.json");
         put(&world, "cfg/m.json", &servers("two"));
         says(&run(&world, &agent, more), "mcpServers: two");
         trust(&world);
@@ -207,7 +207,7 @@ fn a_link_to_a_file_asks_for_what_it_leads_to_and_a_changed_target_asks_again() 
         put(&world, "cfg/other.json", &servers("two"));
         std::fs::remove_file(world.repo().path().join(".mcp.json")).unwrap();
         link(&world, ".mcp.json", "cfg/other.json");
-        run(&world, &agent, more).assert_code(2).assert_stderr_has("it leads to cfg/other.json");
+        run(&world, &agent, more).assert_code(2).assert_stderr_has("link to cfg/other.json");
         trust(&world);
         run(&world, &agent, more).assert_code(0);
     }
@@ -229,7 +229,7 @@ fn a_link_to_a_folder_asks_for_the_files_that_it_leads_to() {
         .assert_stderr_has(".claude/settings.json")
         .assert_stderr_has("hooks: one")
         .assert_stderr_has(".claude/agents/more/a.md")
-        .assert_stderr_has("it leads to elsewhere/a.md");
+        .assert_stderr_has("link to elsewhere/a.md");
     trust(&world);
     run(&world, &agent, &[]).assert_code(0);
     put(&world, "h/settings.json", &hooks("two"));
@@ -245,7 +245,7 @@ fn a_link_out_of_the_repository_is_named_and_its_content_counts() {
     std::fs::write(&outside, servers("one")).unwrap();
     link(&world, ".mcp.json", outside.to_str().unwrap());
     let agent = world.script(CLAIMS);
-    let named = format!("it leads out of the repository, to {}", outside.display());
+    let named = format!("link to {}, outside the repository", outside.display());
     run(&world, &agent, &[]).assert_code(2).assert_stderr_has(&named).assert_stderr_has("mcpServers: one");
     trust(&world);
     call(&world, &["trust", "--show"]).assert_code(0).assert_stdout_has(&named);
@@ -253,7 +253,7 @@ fn a_link_out_of_the_repository_is_named_and_its_content_counts() {
     run(&world, &agent, &[]).assert_code(2).assert_stderr_has("mcpServers: two");
     std::fs::remove_file(world.repo().path().join(".mcp.json")).unwrap();
     link(&world, ".mcp.json", "../outside.json");
-    run(&world, &agent, &[]).assert_code(2).assert_stderr_has("it leads out of the repository, to ../outside.json");
+    run(&world, &agent, &[]).assert_code(2).assert_stderr_has("link to ../outside.json, outside the repository");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn settings_that_are_a_link_say_where_they_lie_and_texts_outside_need_consent() 
     link(&world, ".windlass/config.toml", outside.to_str().unwrap());
     run(&world, &world.script(CLAIMS), &[])
         .assert_code(2)
-        .assert_stderr_has(&format!("it leads out of the repository, to {}", outside.display()));
+        .assert_stderr_has(&format!("link to {}, outside the repository", outside.display()));
     let world = World::new();
     std::fs::write(world.root().join("letter"), "private\n").unwrap();
     link(&world, "vision.md", "../letter");

@@ -187,7 +187,7 @@ fn a_flag_whose_feature_is_missing_is_unknown() {
     for flag in ["--web", "--yolo"] {
         let (error, hints) = refused(&["run", "goal", flag, "x"]);
         assert!(error.starts_with(&format!("unexpected argument '{flag}' found")), "{error}");
-        assert!(hints.iter().any(|hint| hint == "'windlass run --help' shows what can be said"), "{hints:?}");
+        assert!(hints.iter().any(|hint| hint == "see 'windlass run --help' for all options"), "{hints:?}");
     }
     for (flag, value) in [("--session", "keep"), ("--sandbox", "podman"), ("--commit", "maybe")] {
         let (error, hints) = refused(&["run", "goal", flag, value]);
@@ -202,14 +202,14 @@ fn iterations_out_of_range_name_the_range() {
     for count in ["101", "-1", "4294967296", "99999999999999999999999"] {
         let (error, hints) = refused(&["run", "goal", "--max-iterations", count]);
         assert!(error.contains("1–100"), "{error}");
-        assert_eq!(hints[0], "give 1 to 100, or 0 together with another limit");
+        assert_eq!(hints[0], "use 1 to 100, or 0 with another limit");
     }
     for text in ["three", "", "3.5", "1e2", "３"] {
         let (error, _) = refused(&["run", "goal", "--max-iterations", text]);
-        assert!(error.contains("whole number from 1 to 100"), "{error}");
+        assert!(error.contains("integer from 1 to 100"), "{error}");
     }
     let (_, hints) = refused(&["-C", "/x", "run", "goal", "--max-iterations", "101"]);
-    assert_eq!(hints.last().unwrap(), "'windlass run --help' shows what can be said");
+    assert_eq!(hints.last().unwrap(), "see 'windlass run --help' for all options");
     assert!(run(&["goal", "--max-iterations", "0"]).is_ok(), "whether another limit is there is judged later");
 }
 
@@ -218,7 +218,7 @@ fn iterations_out_of_range_name_the_range() {
 fn bad_amounts_and_durations_say_what_to_write() {
     for text in ["5", "0s", "90", "five minutes", "-5m", "1h30m", "5分"] {
         let (_, hints) = refused(&["run", "goal", &format!("--duration={text}")]);
-        assert_eq!(hints[0], "write a whole number with a unit: 30s, 10m, 2h or 1d", "{text}");
+        assert_eq!(hints[0], "use an integer with a unit: 30s, 10m, 2h or 1d", "{text}");
     }
     for text in ["0", "-1", "NaN", "inf", "free"] {
         refused(&["run", "goal", "--budget-usd", text]);
@@ -241,7 +241,7 @@ fn a_goal_has_exactly_one_source() {
 
     let (error, hints) = refused(&["run"]);
     assert_eq!(error, "the following required arguments were not provided: <GOAL>");
-    assert_eq!(hints[0], "say what the loop is for: windlass run \"make the tests pass\"");
+    assert_eq!(hints[0], "add a goal: windlass run \"make the tests pass\"");
     let (error, _) = refused(&["run", "goal", "--prompt-file", "task.md"]);
     assert!(error.contains("cannot be used with"), "{error}");
     let (error, hints) = refused(&["run", "make", "the", "tests", "pass"]);
@@ -249,7 +249,7 @@ fn a_goal_has_exactly_one_source() {
     assert!(hints[0].starts_with("put the text in quotes"), "{hints:?}");
     let (error, hints) = refused(&["fix the tests"]);
     assert_eq!(error, "unrecognized subcommand 'fix the tests'");
-    assert_eq!(hints[0], "a loop is started with run: windlass run \"fix the tests\"");
+    assert_eq!(hints[0], "start a loop with run: windlass run \"fix the tests\"");
 }
 
 #[test]

@@ -14,6 +14,6 @@ fn the_reference_is_what_the_program_says() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == said,
-        "docs/cli.md is not what the program says; run: UPDATE=1 cargo test -p windlass --test loops usage_reference"
+        "docs/cli.md is out of date; run: UPDATE=1 cargo test -p windlass --test loops usage_reference"
     );
 }

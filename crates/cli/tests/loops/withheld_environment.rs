@@ -91,21 +91,23 @@ fn a_gate_that_misses_a_variable_is_told_about_once_with_its_name() {
     let out = run(&world, &agent, &["--gate", ": ${DATABASE_URL:?must be set}", "--max-iterations", "2"]);
     let shown = out.assert_code(3).stdout.clone();
     assert_eq!(
-        shown.matches("hint: DATABASE_URL is withheld from gates; --env-pass DATABASE_URL").count(),
+        shown
+            .matches("hint: Windlass does not pass DATABASE_URL to gates; pass it with --env-pass DATABASE_URL")
+            .count(),
         1,
         "{shown}"
     );
     let world = World::new();
     let shown =
         run(&world, &world.script(SHOWS), &["--gate", "false", "--max-iterations", "1"]).assert_code(3).stdout.clone();
-    assert!(!shown.contains("withheld"), "nothing is withheld there: {shown}");
+    assert!(!shown.contains("does not pass"), "nothing is withheld there: {shown}");
 }
 
 #[test]
 fn doctor_and_config_say_what_is_withheld_and_what_is_handed_on() {
     let world = world();
     let shown = call(&world, &["doctor"]).stdout.clone();
-    assert!(shown.contains("4 of ") && shown.contains("withheld from gates: AWS_SECRET_ACCESS_KEY"), "{shown}");
+    assert!(shown.contains("4 of ") && shown.contains("not passed to gates: AWS_SECRET_ACCESS_KEY"), "{shown}");
     assert!(!shown.contains(HIDDEN[1].1), "a value is shown: {shown}");
     let shown = call(&world, &["config", "show"]).assert_code(0).stdout.clone();
     assert!(shown.contains("env_pass") && shown.contains("WINDLASS_ENV_PASS"), "{shown}");

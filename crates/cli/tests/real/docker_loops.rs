@@ -102,7 +102,7 @@ fn a_container_that_came_to_its_limit_of_memory_is_told_of() {
     let script = "head -c 300000000 /dev/zero | tail -c 250000000 | wc -c";
     let ran = run_script(&world, script, &["--memory-limit", "64MiB"]);
     ran.assert_code(0)
-        .assert_stdout_has("the agent's processes were ended by the memory limit of 64 MiB (memory_limit)");
+        .assert_stdout_has("the agent's processes were killed at the memory limit of 64 MiB (memory_limit)");
 }
 
 #[test]
@@ -240,9 +240,9 @@ fn a_container_that_cannot_be_had_is_an_error_with_a_way_out() {
     world.set_env("WINDLASS_SANDBOX_READABLE", world.bin_dir());
     let reason = format!("{} does not run in the image 'windlass-test:empty'", binary().display());
     refused(&world, &["--docker-image", "windlass-test:empty"], &reason, "such as debian:12");
-    refused(&World::new(), &[], "no image is named", "--docker-image IMAGE");
+    refused(&World::new(), &[], "no Docker image selected", "--docker-image IMAGE");
     world.set_env("DOCKER_HOST", "tcp://127.0.0.1:2375");
-    refused(&world, &["--docker-image", IMAGE], "'tcp://127.0.0.1:2375' is not used", "docker_host");
+    refused(&world, &["--docker-image", IMAGE], "cannot use Docker at 'tcp://127.0.0.1:2375'", "docker_host");
 }
 
 /// A daemon that answers each call with this status and body.
@@ -264,11 +264,11 @@ fn a_daemon_that_is_no_use_is_told_apart() {
     let old = world.root().join("old");
     pretend(&old, 200, r#"{"Version":"18.09","ApiVersion":"1.39","Os":"linux"}"#);
     world.set_env("WINDLASS_DOCKER_HOST", format!("unix://{}", old.display()));
-    refused(&world, &image, "Docker 18.09 is too old: it speaks version 1.39", "update Docker");
+    refused(&world, &image, "Docker 18.09 is too old: it supports API version 1.39", "update Docker");
     let ill = world.root().join("ill");
     pretend(&ill, 500, r#"{"message":"the disk is full"}"#);
     world.set_env("WINDLASS_DOCKER_HOST", &ill);
-    refused(&world, &image, "Docker will not say its version: the disk is full", "log");
+    refused(&world, &image, "Docker cannot report its version: the disk is full", "log");
     world.set_env("WINDLASS_DOCKER_HOST", world.root().join("nobody"));
-    refused(&world, &image, "Docker cannot be reached", "install and start Docker");
+    refused(&world, &image, "cannot reach Docker", "install and start Docker");
 }

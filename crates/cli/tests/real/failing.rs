@@ -73,7 +73,7 @@ fn assert_went_on_fresh(driven: &Driven, output: &Output, kind: &str, iterations
     let feed = feed(&driven.world, "work");
     assert_eq!(of_type(&feed, "session_lost").len(), 1);
     output.assert_stdout_has("session is lost");
-    output.assert_stdout_has("going on with a fresh one");
+    output.assert_stdout_has("starting a new one");
     // The fresh session knows the goal and what was done for it.
     let prompts = driven.prompts_of_last_request();
     let [prompt] = &prompts[..] else { panic!("a fresh session has one prompt: {prompts:?}") };

@@ -99,7 +99,10 @@ fn socket_behind_which_everything_is_possible_comes_with_a_warning() {
     let output = agent(&world, "echo x > file", &[]);
     output.assert_code(0);
     let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(said.contains("admits /run/docker.sock: an agent that connects to it can do all that root can"), "{said}");
+    assert!(
+        said.contains("allows /run/docker.sock; an agent that connects to it can do everything that root can"),
+        "{said}"
+    );
     assert!(!said.contains("PGSQL"), "{said}");
 }
 
@@ -181,5 +184,8 @@ fn gate_and_agent_that_miss_a_hidden_path_get_a_hint_with_its_setting() {
     call(&world, &["run", "do it", "--name", "broken", "--agent-command", &program, "--max-iterations", "1"]);
     let said = status(&world, "broken").to_string();
     assert!(said.contains("sandbox_readable") && said.contains("~/.my tool/settings"), "{said}");
-    assert!(said.contains("~/.rustup/settings.toml is read-only in the sandbox; sandbox_writable"), "{said}");
+    assert!(
+        said.contains("~/.rustup/settings.toml is read-only in the sandbox; allow writes with sandbox_writable"),
+        "{said}"
+    );
 }

@@ -149,7 +149,7 @@ fn codex_through_a_list_of_hosts() {
     through_a_list_of_hosts(Cli::Codex);
 }
 
-/// The coder writes a file. The auditor looks at it with its own shell, changes it, and hands in its verdict as
+/// The coder writes a file. The auditor checks it with its own shell, changes it, and hands in its verdict as
 /// a block.
 const AUDITED: &str = r###"
     select = "starts"
@@ -203,8 +203,8 @@ fn assert_audits(driven: &Driven, more: &[&str]) {
     let heard: Vec<String> = driven.server.requests().iter().map(|seen| seen.body.to_string()).collect();
     let saw = |what: &str| heard.iter().any(|body| body.contains(what));
     assert!(saw("WHOLE"), "the auditor ran no command: {}", output.shown());
-    // It may write where it looks, since that is a checkout of its own; nobody else ever sees it.
-    output.assert_stdout_has("it may only read, but changed files, which were put back");
+    // It may write where it looks, since that is its own checkout; nobody else ever sees it.
+    output.assert_stdout_has("reverted changes of a read-only role");
     assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "whole\n");
 }
 

@@ -86,7 +86,7 @@ fn one_that_reads_keys_finds_none() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "TOP-SECRET\n").unwrap();
     }
-    // By a link too: what it leads to counts.
+    // By a link too: what it points to counts.
     std::fs::create_dir(world.home().join("elsewhere")).unwrap();
     std::fs::write(world.home().join("elsewhere/config"), "TOP-SECRET\n").unwrap();
     std::os::unix::fs::symlink(world.home().join("elsewhere"), world.home().join(".kube")).unwrap();
@@ -169,18 +169,18 @@ fn without_a_sandbox_what_it_plants_for_git_is_run_by_nothing_of_windlass_and_un
         world.repo().path().join(".git").display(),
     );
     let ran = hostile(&world, &plant, &["--sandbox", "off", "--gate", "test -f file"]);
-    ran.assert_code(0).assert_stdout_has("what git runs or follows was changed and put back: .git/config");
+    ran.assert_code(0).assert_stdout_has("reverted changes to git's own files: .git/config");
     ran.assert_stdout_has(".git/hooks/pre-commit");
     let own = world.repo().path().join(".git");
     assert_eq!(std::fs::read_to_string(own.join("config")).unwrap(), config);
     assert_eq!(names(&own.join("hooks")), Vec::<String>::new());
     assert!(!own.join("info/attributes").exists() && !own.join("objects/info/alternates").exists());
-    call(&world, &["status", "work"]).assert_stdout_has(".git/objects/info/alternates: the last turn changed it");
+    call(&world, &["status", "work"]).assert_stdout_has(".git/objects/info/alternates: changed by the last turn");
     call(&world, &["diff", "work"]).assert_code(0);
     call(&world, &["merge", "work"]).assert_code(0);
     assert!(!mark.exists(), "something planted has run");
     assert_eq!(world.repo().file_at("main", "file"), "work\n");
-    assert!(status(&world, "work").to_string().contains("HEAD is back on"), "and its .git is as it was");
+    assert!(status(&world, "work").to_string().contains("reset HEAD to"), "and its .git is as it was");
 }
 
 #[test]
@@ -380,7 +380,10 @@ fn without_namespaces() -> Option<World> {
 fn what_was_asked_for_and_cannot_be_had_starts_nothing() {
     let Some(world) = without_namespaces() else { return };
     let output = hostile(&world, "true", &[]);
-    output.assert_code(2).assert_stderr_has("the sandbox 'workspace' cannot be had here").assert_stderr_has("hint: ");
+    output
+        .assert_code(2)
+        .assert_stderr_has("the sandbox 'workspace' is not available on this machine")
+        .assert_stderr_has("hint: ");
     call(&world, &["list", "--json"]).assert_code(0);
     assert_eq!(world.repo().branches(), ["main"]);
     let output = call(&world, &["doctor", "--sandbox"]);
@@ -392,7 +395,9 @@ fn what_was_asked_for_and_cannot_be_had_starts_nothing() {
 fn auto_takes_the_sandbox_there_is_and_goes_on_without_only_if_somebody_agreed() {
     let Some(world) = without_namespaces() else { return };
     let output = hostile(&world, "echo x > file", &["--sandbox", "auto"]);
-    output.assert_code(2).assert_stderr_has("this machine has no sandbox (bubblewrap does not work here");
+    output
+        .assert_code(2)
+        .assert_stderr_has("no sandbox is available on this machine (bubblewrap does not work on this machine");
     assert_eq!(world.repo().branches(), ["main"]);
     let Some(world) = sandboxed() else { return };
     // Whether it works is asked of bubblewrap alone, whatever else is on the PATH.
@@ -408,7 +413,7 @@ fn a_loop_keeps_its_sandbox_and_does_not_go_on_without() {
     let Some(world) = sandboxed() else { return };
     hostile(&world, "echo x >> file; [ -e there ] || { touch there; exit 1; }", &[]).assert_code(7);
     let bwrap = world.install_script("bwrap", "echo 'bwrap: No permissions to create new namespace' >&2; exit 1");
-    call(&world, &["resume", "work"]).assert_code(2).assert_stderr_has("the loop has the sandbox 'workspace'");
+    call(&world, &["resume", "work"]).assert_code(2).assert_stderr_has("the loop uses the sandbox 'workspace'");
     std::fs::remove_file(bwrap).unwrap();
     call(&world, &["resume", "work", "--max-iterations", "+1"]).assert_code(0);
     assert_eq!(status(&world, "work")["sandbox"]["level"], "workspace");

@@ -1,4 +1,4 @@
-//! What lies outside the judged tree decides nothing: absolute paths into the user's checkout, shared caches of tools.
+//! What is outside the judged tree decides nothing: absolute paths into the user's checkout, shared caches of tools.
 
 use crate::support::*;
 

@@ -1,5 +1,5 @@
 //! Loops in the sandbox that users get by default: hostile agents, the network list, the real agent CLIs, and the tests of
-//! `loops` that matter there, once more.
+//! `loops` that matter there, again.
 #![cfg(target_os = "linux")]
 
 mod admitted;

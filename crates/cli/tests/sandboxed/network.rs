@@ -66,7 +66,7 @@ fn a_listed_host_is_reached_by_every_client_and_nothing_else_is() {
     let items = feed(&world, "work");
     let denied: Vec<_> = of_type(&items, "network_denied").iter().map(|item| item["host"].clone()).collect();
     assert_eq!(denied, [json!(format!("127.0.0.1:{other}")), json!("denied.example:80")], "each once");
-    out.assert_stdout_has("denied.example:80 is denied: it is not on the list");
+    out.assert_stdout_has("network access to denied.example:80 denied: not on the list");
     let status = status(&world, "work");
     assert_eq!(status["denied_hosts"].as_array().map(Vec::len), Some(2), "{status}");
     assert_eq!(status["sandbox"]["network"], "list");
@@ -110,7 +110,7 @@ fn a_list_without_a_sandbox_and_what_is_no_host_are_refused() {
     let agent = world.script("[[turn]]\nsteps = []");
     run(&world, &agent, &["--sandbox", "off", "--network", "list"]).assert_code(2).assert_stderr_has("sandbox");
     let wrong = run(&world, &agent, &["--network", "list", "--network-host", "http://a.org"]);
-    wrong.assert_code(2).assert_stderr_has("is no host");
+    wrong.assert_code(2).assert_stderr_has("is not a valid host");
     assert!(agent.turns().is_empty());
 }
 
@@ -164,10 +164,10 @@ fn a_host_that_is_refused_is_named_to_the_agent_and_in_the_failure() {
         let output = call(&world, &["run", "x", "--name", "work", "--network", network]);
         output
             .assert_code(7)
-            .assert_stdout_has("Windlass's network rule refused api.example:443")
+            .assert_stdout_has("Windlass's network rule denied api.example:443")
             .assert_stdout_has(allow);
         let said = file_at_branch(&world, "work", "out");
-        assert!(said.contains("Windlass's network rule refused api.example:443: "), "{said}");
+        assert!(said.contains("Windlass's network rule denied api.example:443: "), "{said}");
         assert!(said.contains("403 Windlass refused api.example:443"), "{said}");
         let seen = status(&world, "work");
         assert_eq!(seen["denied_hosts"][0]["host"], "api.example:443", "{seen}");

@@ -1,4 +1,4 @@
-//! What an agent leaves for the git of a person who goes to the workspace, or works on in his checkout.
+//! What an agent leaves for the git of a user who goes to the workspace, or works on in his checkout.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ mkdir -p tools/hooks; cp .husky/pre-commit tools/hooks/; mv tools t2 && mkdir to
 chmod +x .husky/pre-commit tools/hooks/pre-commit; chmod 500 sub/.git ignored/nested/.git; rm -f '%MARK%'; echo work > made
 "#;
 
-/// A person looks around; whatever fails there does not matter, if only nothing runs.
+/// A user looks around; whatever fails there does not matter, if only nothing runs.
 fn look_around(world: &World, top: &Path) {
     let places = ["", "sub", "mod", "ignored/nested", "led", "elsewhere", "out", "wt", "evil-hooks"];
     for dir in places.map(|place| top.join(place)).iter().filter(|dir| dir.is_dir()) {

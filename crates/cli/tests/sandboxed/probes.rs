@@ -1,4 +1,4 @@
-//! Programs of agents that are run outside any loop: asked for a version, or called.
+//! Programs of agents that are run outside any loop: requested a version, or called.
 
 use crate::support::*;
 use windlass_testkit::sandbox_works;
@@ -16,7 +16,7 @@ fn an_agent_that_replaced_its_program_marks_nothing_when_its_version_is_asked_fo
     let dir = world.home().join(".my tool");
     std::fs::create_dir(&dir).unwrap();
     let replaced = REPLACED.replace('@', &world.root().to_string_lossy());
-    // The program is a link to its version, as installers make it: the version is sealed, the link lies in its own directory.
+    // The program is a link to its version, as installers make it: the version is sealed, the link is in its own directory.
     let script =
         format!("rm \"$0\"; cat > \"$0\" <<'END'\n{replaced}END\nchmod 755 \"$0\"\necho x > file\necho '{PROMISE}'");
     let installed = world.install_script("mine", &script);
@@ -54,5 +54,5 @@ fn the_demo_runs_in_the_sandbox_where_there_is_one() {
     let output = call(&world, &["demo"]);
     output.assert_code(0);
     assert!(output.stdout.contains("workspace (bubblewrap)"), "{}", output.shown());
-    assert!(!output.stdout.contains("no sandbox"), "{}", output.shown());
+    assert!(!output.stdout.contains("No sandbox"), "{}", output.shown());
 }

@@ -306,7 +306,7 @@ fn loops_beyond_max_running_are_queued_and_start_when_the_server_is_back() {
     logs.wait_line(windlass_testkit::Stream::Stdout, "loop_queued");
     let rows = server.get("/api/loops?status=queued").ok();
     assert_eq!(rows["loops"][0]["name"], "second", "{rows}");
-    assert_eq!(rows["loops"][0]["waiting_for"], "a free place");
+    assert_eq!(rows["loops"][0]["waiting_for"], "a free slot");
     server.running.kill();
     server.running.wait_ended();
     logs.wait();

@@ -110,7 +110,7 @@ fn who_comes_in_the_middle_sees_all_and_hundreds_do_so_at_once() {
     agent.wait_touched("half");
     let path = format!("/api/loops/{}/events", server.id("work"));
     let mut streams: Vec<_> = (0..SUBSCRIBERS).map(|_| server.events(&path, None)).collect();
-    // The first has seen what was said before it came; then it goes on for all.
+    // The first has seen what was said before it came; then it continues for all.
     while !streams[0].next().unwrap().data["text"].as_str().is_some_and(|text| text.contains("before")) {}
     agent.open_gate("go");
     running.wait().assert_code(0);

@@ -50,7 +50,9 @@ fn link_is_exchanged_once_for_a_session_file_of_its_owner_only() {
     assert!(!file.exists());
     list(&bare).assert_code(2).assert_stderr_has("windlass serve link");
     call(&elsewhere, &["--server", &bare, "serve", "logout"]).assert_code(2);
-    call(&elsewhere, &["--server", &bare, "serve", "link"]).assert_code(2).assert_stderr_has("its own machine only");
+    call(&elsewhere, &["--server", &bare, "serve", "link"])
+        .assert_code(2)
+        .assert_stderr_has("does not work with --server");
     assert_eq!(call(&world, &["serve", "sessions", "--json"]).assert_code(0).json(), serde_json::json!([]));
 }
 
@@ -129,7 +131,7 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
     both(&["agents", "--json"]).assert_code(0);
     both(&["clean", "work", "--dry-run"]).assert_code(0);
     let back = ask(&elsewhere, &server, &["rollback", "work", "--to", "1"]);
-    assert!(back.assert_code(0).stdout.starts_with("work: back to iteration 1 ("), "{}", back.stdout);
+    assert!(back.assert_code(0).stdout.starts_with("work: rolled back to iteration 1 ("), "{}", back.stdout);
     assert!(!both(&["diff", "work", "--worktree"]).stdout.contains("two.txt"), "it is gone there");
     let merged = ask(&elsewhere, &server, &["merge", "work", "--squash", "-m", "all of it"]);
     assert!(merged.assert_code(0).stdout.contains("work: merged into "), "{}", merged.stdout);
@@ -147,7 +149,7 @@ fn the_work_of_loops_of_another_machine_is_shown_taken_back_merged_and_cleared_a
         ask(&elsewhere, &server, &["doctor", "--json"]).json()["findings"][0]["what"],
         call(&world, &["doctor", "--json"]).json()["findings"][0]["what"]
     );
-    ask(&elsewhere, &server, &["doctor", "--sandbox"]).assert_code(2).assert_stderr_has("its own machine only");
+    ask(&elsewhere, &server, &["doctor", "--sandbox"]).assert_code(2).assert_stderr_has("does not work with --server");
 }
 
 #[test]
@@ -241,9 +243,9 @@ fn what_does_not_work_is_said_with_what_to_do() {
     let asked = |server: &str, args: &[&str]| call(&elsewhere, &[&["--server", server], args].concat());
     asked(&bare, &["list"]).assert_code(2).assert_stderr_has("WINDLASS_TOKEN");
     asked("nowhere", &["list"]).assert_code(2).assert_stderr_has("not a valid server address");
-    asked("http://127.0.0.1:1", &["list"]).assert_code(1).assert_stderr_has("cannot be reached");
-    asked(&link(&server), &["status", "none"]).assert_code(2).assert_stderr_has("there is no loop 'none' at http://");
-    asked(&link(&server), &["demo"]).assert_code(2).assert_stderr_has("its own machine only");
+    asked("http://127.0.0.1:1", &["list"]).assert_code(1).assert_stderr_has("cannot reach the server");
+    asked(&link(&server), &["status", "none"]).assert_code(2).assert_stderr_has("loop 'none' not found on http://");
+    asked(&link(&server), &["demo"]).assert_code(2).assert_stderr_has("does not work with --server");
     asked(&link(&server), &["trust"]).assert_code(2).assert_stderr_has("-C");
     let mut with_token = windlass(&elsewhere, &["--server", &bare, "list", "--json"]);
     with_token.env("WINDLASS_TOKEN", &server.token);

@@ -39,7 +39,7 @@ pub fn start(world: &World, recipe: &str, coder: &ScriptedAgent, reviewer: &Scri
     world.start(windlass(world, &args))
 }
 
-/// The tools of the turn of `work` that is under way in this role, as its agent would start them.
+/// The tools of the turn of `work` that is running in this role, as its agent would start them.
 #[track_caller]
 pub fn tools_of(world: &World, role: &str) -> Mcp {
     Mcp::start(mcp_of(world, role))

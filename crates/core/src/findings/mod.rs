@@ -1,6 +1,6 @@
 //! What reviewers found: bugs and warnings at places, open until a reviewer resolves them.
 //!
-//! A place has at most one open finding per section; what is resolved and found again is the same finding once more,
+//! A place has at most one open finding per section; a resolved finding that is found again is the same finding,
 //! with its history. Nothing is ever removed.
 //!
 //! For a journal: `check` judges and changes nothing, `put` takes over what was judged; likewise `to_resolve` and
@@ -21,7 +21,7 @@ pub use place::PlaceError;
 /// So many audits with a finding open make it one that recurs.
 pub const RECURRING: u32 = 3;
 
-/// More open findings than this help nobody; a reviewer that goes on has gone astray.
+/// More open findings than this help nobody; a reviewer that continues has gone astray.
 pub const MOST_OPEN: usize = 500;
 
 /// In characters.
@@ -66,7 +66,7 @@ impl FromStr for FindingId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.trim().strip_prefix(['f', 'F']).filter(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
         let number = digits.and_then(|digits| digits.parse().ok()).filter(|number| *number > 0);
-        number.map(FindingId).ok_or_else(|| format!("`{text}` is not the id of a finding, such as f1"))
+        number.map(FindingId).ok_or_else(|| format!("`{text}` is not a finding ID, such as f1"))
     }
 }
 
@@ -87,7 +87,7 @@ impl From<FindingId> for String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     pub id: FindingId,
-    /// From the workspace's root, or one of the names for what is no file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`.
+    /// From the workspace's root, or one of the names for what is not a file: `GOAL`, `PLAN:section-2`, `PLAN:phase-2`.
     pub file: String,
     pub line: Option<u32>,
     pub severity: Severity,
@@ -133,7 +133,7 @@ impl Finding {
         place::shown(&self.file, self.line)
     }
 
-    /// All that a search looks at.
+    /// All that a search checks.
     pub fn text(&self) -> String {
         let scenario = self.scenario.as_deref().unwrap_or_default();
         format!("{} {} {}\n{}\n{scenario}", self.id, self.severity, self.place(), self.description)
@@ -168,26 +168,24 @@ pub enum FindingRefusal {
     Duplicate { id: FindingId, place: String },
     #[error(transparent)]
     Place(#[from] PlaceError),
-    #[error("the finding at {place} has no description; say what is wrong and what would make it right")]
+    #[error("the finding at {place} has no description; say what is wrong and how to fix it")]
     NoDescription { place: String },
     #[error("the {what} of the finding at {place} has a control character ({character}); write plain text")]
     ControlCharacter { place: String, what: &'static str, character: String },
-    #[error(
-        "the {what} of the finding at {place} has {length} characters; the most is {LONGEST_DESCRIPTION}, so be brief"
-    )]
+    #[error("the {what} of the finding at {place} has {length} characters; the limit is {LONGEST_DESCRIPTION}")]
     TooLong { place: String, what: &'static str, length: usize },
-    #[error("{MOST_OPEN} findings are open, which is the most; resolve what is done before writing more")]
+    #[error("{MOST_OPEN} findings are open, which is the limit; resolve some before writing more")]
     TooMany,
-    #[error("there is no finding {name}{}", known(open))]
+    #[error("finding {name} not found{}", known(open))]
     Unknown { name: String, open: Vec<FindingId> },
-    #[error("{id} is resolved already")]
+    #[error("{id} is already resolved")]
     AlreadyResolved { id: FindingId },
-    #[error("several findings are open at {name}: {}; name one by its id", listed(ids))]
+    #[error("several findings are open at {name}: {}; use an ID", listed(ids))]
     Ambiguous { name: String, ids: Vec<FindingId> },
 }
 
 fn known(open: &[FindingId]) -> String {
-    if open.is_empty() { "; none is open".to_owned() } else { format!("; open are {}", listed(open)) }
+    if open.is_empty() { "; none is open".to_owned() } else { format!("; open: {}", listed(open)) }
 }
 
 fn listed(ids: &[FindingId]) -> String {
@@ -199,7 +197,7 @@ fn listed(ids: &[FindingId]) -> String {
     names.join(", ")
 }
 
-/// Which findings are looked at.
+/// Which findings are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Scope {

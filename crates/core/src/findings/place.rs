@@ -1,4 +1,4 @@
-//! Where a finding is: a path inside the workspace, however it was written, or a name for what is no file.
+//! Where a finding is: a path inside the workspace, however it was written, or a name for what is not a file.
 
 use thiserror::Error;
 
@@ -7,15 +7,15 @@ const LONGEST_PATH: usize = 1_024;
 /// Why a place is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlaceError {
-    #[error("the finding names no file; name one, or GOAL for something that is missing")]
+    #[error("the finding has no file; add one, or use GOAL for something that is missing")]
     NoFile,
-    #[error("`{path}` is outside the workspace; name the file from the workspace's root")]
+    #[error("`{path}` is outside the workspace; use a path relative to the workspace's root")]
     Outside { path: String },
-    #[error("`{path}` is none of GOAL, PLAN:section-N and PLAN:phase-N")]
+    #[error("`{path}` is not GOAL, PLAN:section-N, or PLAN:phase-N")]
     UnknownName { path: String },
-    #[error("line 0 of `{path}` does not exist; lines count from 1, or leave the line out")]
+    #[error("line 0 of `{path}` does not exist; count lines from 1, or omit the line")]
     LineZero { path: String },
-    #[error("`{path}` names line {in_path}, but the line is given as {line}; name it once")]
+    #[error("`{path}` contains line {in_path}, but the line is {line}; give it once")]
     TwoLines { path: String, in_path: u32, line: u32 },
     #[error("the file's name has a control character: `{path}`")]
     ControlCharacter { path: String },
@@ -70,7 +70,7 @@ fn split_line(path: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// A name for what is no file.
+/// A name for what is not a file.
 fn pseudo(path: &str) -> Result<Option<String>, PlaceError> {
     if path == "GOAL" {
         return Ok(Some(path.to_owned()));

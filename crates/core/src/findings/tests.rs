@@ -133,7 +133,7 @@ fn a_finding_is_resolved_by_id_or_by_an_unambiguous_place() {
     );
     assert_eq!(findings.resolve("b.rs", turn(2), None), Ok(FindingId(3)));
     let refusal = findings.resolve("f7", turn(2), None).unwrap_err();
-    assert_eq!(refusal.to_string(), "there is no finding f7; none is open");
+    assert_eq!(refusal.to_string(), "finding f7 not found; none is open");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn garbage_is_refused_with_the_reason() {
     for (new, expected) in [
         (
             NewFinding { description: " \n".into(), ..bug("a.rs", 1) },
-            "the finding at a.rs:1 has no description; say what is wrong and what would make it right",
+            "the finding at a.rs:1 has no description; say what is wrong and how to fix it",
         ),
         (
             NewFinding { description: "a\u{1b}[31m".into(), ..bug("a.rs", 1) },
@@ -154,10 +154,10 @@ fn garbage_is_refused_with_the_reason() {
         ),
         (
             NewFinding { description: "x".repeat(9_000), ..bug("a.rs", 1) },
-            "the description of the finding at a.rs:1 has 9000 characters; the most is 8000, so be brief",
+            "the description of the finding at a.rs:1 has 9000 characters; the limit is 8000",
         ),
-        (bug("/etc/passwd", 1), "`/etc/passwd` is outside the workspace; name the file from the workspace's root"),
-        (bug("a.rs", 0), "line 0 of `a.rs` does not exist; lines count from 1, or leave the line out"),
+        (bug("/etc/passwd", 1), "`/etc/passwd` is outside the workspace; use a path relative to the workspace's root"),
+        (bug("a.rs", 0), "line 0 of `a.rs` does not exist; count lines from 1, or omit the line"),
     ] {
         assert_eq!(findings.write(&new, turn(1), None).unwrap_err().to_string(), expected);
     }

@@ -31,7 +31,7 @@ impl Answer {
                 Some(Verdict::Accepted) => Ok(Opinion::Accepted),
                 Some(Verdict::Rejected { reason }) => Ok(Opinion::Rejected { reason }),
                 Some(Verdict::Unclear { why }) => Err(why),
-                None => Err("there is no answer".to_owned()),
+                None => Err("no answer".to_owned()),
             }),
             Role::Coder => Answer::Work { decisions: review::coder_decisions(text), report: report.developer.clone() },
             Role::Finisher | Role::Summariser => Answer::Unread,
@@ -42,7 +42,7 @@ impl Answer {
 fn plan(text: &str) -> Result<Plan, String> {
     match Plan::parse(text) {
         // Any text can be read as a plan; one that was asked for has the marks that were asked for.
-        Ok(plan) if !plan.marked => Err("no section is marked in it".to_owned()),
+        Ok(plan) if !plan.marked => Err("it has no section markers".to_owned()),
         Ok(plan) => Ok(plan),
         Err(error) => Err(format!("{error} ({})", error.hint())),
     }

@@ -1,18 +1,18 @@
-//! A completed loop that goes on: what it used before, and the merge target on its branch.
+//! A completed loop that continues: what it used before, and the merge target on its branch.
 
 use serde::{Deserialize, Serialize};
 
 use super::state::{LoopState, Workspace, known};
 use crate::spec::{CommitPolicy, LoopSpec, WorkspaceKind};
 
-/// What is known of the stretches before this one, and of how this one begins.
+/// What is known of the stretches before this one, and of how this one starts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Continued {
     /// Iterations that were used before.
     pub iterations: u32,
     /// Time that was used before.
     pub elapsed_ms: u64,
-    /// The target has to be merged in before the next turn.
+    /// The target must be merged in before the next turn.
     pub due: Option<MergeIn>,
     /// The target as it was merged in, until a turn of this stretch is committed.
     pub merged: Option<MergedTarget>,
@@ -20,7 +20,7 @@ pub struct Continued {
     pub conflicts: Vec<String>,
 }
 
-/// A merge of the target into the loop's branch that has to be made.
+/// A merge of the target into the loop's branch that must be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeIn {
     /// The branch; the one that the loop started from if not said.
@@ -52,7 +52,7 @@ pub struct Base {
     pub after: u32,
     pub commit: Option<String>,
     pub tree: Option<String>,
-    /// The loop's branch when the stretch began.
+    /// The loop's branch when the stretch started.
     pub head: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Workspace {
 }
 
 impl LoopState {
-    /// Where the branch was when the stretch began that followed an iteration (0 is the base) and came before another.
+    /// Where the branch was when the stretch started that followed an iteration (0 is the base) and came before another.
     pub fn stretch_between(&self, after: u32, later: u32) -> Option<&str> {
         let bases = &self.workspace.as_ref()?.bases;
         bases.iter().rev().find(|base| base.after >= after && base.after < later)?.head.as_deref()

@@ -102,7 +102,7 @@ pub enum Event {
         #[schemars(skip)]
         counts_as: Counted,
     },
-    /// The agent no longer knows its session, or it is full: the next turn starts a fresh one.
+    /// The agent lost its session, or it is full: the next turn starts a new one.
     SessionLost {
         turn: TurnKey,
         message: String,
@@ -124,7 +124,7 @@ pub enum Event {
     Checkpointed {
         turn: TurnKey,
         checkpoint: CheckpointReport,
-        /// What is remembered of the turn; none for a turn that is no iteration.
+        /// The summary of the turn; none for a turn that is not an iteration.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
     },
@@ -268,7 +268,7 @@ pub enum SessionUse {
 pub enum Interrupt {
     Stop,
     Pause,
-    /// The driver was told to leave; the loop goes on when somebody resumes it.
+    /// The driver was interrupted; the loop continues when resumed.
     Shutdown,
     Stall,
     /// A message is not to wait for the turn's end; the turn goes on in its session, with it.

@@ -72,7 +72,7 @@ impl LoopState {
         }
     }
 
-    /// Each gate once; one that fails, once more, to see whether it flips.
+    /// Each gate once; a failing one again, to detect flakiness.
     fn next_baseline_gate(&self) -> Option<GateKey> {
         (0..self.spec.gates.len()).find_map(|index| {
             let runs = self.baseline.get(&index).map_or(&[][..], Vec::as_slice);

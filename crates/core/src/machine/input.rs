@@ -51,7 +51,7 @@ pub enum Input {
         effect: Effect,
         trouble: Trouble,
     },
-    /// The driver is told to leave.
+    /// The driver is interrupted.
     Shutdown,
     WorkspaceOpened {
         opening: WorkspaceOpening,
@@ -296,7 +296,7 @@ pub struct ChangedFile {
     pub change: String,
 }
 
-/// What is remembered of a turn, in somebody's words.
+/// The summary of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SummaryReport {
     pub summary: String,
@@ -318,7 +318,7 @@ pub struct GateKey {
     #[schemars(with = "u32")]
     pub on: GateOn,
     pub index: usize,
-    /// Counts from 1; a gate that is known to flip gets more than one.
+    /// Counts from 1; a flaky gate gets more than one.
     pub attempt: u32,
 }
 

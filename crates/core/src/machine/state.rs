@@ -95,7 +95,7 @@ pub struct Workspace {
     pub handle: serde_json::Value,
 }
 
-/// What is remembered of an iteration.
+/// The record of an iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IterationRecord {
     pub iteration: u32,
@@ -157,7 +157,7 @@ pub struct Steering {
     pub delivered: Option<TurnKey>,
 }
 
-/// What a person asked for and the loop has not done yet.
+/// A user's request that the loop has not carried out yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     Stop,
@@ -225,7 +225,7 @@ impl LoopState {
         self.spec.agent_of(role, self.chosen.get(&role.seat()).copied().unwrap_or(0))
     }
 
-    /// The agent that takes the role over if the present one fails for good, with its place in the list.
+    /// The agent to fall back to if the current one fails permanently, with its position in the list.
     pub fn next_agent(&self, role: Role) -> Option<(usize, &AgentChoice)> {
         let now = self.chosen.get(&role.seat()).copied().unwrap_or(0);
         self.spec.agents(role).1.get(now).map(|agent| (now + 1, agent))
@@ -275,7 +275,7 @@ impl LoopState {
     /// The session the next turn uses: a turn that is tried again goes on in its own session.
     pub(super) fn next_session(&self, role: Role, again: bool) -> SessionUse {
         let known = self.sessions.get(&role);
-        // Who is asked once more must know what it was asked before.
+        // An agent that is asked again must get the earlier question.
         let asked_again = self.review.as_ref().is_some_and(|review| !review.unreadable.is_empty());
         if again || (asked_again && role.only_reads()) {
             return known.map_or(SessionUse::Fresh, |id| SessionUse::Resume { session: id.clone() });

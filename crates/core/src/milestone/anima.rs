@@ -22,7 +22,7 @@ impl AnimaRecord {
     pub fn parse(json: &str) -> Result<AnimaRecord, MilestoneError> {
         serde_json::from_str(json).map_err(|error| {
             let line = u32::try_from(error.line()).unwrap_or(u32::MAX);
-            MilestoneError::new(line, error.to_string(), "mend the file, or remove it: only the .md is needed")
+            MilestoneError::new(line, error.to_string(), "fix the file, or remove it; only the .md file is required")
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::nearest::nearest;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrontMatter {
-    /// A person approves before it counts as completed.
+    /// A user approves before it counts as completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requires_human_review: Option<bool>,
     /// Lower ones come first.
@@ -53,7 +53,7 @@ pub(super) fn read(text: &str) -> Result<(FrontMatter, usize), MilestoneError> {
             return Err(MilestoneError::new(
                 number,
                 "this is not a setting",
-                "write `key: value`, and a line of --- after the last setting",
+                "write `key: value`, and a --- line after the last setting",
             ));
         };
         let key = key.trim();
@@ -67,7 +67,7 @@ pub(super) fn read(text: &str) -> Result<(FrontMatter, usize), MilestoneError> {
         seen.push((key, number));
         set(&mut found, key, plain(value), number)?;
     }
-    Err(MilestoneError::new(1, "the settings are not closed", "put a line of --- after the last setting"))
+    Err(MilestoneError::new(1, "the settings block is not closed", "add a --- line after the last setting"))
 }
 
 /// The value without quotation marks, or without the comment behind it.
@@ -84,15 +84,15 @@ fn plain(value: &str) -> &str {
 fn set(found: &mut FrontMatter, key: &str, value: &str, line: u32) -> Result<(), MilestoneError> {
     match key {
         "requires_human_review" => found.requires_human_review = Some(parsed(key, value, line, "true or false")?),
-        "order" => found.order = Some(parsed(key, value, line, "a whole number, such as 3")?),
+        "order" => found.order = Some(parsed(key, value, line, "an integer, such as 3")?),
         "agent" => found.agent = Some(name(key, value, line)?),
         "model" => found.model = Some(name(key, value, line)?),
         "reviewer" => found.reviewer = Some(name(key, value, line)?),
         "max_iterations" => {
             let most: u32 = parsed(key, value, line, "a number from 1 to 100")?;
             if !(1..=100).contains(&most) {
-                let what = format!("`max_iterations` is {most}, which is outside its range");
-                return Err(MilestoneError::new(line, what, "write a number from 1 to 100"));
+                let what = format!("`max_iterations` is out of range: {most}");
+                return Err(MilestoneError::new(line, what, "use a number from 1 to 100"));
             }
             found.max_iterations = Some(most);
         }
@@ -100,7 +100,7 @@ fn set(found: &mut FrontMatter, key: &str, value: &str, line: u32) -> Result<(),
         unknown => {
             let hint = match nearest(unknown, KEYS) {
                 Some(known) => format!("did you mean `{known}`?"),
-                None => format!("known settings are {}", KEYS.join(", ")),
+                None => format!("known settings: {}", KEYS.join(", ")),
             };
             return Err(MilestoneError::new(line, format!("unknown setting `{}`", unknown.escape_debug()), hint));
         }
@@ -110,15 +110,15 @@ fn set(found: &mut FrontMatter, key: &str, value: &str, line: u32) -> Result<(),
 
 fn parsed<T: FromStr<Err: Display>>(key: &str, value: &str, line: u32, wanted: &str) -> Result<T, MilestoneError> {
     value.parse().map_err(|_| {
-        let what = format!("`{key}` cannot be `{}`", value.escape_debug());
-        MilestoneError::new(line, what, format!("write {wanted}"))
+        let what = format!("invalid value for `{key}`: `{}`", value.escape_debug());
+        MilestoneError::new(line, what, format!("use {wanted}"))
     })
 }
 
 fn name(key: &str, value: &str, line: u32) -> Result<String, MilestoneError> {
     if value.is_empty() || value.chars().any(|c| c.is_control() || matches!(c, '"' | '\'')) {
-        let hint = "write a name, or leave the setting out";
-        return Err(MilestoneError::new(line, format!("`{key}` has no usable value"), hint));
+        let hint = "use a name, or remove the setting";
+        return Err(MilestoneError::new(line, format!("`{key}` has no valid value"), hint));
     }
     Ok(value.to_owned())
 }

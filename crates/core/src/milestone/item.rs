@@ -19,7 +19,7 @@ pub(super) struct Item {
 struct Open<'a> {
     item: Item,
     details: Vec<Line<'a>>,
-    /// The next line may go on with the text.
+    /// The next line may continue with the text.
     in_text: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) fn items(lines: &[Line<'_>], example: &str) -> Result<Vec<Item>, Mile
         }
         if item.text.len() > LONGEST_ITEM {
             let what = format!("the item is longer than {LONGEST_ITEM} bytes");
-            return Err(MilestoneError::new(item.line, what, "put what explains it below it, indented"));
+            return Err(MilestoneError::new(item.line, what, "move the explanation below it, indented"));
         }
     }
     Ok(items)
@@ -75,14 +75,10 @@ impl<'a> Open<'a> {
 }
 
 fn not_an_item(line: u32, example: &str) -> MilestoneError {
-    MilestoneError::new(
-        line,
-        "this is not an item of the list",
-        format!("write it as {example}, or indent it below one"),
-    )
+    MilestoneError::new(line, "not a list item", format!("write it as {example}, or indent it below one"))
 }
 
-/// The item that a line begins.
+/// The item that a line starts.
 fn begun(line: Line<'_>) -> Result<Option<Item>, MilestoneError> {
     let Some(text) = markdown::list_item(line.text).filter(|_| markdown::columns(line.text) < 2) else {
         return Ok(None);
@@ -90,7 +86,7 @@ fn begun(line: Line<'_>) -> Result<Option<Item>, MilestoneError> {
     match line.kind {
         Kind::Prose => {}
         Kind::FenceOpen { .. } => {
-            return Err(MilestoneError::new(line.number, "the item begins with code", "write what it is about first"));
+            return Err(MilestoneError::new(line.number, "the item starts with code", "start with a description"));
         }
         Kind::Blank | Kind::Heading { .. } | Kind::Fenced | Kind::FenceClose | Kind::Indented | Kind::Comment => {
             return Ok(None);
@@ -98,7 +94,7 @@ fn begun(line: Line<'_>) -> Result<Option<Item>, MilestoneError> {
     }
     let (done, text) = ticked(text).map_err(|mark| {
         let what = format!("the box has an unknown mark `{}`", mark.escape_debug());
-        MilestoneError::new(line.number, what, "write [ ] for what is to be done and [x] for what is done")
+        MilestoneError::new(line.number, what, "use [ ] for open items and [x] for finished ones")
     })?;
     Ok(Some(Item { line: line.number, done, text: text.trim().to_owned(), details: String::new() }))
 }
@@ -139,7 +135,7 @@ pub(super) fn take_acceptance(item: &mut Item) -> Result<Option<String>, Milesto
     let mut found = Vec::new();
     while let Some((before, inside)) = opening(&item.text) {
         let Some(end) = closing(&item.text[inside..]) else {
-            return Err(MilestoneError::new(item.line, "the bracket with the acceptance is not closed", "close it"));
+            return Err(MilestoneError::new(item.line, "the acceptance bracket is not closed", "close it"));
         };
         found.push(item.text[inside..inside + end].trim().to_owned());
         let after = item.text[inside + end..].trim_start_matches(CLOSING).trim();
@@ -150,12 +146,12 @@ pub(super) fn take_acceptance(item: &mut Item) -> Result<Option<String>, Milesto
     item.details = details;
     found.extend(below);
     if found.iter().any(String::is_empty) {
-        return Err(MilestoneError::new(item.line, "the acceptance is empty", "say how one sees that it is done"));
+        return Err(MilestoneError::new(item.line, "the acceptance is empty", "describe how to check that it is done"));
     }
     Ok((!found.is_empty()).then(|| found.join("; ")))
 }
 
-/// Where the bracket with an acceptance is, and where the words in it begin.
+/// Where the bracket with an acceptance is, and where the words in it start.
 fn opening(text: &str) -> Option<(usize, usize)> {
     text.char_indices().filter(|(_, c)| OPENING.contains(c)).find_map(|(at, bracket)| {
         let inside = text[at + bracket.len_utf8()..].trim_start();

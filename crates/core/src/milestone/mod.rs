@@ -1,4 +1,4 @@
-//! Milestones: units of work with features, acceptance criteria and a branch of their own, written by a person.
+//! Milestones: units of work with features, acceptance criteria and a branch of their own, written by a user.
 //!
 //! ```text
 //! ---
@@ -130,8 +130,8 @@ impl Milestone {
             }
         }
         if meant != read {
-            let what = "the milestone would read as something else than it is";
-            let hint = "leave line breaks, headings, boxes and brackets with an acceptance out of its texts";
+            let what = "the milestone contains Markdown that changes its structure";
+            let hint = "remove line breaks, headings, checkboxes, and acceptance brackets from its texts";
             return Err(MilestoneError::new(1, what, hint));
         }
         Ok((text, read))

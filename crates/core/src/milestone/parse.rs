@@ -12,8 +12,8 @@ use crate::nearest::nearest;
 
 const LONGEST_FILE: usize = 1024 * 1024;
 
-const FEATURE_EXAMPLE: &str = "`- [ ] F1: what is to be built (acceptance: how one sees that it is)`";
-const CRITERION_EXAMPLE: &str = "`- [ ] what has to hold`";
+const FEATURE_EXAMPLE: &str = "`- [ ] F1: what to build (acceptance: how to check it)`";
+const CRITERION_EXAMPLE: &str = "`- [ ] what must be true`";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -50,12 +50,12 @@ fn kind_names(kind: FeatureKind) -> &'static [&'static str] {
 
 pub(super) fn parse(id: &str, text: &str, record: Option<&AnimaRecord>) -> Result<Milestone, MilestoneError> {
     if !is_valid_id(id) {
-        let what = format!("`{}` cannot be the id of a milestone", id.escape_debug());
-        return Err(MilestoneError::new(1, what, "name the file with letters, digits, - and _, such as login.md"));
+        let what = format!("`{}` is not a valid milestone ID", id.escape_debug());
+        return Err(MilestoneError::new(1, what, "use letters, digits, - and _ in the file name, such as login.md"));
     }
     if text.len() > LONGEST_FILE {
         let what = format!("the file is longer than {LONGEST_FILE} bytes");
-        return Err(MilestoneError::new(1, what, "is it the right file? a milestone is a page or two"));
+        return Err(MilestoneError::new(1, what, "check that it is the right file; a milestone is a page or two"));
     }
     let (front_matter, skip) = front_matter::read(text)?;
     let start: usize = text.split_inclusive('\n').take(skip).map(str::len).sum();
@@ -63,7 +63,7 @@ pub(super) fn parse(id: &str, text: &str, record: Option<&AnimaRecord>) -> Resul
     let offset = u32::try_from(skip).unwrap_or(u32::MAX);
     lines.iter_mut().for_each(|line| line.number += offset);
     if let Some(unclosed) = unclosed {
-        let what = "a code fence or comment is opened here and never closed";
+        let what = "unclosed code fence or comment";
         return Err(MilestoneError::new(unclosed.line() + offset, what, "close it"));
     }
     let mut sheet = Sheet::default();
@@ -103,7 +103,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn title(&mut self, title: &str, line: u32) -> Result<(), MilestoneError> {
-        let hint = "a milestone has one title, `# …`, and headings of the second level, `## …`";
+        let hint = "use one title, `# …`, and second-level headings, `## …`";
         if let Some((_, first)) = &self.title {
             return Err(MilestoneError::new(line, format!("a second title; the first is on line {first}"), hint));
         }
@@ -112,7 +112,7 @@ impl<'a> Sheet<'a> {
         }
         let title: String = without_emphasis(title).chars().filter(|c| !c.is_control()).collect();
         if title.is_empty() {
-            return Err(MilestoneError::new(line, "the title is empty", "write `# ` and what the milestone is called"));
+            return Err(MilestoneError::new(line, "the title is empty", "write `# ` and the milestone's title"));
         }
         self.title = Some((title, line));
         Ok(())
@@ -124,7 +124,7 @@ impl<'a> Sheet<'a> {
         };
         if let Some((_, first)) = self.parts.iter().find(|(known, _)| *known == part) {
             let what = format!("a second ## {}; the first is on line {first}", part.name());
-            return Err(MilestoneError::new(line, what, "put both under one heading"));
+            return Err(MilestoneError::new(line, what, "merge them under one heading"));
         }
         self.parts.push((part, line));
         if part == Part::Features {
@@ -141,8 +141,8 @@ impl<'a> Sheet<'a> {
             Some(Part::Features) => self.features.last_mut().into_iter().for_each(|(_, lines)| lines.push(line)),
             None if line.kind == Kind::Blank => {}
             None => {
-                let what = "text before the first heading of the second level";
-                return Err(MilestoneError::new(line.number, what, "put it under ## Goal"));
+                let what = "text before the first second-level heading";
+                return Err(MilestoneError::new(line.number, what, "move it under ## Goal"));
             }
         }
         Ok(())
@@ -156,33 +156,35 @@ impl<'a> Sheet<'a> {
         last: u32,
     ) -> Result<Milestone, MilestoneError> {
         let recorded = record.and_then(|record| record.title.clone()).filter(|title| !title.trim().is_empty());
-        let title = self.title.map(|(title, _)| title).or(recorded).ok_or_else(|| {
-            MilestoneError::new(1, "the milestone has no title", "begin with `# ` and what it is called")
-        })?;
+        let title = self
+            .title
+            .map(|(title, _)| title)
+            .or(recorded)
+            .ok_or_else(|| MilestoneError::new(1, "the milestone has no title", "start with `# ` and the title"))?;
         let at = |part: Part| {
             let missing = || {
                 let what = format!("the milestone has no ## {}", part.name());
-                MilestoneError::new(
-                    last,
-                    what,
-                    format!("add the heading `## {}` and what belongs under it", part.name()),
-                )
+                MilestoneError::new(last, what, format!("add the heading `## {}` and its content", part.name()))
             };
             self.parts.iter().find(|(known, _)| *known == part).map(|(_, line)| *line).ok_or_else(missing)
         };
         let (goal_line, features_line, criteria_line) = (at(Part::Goal)?, at(Part::Features)?, at(Part::Criteria)?);
         let goal = joined(self.goal);
         if goal.is_empty() {
-            return Err(MilestoneError::new(goal_line, "the goal is empty", "say what the milestone is for"));
+            return Err(MilestoneError::new(
+                goal_line,
+                "the goal is empty",
+                "describe what the milestone should achieve",
+            ));
         }
         let features = features(&self.features)?;
         if features.is_empty() {
-            let hint = format!("add one as {FEATURE_EXAMPLE}");
+            let hint = format!("add one, such as {FEATURE_EXAMPLE}");
             return Err(MilestoneError::new(features_line, "the milestone has no feature", hint));
         }
         let acceptance_criteria = criteria(&self.criteria)?;
         if acceptance_criteria.is_empty() {
-            let hint = format!("add one as {CRITERION_EXAMPLE}: without it nothing can be accepted");
+            let hint = format!("add one, such as {CRITERION_EXAMPLE}");
             return Err(MilestoneError::new(criteria_line, "the milestone has no acceptance criterion", hint));
         }
         if let Some(record) = record {
@@ -210,7 +212,7 @@ fn unknown_heading<const N: usize>(title: &str, line: u32, marks: &str, known: [
     let hint = match nearest(title, known) {
         Some(meant) => format!("did you mean `{marks}{meant}`?"),
         None => format!(
-            "known are {}; put the text under one of them",
+            "known headings: {}; move the text under one of them",
             known.map(|name| format!("`{marks}{name}`")).join(", ")
         ),
     };
@@ -244,8 +246,8 @@ fn features(groups: &[(Option<FeatureKind>, Vec<Line<'_>>)]) -> Result<Vec<Featu
     for later in &drafts {
         let Some(id) = later.id.as_deref() else { continue };
         if let Some(first) = given.insert(id, later.line) {
-            let what = format!("{id} is also the id of the feature on line {first}");
-            return Err(MilestoneError::new(later.line, what, "give each feature an id of its own, or none at all"));
+            let what = format!("duplicate feature ID {id}; the first is on line {first}");
+            return Err(MilestoneError::new(later.line, what, "use a unique ID for each feature, or no IDs"));
         }
     }
     let given: BTreeSet<String> = drafts.iter().filter_map(|draft| draft.id.clone()).collect();

@@ -62,7 +62,7 @@ fn criteria(milestone: &Milestone) -> String {
 
 fn item(text: &str, details: &str, done: bool) -> String {
     let mut lines = vec![format!("- [{}] {text}", if done { 'x' } else { ' ' })];
-    // Words right below would go on with the text.
+    // Words right below would continue with the text.
     let begins_anew = details.lines().next().is_none_or(|line| markdown::list_item(line).is_some());
     lines.extend((!begins_anew).then(String::new));
     lines.extend(details.lines().map(|line| if line.is_empty() { String::new() } else { format!("  {line}") }));

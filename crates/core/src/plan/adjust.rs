@@ -18,24 +18,24 @@ pub struct Adjustment {
 /// Why a section stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AdjustError {
-    #[error("there is no section {section}; the plan has {count}")]
+    #[error("section {section} does not exist; the plan has {count}")]
     NoSuchSection { section: u32, count: u32 },
-    #[error("the plan has no sections: its objective and verification are part of the one text, which stays as it is")]
+    #[error("the plan has no sections, so it cannot be changed in part")]
     Unmarked,
-    #[error("section {section} is done and stays as it is; only section {current} and later ones can change")]
+    #[error("section {section} is done and cannot change; only section {current} and later ones can")]
     Past { section: u32, current: u32 },
     #[error("the new text of section {section} is empty")]
     EmptyBody { section: u32 },
-    #[error("the change of section {section} has no rationale")]
+    #[error("the change to section {section} has no rationale")]
     EmptyRationale { section: u32 },
     #[error("line {line} of the new text of section {section} is a marker; a section cannot add or end sections")]
     Marker { section: u32, line: u32 },
     #[error(
-        "line {line} of the new text of section {section} begins ## {}, which is not the section's to change",
+        "line {line} of the new text of section {section} starts ## {}, which a section cannot change",
         part.name()
     )]
     Part { section: u32, line: u32, part: TrailingPart },
-    #[error("line {line} of the new text of section {section} opens a code fence or comment that is never closed")]
+    #[error("line {line} of the new text of section {section} opens a code fence or comment that is not closed")]
     Unclosed { section: u32, line: u32 },
     #[error("the new text of section {section} is the same as the old one")]
     Unchanged { section: u32 },
@@ -44,7 +44,7 @@ pub enum AdjustError {
 impl Plan {
     /// The adjustment of one section, while `current` is worked on. Nothing is changed yet.
     ///
-    /// Objective and verification are out of reach: only a section's body is replaced, and that may not begin another
+    /// Objective and verification are out of reach: only a section's body is replaced, and that may not start another
     /// part.
     pub fn adjust(&self, section: u32, body: &str, rationale: &str, current: u32) -> Result<Adjustment, AdjustError> {
         let count = self.count();

@@ -1,6 +1,6 @@
 //! The lines that cut a plan into parts.
 
-/// The line that begins a section.
+/// The line that starts a section.
 pub(super) const SECTION: &str = "<!-- windlass-section -->";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) fn read(line: &str) -> Option<Marker> {
     }
 }
 
-/// Whether a line that is no marker looks as if it was meant as one.
+/// Whether a line that is not a marker looks as if it was meant as one.
 pub(super) fn resembles(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     line.match_indices("<!--").any(|(at, open)| {

@@ -1,12 +1,12 @@
 //! A plan: what is to be built, cut into sections that are worked on one after the other.
 //!
 //! Reading is deterministic and loses nothing: every line that is not a marker is in exactly one part, whatever its
-//! number, and what looks like a mistake is said as a warning, never mended in silence.
+//! number, and what looks like a mistake is said as a warning, never fixed in silence.
 //!
 //! ```text
 //! <!-- windlass-plan:start -->        optional, with its end; what is outside is kept apart
 //! # Objective …                       everything before the first marker
-//! <!-- windlass-section -->           a line of its own, outside code
+//! <!-- windlass-section -->           its own line, outside code
 //! ## Title …                          the section
 //! ## Verification                     ends the last section, as do Decisions, Conventions and Key Context
 //! <!-- windlass-plan:end -->
@@ -78,7 +78,7 @@ impl TrailingPart {
         }
     }
 
-    /// The part that a line begins: its name as a heading of the second level.
+    /// The part that a line starts: its name as a heading of the second level.
     fn begun_by(kind: Kind<'_>) -> Option<TrailingPart> {
         let (_, title) = kind.heading().filter(|(level, _)| *level == 2)?;
         let title = markdown::without_emphasis(title).trim_end_matches([':', '：']);
@@ -93,16 +93,16 @@ pub struct Outside {
     pub after: String,
 }
 
-/// Why a text is no plan.
+/// Why a text is not a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
     #[error("the plan is empty")]
     Empty,
     #[error("the plan between the markers of line {line} and line {end} is empty")]
     EmptyWrapper { line: u32, end: u32 },
-    #[error("line {line} begins a plan, but no line ends it")]
+    #[error("the plan that starts on line {line} has no end marker")]
     Unterminated { line: u32, in_code: Option<u32> },
-    #[error("line {line} ends a plan, but no line before it begins one")]
+    #[error("the plan that ends on line {line} has no start marker")]
     MissingStart { line: u32 },
     #[error("line {line} has a second plan marker; the first is on line {first}")]
     Multiple { line: u32, first: u32 },
@@ -113,18 +113,16 @@ pub enum PlanError {
 impl PlanError {
     pub fn hint(&self) -> String {
         match self {
-            PlanError::Empty => "write what is to be done, or leave the plan out".to_owned(),
+            PlanError::Empty => "add content, or remove the plan".to_owned(),
             PlanError::EmptyWrapper { .. } => "put the plan between the two markers".to_owned(),
             PlanError::Unterminated { in_code: Some(line), .. } => {
                 format!("close the code fence or comment of line {line}: it hides the end marker")
             }
             PlanError::Unterminated { in_code: None, .. } => {
-                "put <!-- windlass-plan:end --> on a line of its own after the plan".to_owned()
+                "add a line <!-- windlass-plan:end --> after the plan".to_owned()
             }
-            PlanError::MissingStart { .. } => {
-                "put <!-- windlass-plan:start --> on a line of its own before the plan".to_owned()
-            }
-            PlanError::Multiple { .. } => "keep one plan, with one start and one end marker".to_owned(),
+            PlanError::MissingStart { .. } => "add a line <!-- windlass-plan:start --> before the plan".to_owned(),
+            PlanError::Multiple { .. } => "keep one plan, with one start marker and one end marker".to_owned(),
             PlanError::OnlyEmptySections { .. } => "write each section below its marker".to_owned(),
         }
     }

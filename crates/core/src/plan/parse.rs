@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first heading of the second level that does not begin a part of its own.
+/// The first heading of the second level that does not start its own part.
 pub(super) fn title_of(lines: &[Line<'_>], number: u32) -> String {
     let heading = lines
         .iter()
@@ -253,7 +253,7 @@ pub(super) fn title_of(lines: &[Line<'_>], number: u32) -> String {
     if shown.is_empty() { format!("Section {number}") } else { shown.to_owned() }
 }
 
-/// The field that a line begins: `### Files`, `**Files**: …`, `- Files: …`.
+/// The field that a line starts: `### Files`, `**Files**: …`, `- Files: …`.
 fn field_of(line: Line<'_>) -> Option<Field> {
     let label = markdown::label(line)?;
     Field::ALL.into_iter().find(|field| label.is(field.name()))

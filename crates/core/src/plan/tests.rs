@@ -289,7 +289,7 @@ proptest! {
         parts.extend(plan.trailing.iter().map(|trailing| trailing.body.as_str()));
         parts.push(&plan.outside.after);
         let kept: Vec<&str> = parts.iter().flat_map(|part| part.lines()).filter(|l| !l.trim().is_empty()).collect();
-        // Which lines are markers is for the other tests; here every line that is none has to be found again.
+        // Which lines are markers is for the other tests; here every line that is none must be found again.
         let mut all: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
         let before = all.len();
         for line in &kept {

@@ -20,11 +20,11 @@ pub enum Trouble {
     NoMarkers,
     /// A marker with nothing behind it; it makes no section.
     EmptySection,
-    /// A marker inside a fence, indented code or a comment means nothing.
+    /// A marker inside a fence, indented code, or a comment is ignored.
     MarkerInCode,
     /// Looks like a marker and is none: it has other text on its line, or a name that is not known.
     NotAMarker,
-    /// A section marker before or after the wrapper means nothing.
+    /// A section marker before or after the wrapper is ignored.
     MarkerOutside,
     /// Everything from here on is taken for code or a comment.
     Unclosed,
@@ -46,7 +46,7 @@ pub enum Trouble {
         part: TrailingPart,
         first: u32,
     },
-    /// A section begins after a part that should follow all sections.
+    /// A section starts after a part that should follow all sections.
     SectionAfter {
         section: u32,
         part: TrailingPart,
@@ -86,28 +86,29 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Trouble::NoMarkers => f.write_str("no section marker, so the whole plan is one section"),
-            Trouble::EmptySection => f.write_str("the section is empty and left out"),
-            Trouble::MarkerInCode => f.write_str("a marker inside code or a comment is not one"),
-            Trouble::NotAMarker => f.write_str("this is not a marker: it needs the exact name and a line of its own"),
-            Trouble::MarkerOutside => f.write_str("a marker outside the plan's start and end is not one"),
-            Trouble::Unclosed => {
-                f.write_str("a code fence or comment is opened here and never closed: all that follows is part of it")
-            }
+            Trouble::EmptySection => f.write_str("the section is empty; skipped"),
+            Trouble::MarkerInCode => f.write_str("marker inside code or a comment; ignored"),
+            Trouble::NotAMarker => f.write_str("not a marker: it needs the exact name and a separate line"),
+            Trouble::MarkerOutside => f.write_str("marker outside the plan; ignored"),
+            Trouble::Unclosed => f.write_str("unclosed code fence or comment: everything that follows is part of it"),
             Trouble::LacksFields { section, fields } => {
                 let names: Vec<&str> = fields.iter().map(|field| field.name()).collect();
-                write!(f, "section {section} lacks {}", names.join(", "))
+                write!(f, "section {section} is missing {}", names.join(", "))
             }
             Trouble::LacksParts { parts } => {
                 let names: Vec<String> = parts.iter().map(|part| format!("## {}", part.name())).collect();
-                write!(f, "the plan lacks {}", names.join(", "))
+                write!(f, "the plan is missing {}", names.join(", "))
             }
             Trouble::AbsolutePath { path } => {
-                write!(f, "{path} is absolute; the agent works in a copy, so name it from the repository's root")
+                write!(
+                    f,
+                    "{path} is absolute, but the agent works in a copy; use a path relative to the repository root"
+                )
             }
             Trouble::DuplicateTitle { title, first } => write!(f, "“{title}” is also the title on line {first}"),
             Trouble::DuplicatePart { part, first } => write!(f, "## {} is also on line {first}", part.name()),
             Trouble::SectionAfter { section, part } => {
-                write!(f, "section {section} begins after ## {}, which should follow all sections", part.name())
+                write!(f, "section {section} starts after ## {}, which should follow all sections", part.name())
             }
         }
     }

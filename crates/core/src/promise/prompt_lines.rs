@@ -75,7 +75,7 @@ impl PromptLines {
     }
 
     /// Whether a repeated line belongs to the same run as the one before it. Lines as they are may come in any order,
-    /// unless something lies between them; what only resembles a line has to come where the prompt has it.
+    /// unless something lies between them; what only resembles a line must come where the prompt has it.
     pub fn goes_on(&self, before: &Repeated, blank_since: bool, line: &Repeated) -> bool {
         let plain = before.how == How::Plain && line.how == How::Plain;
         plain && !blank_since || self.follows(&before.line, &line.line)

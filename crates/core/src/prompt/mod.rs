@@ -148,20 +148,20 @@ fn recovery(state: &LoopState) -> Option<String> {
         Some(TurnOutcome::RateLimited { .. }) => "a rate limit",
         Some(TurnOutcome::Failed { kind, .. }) => match kind {
             ErrorKind::RateLimit => "a rate limit",
-            ErrorKind::Overloaded | ErrorKind::Network => "the provider did not answer",
+            ErrorKind::Overloaded | ErrorKind::Network => "the provider did not respond",
             ErrorKind::ContextOverflow
             | ErrorKind::Auth
             | ErrorKind::Billing
             | ErrorKind::ModelNotFound
             | ErrorKind::UnknownSession
             | ErrorKind::ResourceLimit
-            | ErrorKind::Other => "the agent could not go on",
+            | ErrorKind::Other => "the agent could not continue",
         },
-        Some(TurnOutcome::Interrupted) => "it was interrupted",
+        Some(TurnOutcome::Interrupted) => "interrupted",
         Some(
             TurnOutcome::CutOff | TurnOutcome::Finished | TurnOutcome::NotStarted { .. } | TurnOutcome::NotTried { .. },
         )
-        | None => "the machine or the engine went away",
+        | None => "the machine or the engine stopped",
     };
     let commits_itself = state.spec.commit == CommitPolicy::Agent;
     Some(RECOVERY.fill(state, context! { why, commits_itself }))
@@ -181,7 +181,7 @@ fn failure(gate: &GateReport) -> Value {
         Verdict::TimedOut => "timed out".to_owned(),
         Verdict::NotStarted => "could not be started".to_owned(),
         Verdict::Fail | Verdict::Pass => {
-            gate.exit_code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"))
+            gate.exit_code.map_or("killed by a signal".to_owned(), |code| format!("exit code {code}"))
         }
     };
     let output = last_chars(gate.output_tail.trim_end(), LONGEST_GATE_OUTPUT);
@@ -197,7 +197,7 @@ fn refusal(state: &LoopState) -> Option<String> {
         let when = if judged.success {
             "after your last turn"
         } else {
-            "when last run; your last turn ended with an error, so that nothing was run after it"
+            "in the last run; your last turn ended with an error, so no gate ran after it"
         };
         return Some(
             GATES_FAILED.fill(state, context! { claimed => judged.claim && judged.success, gates, when, failing }),

@@ -352,18 +352,18 @@ impl Told<'_> {
             Some(Report::AllFeaturesComplete { .. } | Report::Unparsed { .. }) | None => None,
         };
         let Some((text, id)) = reported else {
-            let unknown = "no report could be read: find out from the changes which feature this is".to_owned();
-            return (unknown, "as the milestone says of it".to_owned());
+            let unknown = "unreadable report: find the feature from the changes".to_owned();
+            return (unknown, "see the milestone".to_owned());
         };
         let known = self.spec.milestone.as_ref().and_then(|milestone| milestone.feature(id, text));
         match known {
             Some(feature) => (
                 format!("{}: {}", feature.id, feature.text),
-                feature.acceptance.clone().unwrap_or_else(|| "as its text says".to_owned()),
+                feature.acceptance.clone().unwrap_or_else(|| "see its text".to_owned()),
             ),
             None => (
                 text.to_owned(),
-                "the milestone has no feature of that name: reject, unless it clearly is one of them".to_owned(),
+                "the milestone has no such feature: reject, unless it is clearly one of them".to_owned(),
             ),
         }
     }

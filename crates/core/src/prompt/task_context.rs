@@ -71,7 +71,7 @@ fn plan(state: &LoopState, count: &dyn Fn(&str) -> usize) -> Option<String> {
         kept.push_str(line);
         kept.push('\n');
     }
-    kept.push_str("[... the rest of the plan is left out ...]");
+    kept.push_str("[... rest of the plan omitted ...]");
     Some(kept)
 }
 

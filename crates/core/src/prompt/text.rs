@@ -12,10 +12,10 @@ use thiserror::Error as ThisError;
 use crate::machine::LoopState;
 use crate::nearest::nearest;
 
-/// Steps that a replaced text may take: far beyond any prompt, and done within a moment.
+/// Instructions that a replaced text may execute: more than any prompt needs, and still fast.
 const FUEL: u64 = 200_000;
 
-/// What no value can make right.
+/// Errors that no value can avoid.
 const IS_ALWAYS_WRONG: [ErrorKind; 4] =
     [ErrorKind::UnknownFilter, ErrorKind::UnknownTest, ErrorKind::UnknownFunction, ErrorKind::OutOfFuel];
 
@@ -25,13 +25,13 @@ pub struct Text {
     pub name: &'static str,
     /// When an agent gets it.
     pub about: &'static str,
-    /// As it is if no recipe replaces it.
+    /// The text if no recipe replaces it.
     pub built_in: &'static str,
     /// The names of the values that it may use.
     pub values: &'static [&'static str],
 }
 
-/// Why a text cannot take the place of a built-in one.
+/// Why a text cannot replace a built-in one.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
 #[error("{problem}")]
 pub struct TextError {
@@ -57,13 +57,13 @@ macro_rules! texts {
 
 texts! {
     GOAL = "goal", "The task, in the first turn and in every turn that continues a session", [goal];
-    ASK_PROMISE = "ask_promise", "How to claim that the work is done", [promise];
+    ASK_PROMISE = "ask_promise", "How to claim completion", [promise];
     COMMITS_ENGINE = "commits_engine", "Windlass commits the work", [];
     COMMITS_AGENT = "commits_agent", "The agent commits the work", [];
     PLAN = "plan", "The plan, in the first turn", [plan];
     TASK_CONTEXT = "task_context", "The task and what was done so far, for a fresh session",
         [goal, plan, iteration, total, base_commit, older, records, commits];
-    BASELINE = "baseline", "Gates that failed, or changed their verdict, before the first turn", [failing, flaky];
+    BASELINE = "baseline", "Gates that failed or were flaky before the first turn", [failing, flaky];
     GATES_FAILED = "gates_failed", "Gates that failed", [claimed, gates, when, failing];
     HIDDEN_FAILED = "hidden_failed", "Hidden gates failed", [hidden];
     HELD_BACK = "held_back", "Changes that Windlass does not commit", [files];
@@ -73,19 +73,19 @@ texts! {
     BEGUN_AGAIN = "begun_again", "The previous turn was cut off, and a fresh session starts at the last commit", [saved];
     OVERFLOW = "overflow", "The previous session ran out of context", [];
     NUDGE = "nudge", "Nothing has changed for some turns", [iterations, failing];
-    STEERING = "steering", "A message from a person (windlass steer)", [text];
+    STEERING = "steering", "A message from a user (windlass steer)", [text];
     STEERING_PENDING = "steering_pending", "A claim was refused because a message was not read yet", [];
     AUDITED_CODER = "audited_coder", "The task of a coder whose work an auditor reviews",
         [iteration, max, goal, documents, preamble, finished, section, count, trailing, changed_plan];
     FINDINGS = "findings", "The auditor's open findings, for the coder", [findings, more];
-    NOTHING_CHANGED = "nothing_changed", "The coder changed nothing, so nobody reviewed it", [];
+    NOTHING_CHANGED = "nothing_changed", "The coder changed nothing, so there was no review", [];
     AUDITOR = "auditor", "The task of the auditor",
         [goal, documents, section, number, count, plan, finished, trailing, from, to, nothing, files, fence, diff, gates,
          decisions, findings, warnings_block];
     AUDITOR_TOOLS = "auditor_tools", "The auditor's tools", [section];
     DEVELOPER = "developer", "The task of the developer of a milestone",
         [branch, documents, milestone, iteration, max, accepted, fixing, commits];
-    REJECTED = "rejected", "The acceptor or a person rejected the work", [by_person, whole, reason];
+    REJECTED = "rejected", "The acceptor or a user rejected the work", [by_person, whole, reason];
     ACCEPTOR = "acceptor", "The task of the acceptor of a milestone",
         [documents, milestone, whole, feature, acceptance, fence, report, from, to, log, files, diff_fence, diff, gates];
     ACCEPTOR_TOOLS = "acceptor_tools", "The acceptor's tools", [];
@@ -98,7 +98,7 @@ impl Text {
         TEXTS.iter().copied().find(|text| text.name == name)
     }
 
-    /// Whether `own` can take the place of this text.
+    /// Whether `own` can replace this text.
     pub fn check(&self, own: &str) -> Result<(), TextError> {
         let of = |error: &Error| TextError {
             problem: error.detail().map_or_else(|| error.kind().to_string(), str::to_owned),
@@ -112,10 +112,10 @@ impl Text {
             let hint = match (nearest(unknown, self.values.iter().copied()), self.values) {
                 (Some(near), _) => format!("did you mean '{near}'?"),
                 (None, []) => "this text has no values".to_owned(),
-                (None, values) => format!("this text has: {}", values.join(", ")),
+                (None, values) => format!("known values: {}", values.join(", ")),
             };
             let line = own.lines().position(|line| line.contains(unknown.as_str())).map(|before| before + 1);
-            return Err(TextError { problem: format!("there is no value '{unknown}' in this text"), hint, line });
+            return Err(TextError { problem: format!("unknown value '{unknown}' in this text"), hint, line });
         }
         // Filters and functions are looked up only when a text is rendered. What a value must be for them is not known here.
         let nothing = self.values.iter().map(|name| (*name, Value::from(Vec::<Value>::new())));
@@ -144,7 +144,7 @@ fn strict() -> Environment<'static> {
     environment
 }
 
-/// For texts that are not ours: every filter, a value that is missing is empty, and an end.
+/// For texts of users: all filters, missing values are empty, and execution is limited.
 fn lenient() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);

@@ -1,6 +1,6 @@
 //! The review block: how a reviewer without tools hands in its work, as JSON in one fence of its answer.
 //!
-//! Tolerant of form: text around the block, a fence called `json`, any case, keys that nobody asked for. Strict about
+//! Tolerant of form: text around the block, a fence called `json`, any case, keys that nobody requested. Strict about
 //! meaning: two blocks, a verdict that is neither word, an approval beside bugs, or findings under a wrong key are
 //! errors whose words go back to the reviewer; nothing is taken from such a block.
 
@@ -87,24 +87,22 @@ pub enum AcceptanceVerdict {
     Rejected,
 }
 
-/// Why the end of an answer is no review; the words are for the reviewer.
+/// Why the end of an answer is not a review; the words are for the reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BlockError {
     #[error("the answer has no ```{FENCE} block")]
     Missing,
-    #[error(
-        "the answer has no ```{FENCE} block outside the code fence or comment of line {line}, which is never closed"
-    )]
+    #[error("the answer has no ```{FENCE} block outside the unclosed code fence or comment on line {line}")]
     Hidden { line: u32 },
     #[error("the answer has more than one ```{FENCE} block (lines {first} and {second})")]
     Several { first: u32, second: u32 },
-    #[error("the ```{FENCE} block of line {line} is never closed; the answer may have been cut off")]
+    #[error("the ```{FENCE} block on line {line} is not closed; the answer may be truncated")]
     Unclosed { line: u32 },
     #[error("the ```{FENCE} block is empty")]
     Empty,
     #[error("the ```{FENCE} block is longer than {LONGEST_BLOCK} bytes")]
     TooLong,
-    #[error("the ```{FENCE} block is not the JSON that was asked for: {what} (line {line} of the answer)")]
+    #[error("the ```{FENCE} block is not the expected JSON: {what} (line {line} of the answer)")]
     Json { line: u32, what: String },
     #[error("the ```{FENCE} block has an unknown key `{key}`{}", meant(nearest.as_deref(), known))]
     UnknownKey { key: String, nearest: Option<String>, known: Vec<&'static str> },
@@ -117,7 +115,7 @@ pub enum BlockError {
 fn meant(nearest: Option<&str>, known: &[&'static str]) -> String {
     match nearest {
         Some(nearest) => format!("; did you mean `{nearest}`?"),
-        None => format!("; known are {}", known.join(", ")),
+        None => format!("; known keys: {}", known.join(", ")),
     }
 }
 
@@ -246,7 +244,7 @@ fn refuse_findings_elsewhere(object: &serde_json::Map<String, Value>, shape: &Sh
     Ok(())
 }
 
-/// Drops the keys that nobody asked for.
+/// Drops the keys that nobody requested.
 fn prune(value: &mut Value, shape: &Shape, path: &str) -> Result<(), BlockError> {
     match value {
         Value::Object(object) => {
@@ -288,7 +286,7 @@ fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>
         Value::String(text) => {
             text.trim().trim_start_matches(|c: char| c.is_alphabetic() || c.is_whitespace()).to_owned()
         }
-        Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(D::Error::custom("a line is a number")),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(D::Error::custom("a line must be a number")),
     };
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     Ok(digits.parse().ok().filter(|line| *line > 0))
@@ -297,7 +295,7 @@ fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>
 /// A list of texts, of which reviewers like to write a single one without the list.
 pub(super) fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a list of texts")]
+    #[serde(untagged, expecting = "expected a list of strings")]
     enum Texts {
         One(String),
         More(Vec<String>),

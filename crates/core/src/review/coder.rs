@@ -33,7 +33,7 @@ pub fn coder_decisions(answer: &str) -> Option<CoderDecisions> {
     })
 }
 
-/// The last readable `section-summary` block; it has to say what was done.
+/// The last readable `section-summary` block; it must say what was done.
 pub fn section_summary(answer: &str) -> Option<SectionSummary> {
     const PARTS: [&[&str]; 3] =
         [&["done"], &["deviations", "deviation"], &["follow-ups", "follow-up", "follow ups", "followups"]];
@@ -61,7 +61,7 @@ enum Edge {
     End,
 }
 
-/// Where the comments that begin and end a block of this name are.
+/// Where the comments that start and end a block of this name are.
 fn edges(text: &str, name: &str) -> Vec<(std::ops::Range<usize>, Edge)> {
     /// No such comment is longer; so a text full of openings costs no more than its length.
     const LONGEST_COMMENT: usize = 80;
@@ -111,7 +111,7 @@ fn kind_of(rest: &str) -> Kind<'_> {
     if rest.is_empty() { Kind::Blank } else { Kind::Prose }
 }
 
-/// A label, unless it is the beginning of an item: `- Notes: …` in a list of decisions is a decision.
+/// A label, unless it is the start of an item: `- Notes: …` in a list of decisions is a decision.
 fn label_of(line: Line<'_>) -> Option<Label<'_>> {
     let plain_item = markdown::list_item(line.text).is_some_and(|item| !item.starts_with(['*', '_']));
     if plain_item { None } else { markdown::label(line) }

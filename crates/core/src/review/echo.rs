@@ -6,14 +6,14 @@ use crate::promise::{PromptLines, Repeated, undecorated};
 pub(super) enum Echo {
     /// The agent's own words.
     No,
-    /// Equals a line of the prompt, but the lines around it do not: an echo, unless it is all that was asked for.
+    /// Equals a line of the prompt, but the lines around it do not: an echo, unless it is all that was requested.
     Single,
     /// Part of a run of lines of the prompt.
     Run,
 }
 
 impl Echo {
-    /// Whether what the line says is said by the agent; `alone` if the line is exactly what was asked for.
+    /// Whether what the line says is said by the agent; `alone` if the line is exactly what was requested.
     pub fn is_said(self, alone: bool) -> bool {
         match self {
             Echo::No => true,

@@ -1,7 +1,7 @@
 //! What reviewers and coders write for the machine to read: verdicts, the review block, the coder's blocks, reports.
 //!
-//! Readers never guess in the coder's favour: what is unclear is no acceptance, and what is only quoted, shown as code
-//! or repeated from the prompt is not said at all.
+//! Readers never guess in the coder's favour: what is unclear is not an acceptance, and what is only quoted, shown as code
+//! or repeated from the prompt is not said.
 
 mod block;
 mod coder;

@@ -1,7 +1,7 @@
 //! A developer's report: what was built in this iteration, or that nothing is left to build.
 //!
 //! Tolerant of how the fields are written, strict about the claim: `ALL_FEATURES_COMPLETE` counts only as a heading or
-//! a line of its own, outside code and quotes, and not where it repeats the prompt.
+//! its own line, outside code and quotes, and not where it repeats the prompt.
 
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,7 @@ enum Part {
     Notes,
 }
 
-/// The last report with a feature. Without a heading, unless one is `needed`, the whole text is looked at.
+/// The last report with a feature. Without a heading, unless one is `needed`, the whole text is checked.
 fn feature(lines: &[Line<'_>], echoes: &[Echo], needed: bool) -> Option<Report> {
     let begun = lines.iter().zip(echoes).enumerate().filter_map(|(index, (line, echo))| {
         let round = heading(*line).filter(|_| echo.is_said(true))?;

@@ -47,7 +47,7 @@ pub fn ask_report(iteration: u32) -> String {
     fill(REPORT, context! { iteration, complete => ALL_FEATURES_COMPLETE })
 }
 
-/// After an answer that could not be read: what is wrong with it, and what was asked for.
+/// After an answer that could not be read: what is wrong with it, and what was requested.
 pub fn ask_again(problem: &str, asked: &str) -> String {
     fill(AGAIN, context! { problem, asked })
 }

@@ -4,8 +4,8 @@
 //!
 //! 1. A verdict is a line that is `ACCEPTED` and nothing else, or `REJECTED` with or without `: reason`. Marks of
 //!    headings and emphasis, a label (`Verdict:`) before it and a full stop behind it say nothing; case does not matter.
-//! 2. A line that begins with one of the words and goes on in another way (`ACCEPTED: but …`, `ACCEPTED - not`,
-//!    `REJECTED because …`, `NOT ACCEPTED`) makes the whole answer unclear: it is asked for again, never interpreted.
+//! 2. A line that starts with one of the words and continues in another way (`ACCEPTED: but …`, `ACCEPTED - not`,
+//!    `REJECTED because …`, `NOT ACCEPTED`) makes the whole answer unclear: it is requested again, never interpreted.
 //! 3. Lines in code, quotes, quotation marks and lists say nothing, nor do lines that repeat the prompt.
 //! 4. Both verdicts in one answer are none.
 //! 5. A review block, or an answer that is nothing but such JSON, decides if the words do not say otherwise. An answer
@@ -61,7 +61,7 @@ impl Verdict {
             None => said.verdict(),
             Some(Err(error)) => Verdict::unclear(&error.to_string()),
             Some(Ok(acceptance)) if said.contradicts(acceptance.verdict) => {
-                Verdict::unclear("the words and the block give different verdicts")
+                Verdict::unclear("the text and the block give different verdicts")
             }
             Some(Ok(acceptance)) => Verdict::from(acceptance),
         }
@@ -106,7 +106,7 @@ enum Word<'a> {
     Rejected {
         more: &'a str,
     },
-    /// Begins like a verdict and goes on otherwise.
+    /// Starts like a verdict and continues otherwise.
     Hedged,
 }
 
@@ -114,7 +114,7 @@ enum Word<'a> {
 #[derive(Debug, Default)]
 struct Said {
     accepted: bool,
-    /// The first line that begins like a verdict and is none.
+    /// The first line that starts like a verdict and is none.
     hedged: Option<String>,
     /// The reason, if it was rejected.
     rejected: Option<String>,
@@ -157,15 +157,15 @@ impl Said {
     fn verdict(self) -> Verdict {
         match (self.accepted, self.hedged, self.rejected) {
             (_, Some(line), _) => Verdict::unclear(&format!(
-                "a verdict is a line with ACCEPTED alone, or with REJECTED: and the reason; `{line}` is neither"
+                "a verdict is a line with only ACCEPTED, or with REJECTED: and the reason; `{line}` is neither"
             )),
             (true, None, None) => Verdict::Accepted,
             (false, None, Some(reason)) => Verdict::rejected(&reason),
-            (true, None, Some(_)) => Verdict::unclear("the answer says both ACCEPTED and REJECTED"),
+            (true, None, Some(_)) => Verdict::unclear("the answer contains both ACCEPTED and REJECTED"),
             (false, None, None) if self.repeated => {
-                Verdict::unclear("ACCEPTED or REJECTED stands only in code, in a quote or in words of the prompt")
+                Verdict::unclear("ACCEPTED or REJECTED occurs only in code, quotes, or text from the prompt")
             }
-            (false, None, None) => Verdict::unclear("no line begins with ACCEPTED or REJECTED"),
+            (false, None, None) => Verdict::unclear("no line starts with ACCEPTED or REJECTED"),
         }
     }
 }
@@ -187,7 +187,7 @@ fn is_mark(c: char) -> bool {
     c.is_whitespace() || c == '#' || EMPHASIS.contains(&c) || picture
 }
 
-/// The verdict that a line begins with, and whether it is all there is on the line.
+/// The verdict that a line starts with, and whether it is all there is on the line.
 fn word_on(line: &str) -> Option<(Word<'_>, bool)> {
     if markdown::list_item(line).is_some() {
         return None;
@@ -208,7 +208,7 @@ fn word_on(line: &str) -> Option<(Word<'_>, bool)> {
     let tail = rest.trim_start_matches(EMPHASIS).trim_start();
     let alone = tail.trim_matches(|c: char| is_mark(c) || matches!(c, '.' | '!' | '。' | '！')).is_empty();
     let colon = tail.strip_prefix(COLONS);
-    // In small letters the word begins many a sentence; only a sign behind it makes it look like a verdict.
+    // In small letters the word starts many a sentence; only a sign behind it makes it look like a verdict.
     let looks_like_one = loud || alone || tail.starts_with([':', '：', '-', '–', '—', ',', '(']);
     match (accepted, colon) {
         _ if negated => looks_like_one.then_some((Word::Hedged, false)),

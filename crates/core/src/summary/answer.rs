@@ -18,7 +18,7 @@ const ASIDE: [(&str, &str); 4] = [
     ("<system-reminder>", "</system-reminder>"),
 ];
 
-/// Whether an answer can be a summary at all.
+/// Whether an answer can be a summary.
 pub fn is_valid_summary(answer: &str) -> bool {
     let answer = answer.trim();
     let refused = ["Prompt is too long", "Error:", "<!DOCTYPE", "<html"];

@@ -9,7 +9,7 @@ const MOST_TOOLS: usize = 4;
 const MOST_SENTENCES: usize = 2;
 const LONGEST_SENTENCE: usize = 200;
 const LONGEST_FILES: usize = 400;
-/// A longer message is no closing word: only its last paragraph is.
+/// A longer message is not a closing word: only its last paragraph is.
 const LONGEST_CLOSING: usize = 2_000;
 
 /// At most five short sentences, each of them a fact.
@@ -85,7 +85,7 @@ fn sentences(words: &str) -> Vec<String> {
     found
 }
 
-/// Behind the first full stop that ends a sentence: `1.5` and `main.rs` go on.
+/// Behind the first full stop that ends a sentence: `1.5` and `main.rs` continue.
 fn sentence_end(text: &str) -> usize {
     for (at, c) in text.char_indices() {
         let after = at + c.len_utf8();

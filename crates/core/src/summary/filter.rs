@@ -27,7 +27,7 @@ const CARRIED_OVER: [&str; 3] = [
     "Another language model started to solve this problem",
 ];
 
-/// Past this, a message that begins like a synthetic one is a real one that quotes it.
+/// Past this, a message that starts like a synthetic one is a real one that quotes it.
 const LONGEST_SYNTHETIC: usize = 1_000;
 
 /// The assistant's own words of a message, empty if there are none.
@@ -69,7 +69,7 @@ pub(super) fn without_blocks(text: &str, enough: usize) -> String {
         let inside = &rest[at + open.len()..];
         rest = inside.find(close).map_or("", |end| &inside[end + close.len()..]);
     }
-    // The beginning of a long message is cut off, and an opening mark with it.
+    // The start of a long message is cut off, and an opening mark with it.
     for (open, close) in BLOCKS {
         if let Some(end) = kept.find(close)
             && !text.contains(open)
@@ -80,7 +80,7 @@ pub(super) fn without_blocks(text: &str, enough: usize) -> String {
     kept
 }
 
-/// Where a mark begins, looking no further than matters.
+/// Where a mark starts, looking no further than matters.
 fn next(text: &str, mark: &str, enough: usize) -> Option<usize> {
     let most = text.floor_char_boundary(enough.saturating_add(mark.len()));
     text[..most].find(mark)

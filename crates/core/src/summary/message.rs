@@ -1,6 +1,6 @@
 //! The commit message that a model wrote, held to its rules.
 //!
-//! Invariant: the first line begins with `[iter-N] ` of this iteration and has at most 50 characters.
+//! Invariant: the first line starts with `[iter-N] ` of this iteration and has at most 50 characters.
 
 use super::answer::cleanup_summary_tags;
 use super::cut::truncate_str;

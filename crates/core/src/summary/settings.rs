@@ -30,9 +30,9 @@ pub enum Protocol {
 #[serde(default, deny_unknown_fields)]
 pub struct SummariserSettings {
     pub kind: SummariserKind,
-    /// Off: no model is asked for anything.
+    /// Off: no model is requested anything.
     pub enabled: bool,
-    /// Off: the summary is the deterministic one; the commit message may still be asked for.
+    /// Off: the summary is the deterministic one; the commit message may still be requested.
     pub generate_summary: bool,
     pub summary_max_tokens: u32,
     /// The model for the commit message, if not the one for the summary.

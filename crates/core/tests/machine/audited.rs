@@ -155,7 +155,7 @@ fn a_clean_section_needs_a_summary_and_a_dirty_one_a_finding() {
     );
     let events = driven.end_turn(block(r#"{"verdict": "dirty"}"#));
     assert!(
-        matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { why, .. }) if why.contains("no finding")),
+        matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { why, .. }) if why.contains("no blocking finding")),
         "{events:?}"
     );
 }

@@ -129,7 +129,7 @@ fn a_rate_limit_waits_for_the_given_time_and_is_no_failure_and_no_iteration() {
 }
 
 fn stale() -> &'static str {
-    "the answer is to something that is no longer wanted"
+    "stale result ignored"
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_turn_has_a_time_limit_of_its_own_and_is_committed_when_it_runs_into_it() {
     );
     assert_eq!(names(&driven.end_turn(interrupted())), ["turn_ended", "phase_entered"]);
     driven.checkpoint();
-    let message = "the turn ran into its time limit".into();
+    let message = "the turn timed out".into();
     assert_eq!(driven.state.stop_reason(), Some(StopReason::AgentFailed { message }));
 }
 
@@ -441,7 +441,7 @@ fn a_host_that_the_network_rule_refused_is_named_where_the_provider_does_not_ans
     let mut driven = Driven::working(networked(NetworkAccess::List));
     refuse(&mut driven, "api.example.com:443");
     let events = driven.end_turn(failed(ErrorKind::Network));
-    let told = "oops; Windlass's network rule refused api.example.com:443; allow it with --network-host \
+    let told = "oops; Windlass's network rule denied api.example.com:443; allow it with --network-host \
                 api.example.com:443";
     let Some(Event::WaitStarted { why, .. }) = events.last() else { panic!("{events:?}") };
     assert_eq!(why, &WaitReason::NoAnswer { message: told.into() });
@@ -456,7 +456,7 @@ fn a_host_that_the_network_rule_refused_is_named_where_the_provider_does_not_ans
     let message = "cannot reach api.example.com".to_owned();
     driven.end_turn_and_checkpoint(TurnReport::bare(TurnOutcome::Failed { kind: ErrorKind::Other, message }));
     let Some(StopReason::AgentFailed { message }) = &driven.state.stop_reason() else { panic!("{:?}", driven.state) };
-    assert!(message.contains("refused api.example.com:443; allow") && !message.contains("telemetry"), "{message}");
+    assert!(message.contains("denied api.example.com:443; allow") && !message.contains("telemetry"), "{message}");
 }
 
 #[test]

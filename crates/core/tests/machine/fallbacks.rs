@@ -1,4 +1,4 @@
-//! Who takes over when an agent or its model fails for good.
+//! Fallbacks if an agent or its model fails permanently.
 
 use crate::driven::reviewed::{TWO_SECTIONS, agent, answer, audit, audited, clean};
 use crate::driven::{
@@ -301,7 +301,7 @@ fn a_stand_in_is_asked_as_often_as_who_went_before() {
     assert_eq!(changes(&driven.end_turn(answer("hm"))), change(Role::Auditor, "auditor", "other"));
     driven.ok(workspace_opened());
     driven.end_turn(answer("I do not know either"));
-    assert_eq!(told(&driven), (TurnKey { iteration: 1, role: Role::Auditor, attempt: 4 }, 1), "asked once more");
+    assert_eq!(told(&driven), (TurnKey { iteration: 1, role: Role::Auditor, attempt: 4 }, 1), "asked again");
     driven.end_turn(answer("no"));
     assert!(matches!(driven.state.status(), Status::Paused { why: PauseReason::Reviewer { .. } }));
     driven.ok(open(Opener::Restart));

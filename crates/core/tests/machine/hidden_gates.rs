@@ -81,7 +81,7 @@ fn baseline_of_a_hidden_gate_is_journalled_and_not_in_the_prompt() {
     driven.ok(Input::GateEnded { gate: GateKey { on: 0_u32.into(), index: 2, attempt: 2 }, report: flaky });
     assert!(driven.state.failed_before(1) && driven.state.is_flaky(2));
     let prompt = prompt(&driven);
-    assert!(!prompt.contains("marker") && !prompt.contains("Before you began"), "{prompt}");
+    assert!(!prompt.contains("marker") && !prompt.contains("Before you started"), "{prompt}");
 }
 
 #[test]

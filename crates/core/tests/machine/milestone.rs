@@ -231,7 +231,7 @@ fn a_turn_that_was_cut_off_goes_on_and_is_told_to_look_at_the_tree() {
     assert_eq!(driven.turn(), turn.next_attempt());
     assert_eq!(driven.state.turn().unwrap().session, SessionUse::Resume { session: "dev".into() });
     let prompt = prompt_of(&driven);
-    for told in ["was cut off before it ended", "git status", "F1: a feature", "Round 2"] {
+    for told in ["The previous turn was interrupted", "git status", "F1: a feature", "Round 2"] {
         assert!(prompt.contains(told), "{told} is missing: {prompt}");
     }
 }
@@ -281,7 +281,7 @@ fn unclear_verdict_is_asked_for_once_more_and_then_pauses_the_loop() {
         assert!(matches!(&events[1], Event::Review(ReviewEvent::AnswerUnreadable { .. })), "{words:?}: {events:?}");
         assert_eq!(driven.turn(), turn.next_attempt());
         let prompt = prompt_of(&driven);
-        assert!(prompt.contains("Your last answer could not be used") && !prompt.contains("What changed"), "{prompt}");
+        assert!(prompt.contains("Your last answer was invalid") && !prompt.contains("What changed"), "{prompt}");
         assert_eq!(review(&driven).rejections, 0);
         driven.end_turn(verdict(words));
         assert_eq!(review(&driven).rejections, 0, "{words:?}");
@@ -402,7 +402,7 @@ fn a_round_without_any_change_is_a_rejection() {
                 .contains(&ReviewEvent::ReviewSkipped { iteration: 2, because: SkippedBecause::NothingChanged }.into())
         );
         assert_eq!(review(&driven).rejections, 1);
-        assert!(prompt_of(&driven).contains("nothing was changed"));
+        assert!(prompt_of(&driven).contains("no changes"));
     }
     // That all is done can be said without another change.
     let mut driven = Driven::working(milestone());
@@ -431,7 +431,7 @@ fn a_report_that_cannot_be_read_is_still_looked_at() {
     let mut driven = Driven::working(milestone());
     let unread = TurnReport { developer: Some(Box::new(Report::Unparsed { why: "no".into() })), ..answer("I did F1.") };
     develop(&mut driven, unread);
-    assert!(prompt_of(&driven).contains("no report could be read"));
+    assert!(prompt_of(&driven).contains("unreadable report"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_person_who_rejects_gives_a_new_direction_until_it_is_worked_at() {
     driven.ok(Input::Reject { reason: "use the other parser".into() });
     driven.ok(workspace_opened());
     let prompt = prompt_of(&driven);
-    assert!(prompt.contains("A person looked at the work and does not accept it yet:\n\nuse the other parser"));
+    assert!(prompt.contains("A user reviewed the work and does not accept it yet:\n\nuse the other parser"));
     assert!(!prompt.contains("three"), "{prompt}");
     // Cut off, it is told again.
     driven.end_turn(cut_off());

@@ -121,7 +121,7 @@ fn a_developer_whose_turn_was_cut_off_cleans_up_first() {
     driven.end_turn(cut_off());
     driven.ok(workspace_opened());
     let prompt = prompt_of(&driven);
-    assert!(prompt.contains("was cut off before it ended"), "{prompt}");
+    assert!(prompt.contains("The previous turn was interrupted"), "{prompt}");
     assert!(prompt.contains("commit what is worth keeping and revert the rest"), "{prompt}");
 }
 
@@ -133,7 +133,7 @@ fn a_developer_that_begins_again_is_told_where_the_earlier_attempt_is_kept() {
     let saved = Some("refs/windlass/l1/cut/l1.1.coder.1".to_owned());
     driven.ok(Input::WorkspaceOpened { opening: WorkspaceOpening { saved, ..opening() } });
     let prompt = prompt_of(&driven);
-    assert!(prompt.contains("kept at `refs/windlass/l1/cut/l1.1.coder.1`"), "{prompt}");
+    assert!(prompt.contains("saved at `refs/windlass/l1/cut/l1.1.coder.1`"), "{prompt}");
     driven.end_turn(feature("F1", None));
     driven.checkpoint();
     driven.end_turn(accepted());

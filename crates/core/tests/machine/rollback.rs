@@ -42,7 +42,7 @@ fn after_going_back_the_next_iteration_starts_fresh_from_there() {
     let undone: Vec<bool> = driven.state.iterations.iter().map(|record| record.undone).collect();
     assert_eq!(undone, [false, true, true], "the history stays, marked");
     driven.ok(back_to(3, "c3"));
-    assert!(driven.state.iterations.iter().all(|record| !record.undone), "and can be had back");
+    assert!(driven.state.iterations.iter().all(|record| !record.undone), "and can be restored");
     driven.ok(back_to(1, "c1"));
 
     driven.ok(open(Opener::Resume));

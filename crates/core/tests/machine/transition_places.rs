@@ -1,4 +1,4 @@
-//! Where the transitions are looked at: loops of every recipe, driven to a place by inputs.
+//! Where the transitions are checked: loops of every recipe, driven to a place by inputs.
 #![allow(unreachable_pub, reason = "a module of a test crate")]
 
 use crate::driven::*;
@@ -337,7 +337,7 @@ fn audited_places() -> Vec<Place> {
         Place { name: "running · work", reach: audited_loop },
         Place { name: "running · review", reach: || in_audit(1) },
         Place {
-            name: "running · review, asked once more",
+            name: "running · review, asked again",
             reach: || {
                 let mut driven = in_audit(1);
                 driven.end_turn(reviewed::answer("looks good"));

@@ -263,7 +263,7 @@ pub fn inputs() -> Vec<Case> {
             },
         },
         Case {
-            name: "could not be tried",
+            name: "could not run",
             input: |driven| Input::NotTried {
                 effect: driven.effects().into_iter().next().unwrap_or(Effect::SetUpWorkspace),
                 trouble: Trouble { kind: TroubleKind::Sandbox, message: String::new() },

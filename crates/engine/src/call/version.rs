@@ -20,7 +20,7 @@ use crate::sandbox::{Confined, Ground};
 const LONGEST: Duration = Duration::from_secs(10);
 const LARGEST: u64 = 64 << 10;
 
-/// Whose version is asked for.
+/// Whose version is requested.
 #[derive(Debug)]
 pub struct VersionProbe<'a> {
     pub launcher: &'a Launcher,
@@ -37,9 +37,8 @@ pub async fn version(probe: VersionProbe<'_>) -> Option<String> {
     let place = tempfile::Builder::new().prefix("windlass-version-").tempdir().ok()?;
     let root = place.path().canonicalize().ok()?;
     let files = TurnFiles { dir: root.clone() };
-    let spec = prepare(probe.program, probe.profile, probe.env, probe.confined, &files).inspect_err(
-        |error| tracing::debug!(%error, program = %probe.program.display(), "the version cannot be asked for"),
-    );
+    let spec = prepare(probe.program, probe.profile, probe.env, probe.confined, &files)
+        .inspect_err(|error| tracing::debug!(%error, program = %probe.program.display(), "cannot query the version"));
     let mut running = probe.launcher.start(&spec.ok()?).await.ok()?;
     let deadline = tokio::time::sleep(LONGEST);
     tokio::pin!(deadline);
@@ -59,7 +58,7 @@ pub async fn version(probe: VersionProbe<'_>) -> Option<String> {
     let said = Some(read(files.stdout())).filter(|said| !said.trim_ascii().is_empty());
     let said = said.unwrap_or_else(|| read(files.stderr()));
     if let Err(error) = windlass_workspace::remove_tree(&root) {
-        tracing::debug!(%error, "the directory of a version probe stays");
+        tracing::debug!(%error, "cannot remove the directory of a version probe");
     }
     let text = windlass_agents::plain_text(&String::from_utf8_lossy(&said)).trim().to_owned();
     (ended == Some(Ended::Exited { code: 0 }) && !late && !text.is_empty()).then_some(text)

@@ -29,14 +29,14 @@ impl Iterations {
         u32::try_from(count).ok().filter(|count| *count <= *most).map(Self).ok_or_else(|| {
             ValueError::new(
                 format!("{count} iterations are out of range: {least}–{most}"),
-                format!("give {least} to {most}, or 0 together with another limit"),
+                format!("use {least} to {most}, or 0 with another limit"),
             )
         })
     }
 }
 
 impl Value for Iterations {
-    const EXPECTED: &'static str = "a whole number from 1 to 100";
+    const EXPECTED: &'static str = "an integer from 1 to 100";
     const EXAMPLE: &'static str = "5";
 
     fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
@@ -77,7 +77,7 @@ macro_rules! positive {
                 if count == 0 {
                     return Err(ValueError::new(
                         concat!("the number of ", $what, " must be more than zero"),
-                        "give a number from 1 on, or leave the setting out",
+                        "use a number of at least 1, or remove the setting",
                     ));
                 }
                 Ok(Self(count))
@@ -96,7 +96,7 @@ macro_rules! positive {
         }
 
         impl Value for $name {
-            const EXPECTED: &'static str = "a whole number from 1 on";
+            const EXPECTED: &'static str = "a positive integer";
             const EXAMPLE: &'static str = "1000";
 
             fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
@@ -164,7 +164,7 @@ impl Days {
 
     fn check(days: i64) -> Result<Self, ValueError> {
         u32::try_from(days).ok().filter(|days| *days <= Self::MOST).map(Self).ok_or_else(|| {
-            ValueError::new(format!("{days} days are out of range"), format!("give 0 to {} days", Self::MOST))
+            ValueError::new(format!("{days} days are out of range"), format!("use 0 to {} days", Self::MOST))
         })
     }
 }
@@ -205,14 +205,14 @@ macro_rules! bounded {
                 u32::try_from(number).ok().filter(|number| ($least..=$most).contains(number)).map(Self).ok_or_else(|| {
                     ValueError::new(
                         format!("{number} is out of range for {}", $what),
-                        concat!("give a number from ", $least, " to ", $most),
+                        concat!("use a number from ", $least, " to ", $most),
                     )
                 })
             }
         }
 
         impl Value for $name {
-            const EXPECTED: &'static str = concat!("a whole number from ", $least, " to ", $most);
+            const EXPECTED: &'static str = concat!("an integer from ", $least, " to ", $most);
             const EXAMPLE: &'static str = $example;
 
             fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
@@ -263,8 +263,8 @@ impl Usd {
     pub fn new(amount: f64) -> Result<Self, ValueError> {
         if !amount.is_finite() || amount <= 0.0 {
             return Err(ValueError::new(
-                format!("{amount} US dollars are no budget"),
-                "give an amount of more than zero, such as 2.50",
+                format!("${amount} is not a valid budget"),
+                "use an amount greater than zero, such as 2.50",
             ));
         }
         Ok(Self(amount))

@@ -11,7 +11,7 @@ use super::keys::{KEYS, Options};
 use super::origin::{Layer, Origin, Place};
 use windlass_core::nearest::nearest;
 
-/// An environment, handed in by whoever may read the process's own.
+/// An environment. Callers that may read the process's own environment pass it in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
@@ -21,7 +21,7 @@ impl Environment {
         Self(vars.into_iter().collect())
     }
 
-    /// Every variable that is text, for a child that gets a text environment.
+    /// All variables that are valid UTF-8.
     pub fn texts(&self) -> BTreeMap<String, String> {
         self.0.iter().filter_map(|(name, value)| Some((name.to_str()?.into(), value.to_str()?.into()))).collect()
     }
@@ -41,7 +41,7 @@ impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Environment 
     }
 }
 
-/// A variable that the product reads.
+/// A variable that Windlass reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
     pub name: &'static str,
@@ -51,22 +51,22 @@ pub struct Variable {
 const PREFIX: &str = "WINDLASS_";
 
 const GENERAL: [Variable; 13] = [
-    Variable { name: "WINDLASS_HOME", doc: "Directory of the data: database, transcripts, workspaces" },
-    Variable { name: "WINDLASS_CONFIG", doc: "The user's settings file" },
-    Variable { name: "WINDLASS_TOKEN", doc: "The token of the server that --server names, for scripts" },
-    Variable { name: "RUST_LOG", doc: "What is logged to standard error, such as debug or windlass_engine=trace" },
-    Variable { name: "NO_COLOR", doc: "Set to anything: no colours" },
-    Variable { name: "SHELL", doc: "The shell that runs gates" },
-    Variable { name: "PATH", doc: "Where agents and git are looked for" },
-    Variable { name: "HOME", doc: "Where the platform's directories for data and settings are" },
-    Variable { name: "XDG_DATA_HOME", doc: "The platform's directory for data, if WINDLASS_HOME is not set" },
-    Variable { name: "XDG_CONFIG_HOME", doc: "The platform's directory for settings, if WINDLASS_CONFIG is not set" },
-    Variable { name: "LC_ALL", doc: "The locale: language of the follow-up word" },
-    Variable { name: "LC_MESSAGES", doc: "The same, if LC_ALL is not set" },
-    Variable { name: "LANG", doc: "The same, if neither of them is set" },
+    Variable { name: "WINDLASS_HOME", doc: "Data directory: database, transcripts, workspaces" },
+    Variable { name: "WINDLASS_CONFIG", doc: "Your settings file" },
+    Variable { name: "WINDLASS_TOKEN", doc: "Token for the server given with --server, for scripts" },
+    Variable { name: "RUST_LOG", doc: "Log filter for standard error, such as debug or windlass_engine=trace" },
+    Variable { name: "NO_COLOR", doc: "Disable colors if set" },
+    Variable { name: "SHELL", doc: "Shell that runs gates" },
+    Variable { name: "PATH", doc: "Search path for agents and git" },
+    Variable { name: "HOME", doc: "Home directory, base of the default data and settings directories" },
+    Variable { name: "XDG_DATA_HOME", doc: "Base of the data directory if WINDLASS_HOME is not set" },
+    Variable { name: "XDG_CONFIG_HOME", doc: "Base of the settings directory if WINDLASS_CONFIG is not set" },
+    Variable { name: "LC_ALL", doc: "Locale; sets the language of the follow-up word" },
+    Variable { name: "LC_MESSAGES", doc: "Locale if LC_ALL is not set" },
+    Variable { name: "LANG", doc: "Locale if neither LC_ALL nor LC_MESSAGES is set" },
 ];
 
-/// Set by the product for the agents and notifications it starts; seen again when one of them calls the product.
+/// Variables that Windlass sets for agents and notifications. They are present if one of those calls Windlass.
 const FOR_AGENTS: [&str; 8] = [
     "WINDLASS_LOOP",
     "WINDLASS_LOOP_ID",
@@ -79,25 +79,25 @@ const FOR_AGENTS: [&str; 8] = [
 ];
 const FOR_TESTS: &str = "WINDLASS_TEST_";
 
-/// Every variable that the product reads: the general ones, then one for each setting.
+/// Every variable that Windlass reads: the general ones, then one for each setting.
 pub fn environment() -> impl Iterator<Item = Variable> {
     GENERAL.into_iter().chain(KEYS.iter().map(|key| Variable { name: key.env, doc: key.doc }))
 }
 
-/// A word on each variable that looks like one of ours and is none.
+/// A warning for each `WINDLASS_` variable that does not exist.
 pub(super) fn warnings(env: &Environment) -> Vec<String> {
     let known: Vec<_> = environment().map(|variable| variable.name).filter(|name| name.starts_with(PREFIX)).collect();
     let names = env.0.keys().map(|name| name.to_string_lossy());
     let ours = names.filter(|name| name.starts_with(PREFIX) && !name.starts_with(FOR_TESTS));
     ours.filter(|name| !known.contains(&name.as_ref()) && !FOR_AGENTS.contains(&name.as_ref()))
         .map(|name| match nearest(&name[PREFIX.len()..], known.iter().map(|known| &known[PREFIX.len()..])) {
-            Some(near) => format!("the environment variable {name} means nothing; did you mean {PREFIX}{near}?"),
-            None => format!("the environment variable {name} means nothing to windlass"),
+            Some(near) => format!("environment variable {name} is not recognized; did you mean {PREFIX}{near}?"),
+            None => format!("environment variable {name} is not recognized"),
         })
         .collect()
 }
 
-/// What the environment says.
+/// The layer of the environment.
 pub(super) fn layer(env: &Environment) -> Result<Layer, ConfigError> {
     let mut layer = Layer { options: Options::default(), ..Layer::default() };
     for key in KEYS {
@@ -114,7 +114,7 @@ pub(super) fn layer(env: &Environment) -> Result<Layer, ConfigError> {
     Ok(layer)
 }
 
-/// The locale's language. It is no layer of its own but part of the defaults: a file says more than it.
+/// The locale's language. It is part of the defaults, so that files override it.
 pub(super) fn language(env: &Environment) -> Layer {
     let mut layer = Layer::default();
     for name in ["LC_ALL", "LC_MESSAGES", "LANG"] {

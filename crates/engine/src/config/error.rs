@@ -32,7 +32,7 @@ pub enum ConfigError {
     NotInRecipe { place: Place, key: &'static str },
     #[error("{place}: {problem}")]
     Recipe { place: Place, problem: String, hint: String },
-    #[error("cannot tell where the {what} are: neither HOME nor {variable} is set")]
+    #[error("cannot find the directory for {what}: neither HOME nor {variable} is set")]
     NoHome { what: &'static str, variable: &'static str },
 }
 
@@ -41,14 +41,16 @@ impl ConfigError {
     pub fn hint(&self) -> Option<String> {
         match self {
             ConfigError::Unreadable { path, .. } => {
-                Some(format!("make {} a file that this user can read, or move it away", path.display()))
+                Some(format!("make {} readable for this user, or move it away", path.display()))
             }
-            ConfigError::TooLarge { .. } => Some("is it the right file? 'windlass config path' names them".into()),
+            ConfigError::TooLarge { .. } => {
+                Some("check that it is the right file; 'windlass config path' shows the paths".into())
+            }
             ConfigError::NotText { place: Place::File { .. } } => Some("save the file as UTF-8".into()),
             ConfigError::NotText { place: Place::Env { name } } => {
                 Some(format!("set {name} to plain text, or unset it"))
             }
-            ConfigError::Syntax { .. } => Some("the file is TOML: one 'key = value' a line, texts in quotes".into()),
+            ConfigError::Syntax { .. } => Some("write TOML: one 'key = value' per line, strings in quotes".into()),
             ConfigError::UnknownKey { nearest: Some(near), .. } => Some(format!("did you mean '{near}'?")),
             ConfigError::UnknownKey { nearest: None, known, .. } => Some(format!("known keys: {}", known.join(", "))),
             ConfigError::Type { key, example, .. } => {
@@ -57,11 +59,11 @@ impl ConfigError {
             }
             ConfigError::Value { error, .. } => error.hint.as_deref().map(Into::into),
             ConfigError::NotInProject { .. } => {
-                Some("set it in your own settings ('windlass config path' names the file), or use the flag".into())
+                Some("set it in your own settings file (see 'windlass config path'), or use the flag".into())
             }
-            ConfigError::NotInRecipe { .. } => {
-                Some("it is not about one loop: set it in a settings file ('windlass config path' names them)".into())
-            }
+            ConfigError::NotInRecipe { .. } => Some(
+                "set it in a settings file (see 'windlass config path'), because it does not apply to one loop".into(),
+            ),
             ConfigError::Recipe { hint, .. } => Some(hint.clone()),
             ConfigError::NoHome { variable, .. } => Some(format!("set HOME, or {variable}")),
         }

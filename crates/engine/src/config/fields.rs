@@ -1,6 +1,6 @@
-//! The fields of an agent's profile: each once, with its kind and its words, also those of the tables inside.
+//! The fields of an agent profile and of its nested tables: each once, with its kind and help text.
 //!
-//! Reading, the schema, the types for other languages and the reference are made from this table.
+//! The parser, the schema, the TypeScript types, and the reference are generated from this table.
 
 use serde_json::{Map, Value as Json, json};
 use toml_edit::{Item, Value as Toml};
@@ -22,7 +22,7 @@ pub struct ProfileField {
 #[derive(Debug, Clone, Copy)]
 pub enum FieldKind {
     Text,
-    /// A text with something in it.
+    /// A string that is not blank.
     Words,
     Texts,
     TextMap,
@@ -56,7 +56,7 @@ pub struct TableKind {
     check_name: fn(&str) -> Result<(), ValueError>,
 }
 
-/// What an adapter can be, in the order of the documentation.
+/// The adapters, in the order of the documentation.
 pub(super) const ADAPTERS: [&str; 8] = ["command", "claude", "codex", "copilot", "opencode", "gemini", "qwen", "acp"];
 pub(super) const OUTPUTS: [&str; 2] = ["text", "jsonl"];
 pub(super) const ENDS: [&str; 2] = ["finished", "failed"];
@@ -64,11 +64,11 @@ pub(super) const ENDS: [&str; 2] = ["finished", "failed"];
 impl FieldKind {
     fn expected(self) -> &'static str {
         match self {
-            FieldKind::Text | FieldKind::Words => "a text",
-            FieldKind::Texts => "a list of texts",
-            FieldKind::TextMap => "a table of texts",
+            FieldKind::Text | FieldKind::Words => "a string",
+            FieldKind::Texts => "a list of strings",
+            FieldKind::TextMap => "a table of strings",
             FieldKind::Switch => "true or false",
-            FieldKind::Count => "a whole number",
+            FieldKind::Count => "an integer",
             FieldKind::Price => "a number of US dollars",
             FieldKind::Output => "text or jsonl",
             FieldKind::Adapter => "the name of an adapter",
@@ -101,10 +101,10 @@ const SERVERS: TableKind = TableKind {
         ProfileField {
             name: "command",
             kind: FieldKind::Words,
-            doc: "The program; it talks over its stdin and stdout",
+            doc: "Program to run; it communicates over standard input and output",
         },
-        ProfileField { name: "args", kind: FieldKind::Texts, doc: "Its arguments" },
-        ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables for it" },
+        ProfileField { name: "args", kind: FieldKind::Texts, doc: "Arguments" },
+        ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables" },
     ],
     required: &["command"],
     expected: "a table of MCP servers",
@@ -231,19 +231,11 @@ const ABOUT: TableKind = TableKind {
 const PRICES: TableKind = TableKind {
     title: "ModelPrice",
     fields: &[
-        ProfileField { name: "input", kind: FieldKind::Price, doc: "US dollars per million tokens of input" },
-        ProfileField { name: "output", kind: FieldKind::Price, doc: "The same for output" },
-        ProfileField { name: "reasoning", kind: FieldKind::Price, doc: "The same for reasoning; as output if unset" },
-        ProfileField {
-            name: "cache_read",
-            kind: FieldKind::Price,
-            doc: "The same for cached input; as input if unset",
-        },
-        ProfileField {
-            name: "cache_write",
-            kind: FieldKind::Price,
-            doc: "The same for filling the cache; as input if unset",
-        },
+        ProfileField { name: "input", kind: FieldKind::Price, doc: "US dollars per million input tokens" },
+        ProfileField { name: "output", kind: FieldKind::Price, doc: "US dollars per million output tokens" },
+        ProfileField { name: "reasoning", kind: FieldKind::Price, doc: "For reasoning tokens; default: as output" },
+        ProfileField { name: "cache_read", kind: FieldKind::Price, doc: "For cached input tokens; default: as input" },
+        ProfileField { name: "cache_write", kind: FieldKind::Price, doc: "For cache writes; default: as input" },
     ],
     required: &["input", "output"],
     expected: "a table of prices by model",
@@ -257,7 +249,7 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField {
         name: "adapter",
         kind: FieldKind::Adapter,
-        doc: "Whose language it speaks: command, claude, codex, copilot, opencode, gemini, qwen or acp",
+        doc: "Adapter to use: command, claude, codex, copilot, opencode, gemini, qwen, or acp",
     },
     ProfileField {
         name: "command",
@@ -269,12 +261,12 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField {
         name: "resume_args",
         kind: FieldKind::Texts,
-        doc: "Arguments added to go on in a session; {session} stands for its id",
+        doc: "Extra arguments to resume a session; {session} is replaced by its ID",
     },
     ProfileField {
         name: "resume_last_args",
         kind: FieldKind::Texts,
-        doc: "Arguments added to go on in the last session of the directory, for an agent that names no session",
+        doc: "Extra arguments to resume the last session of the directory, for an agent that reports no session ID",
     },
     ProfileField {
         name: "model_args",
@@ -294,9 +286,9 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField {
         name: "env_pass",
         kind: FieldKind::Texts,
-        doc: "Variables of your environment that this agent gets beside its own credentials, as in the setting env_pass",
+        doc: "Environment variables to pass to this agent in addition to its credentials, as in the setting env_pass",
     },
-    ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables with their values" },
+    ProfileField { name: "env", kind: FieldKind::TextMap, doc: "Environment variables to set" },
     ProfileField {
         name: "output",
         kind: FieldKind::Output,
@@ -311,17 +303,17 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField {
         name: "session_pattern",
         kind: FieldKind::Text,
-        doc: "Regular expression whose first group is the session's id, for text output",
+        doc: "Regular expression whose first group is the session ID, for text output",
     },
     ProfileField {
         name: "usage_pattern",
         kind: FieldKind::Text,
-        doc: "Regular expression with the named groups input, output and cost, for text output; 2.7k is 2700",
+        doc: "Regular expression with the named groups input, output, and cost, for text output; 2.7k is 2700",
     },
     ProfileField {
         name: "answer_pattern",
         kind: FieldKind::Text,
-        doc: "Regular expression whose first group is the answer, for text output: a promise counts only there",
+        doc: "Regular expression whose first group is the answer, for text output; a promise counts only there",
     },
     ProfileField {
         name: "noise_pattern",
@@ -338,27 +330,27 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField {
         name: "system_prompt",
         kind: FieldKind::Text,
-        doc: "Put behind the agent's own system prompt in the loop's sessions",
+        doc: "Text to append to the agent's system prompt in loops",
     },
     ProfileField {
         name: "mcp_servers",
         kind: FieldKind::Tables(&SERVERS),
-        doc: "MCP servers for the loop's sessions, by name, beside the agent's own",
+        doc: "MCP servers for loops, by name, in addition to the agent's own",
     },
     ProfileField {
         name: "denied_tools",
         kind: FieldKind::Texts,
-        doc: "Tools that the agent is told not to use, in its own notation, such as WebFetch or Bash(rm:*)",
+        doc: "Tools that the agent must not use, in its own notation, such as WebFetch or Bash(rm:*)",
     },
     ProfileField {
         name: "settings",
         kind: FieldKind::Free,
-        doc: "Settings of the agent itself, in its own format, for the loop's sessions only",
+        doc: "Agent settings that apply only in loops, in the agent's own format",
     },
     ProfileField {
         name: "config_dir",
         kind: FieldKind::Words,
-        doc: "The directory of the agent's own configuration, where it also keeps its login; ~/ is your home",
+        doc: "Directory of the agent's configuration and login; ~/ is your home directory",
     },
     ProfileField {
         name: "places",
@@ -373,7 +365,7 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField {
         name: "prices",
         kind: FieldKind::Tables(&PRICES),
-        doc: "Prices by model, in US dollars per million tokens; they go before the built-in list",
+        doc: "Prices by model, in US dollars per million tokens; they override the built-in list",
     },
     ProfileField { name: "loop_enabled", kind: FieldKind::Switch, doc: "Enable automatic loop until task completion" },
     ProfileField { name: "max_iterations", kind: FieldKind::Count, doc: "Maximum number of loop iterations" },
@@ -384,18 +376,18 @@ pub const PROFILE_FIELDS: [ProfileField; 30] = [
     },
 ];
 
-/// The name is part of the tools' names and of command lines.
+/// Server names end up in tool names and command lines.
 fn server_name(name: &str) -> Result<(), ValueError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
         return Err(ValueError::new(
-            format!("'{}' cannot be the name of an MCP server", name.escape_debug()),
-            "use letters, digits, - and _, at most 64 of them",
+            format!("'{}' is not a valid name for an MCP server", name.escape_debug()),
+            "use at most 64 letters, digits, - and _",
         ));
     }
     if name == OWN_MCP_SERVER {
         return Err(ValueError::new(
-            format!("'{name}' is the name of the MCP server that Windlass itself offers"),
+            format!("'{name}' is reserved for Windlass's own MCP server"),
             "choose another name",
         ));
     }
@@ -467,7 +459,7 @@ fn read_table(
     };
     let read = read_fields(source, &path, kind.fields, table, |_, _| {})?;
     match kind.required.iter().find(|name| !read.contains_key(**name)) {
-        Some(missing) => Err(wrong(ValueError::new(format!("it has no {missing}"), kind.example_hint()))),
+        Some(missing) => Err(wrong(ValueError::new(format!("{missing} is missing"), kind.example_hint()))),
         None => Ok(Json::Object(read)),
     }
 }
@@ -478,7 +470,7 @@ impl TableKind {
     }
 }
 
-/// Every key of a table, which must be known; `seen` is told of each with its line.
+/// Reads every key of a table and reports each to `seen` with its line. Unknown keys are errors.
 pub(super) fn read_fields(
     source: &Source<'_>,
     path: &str,
@@ -498,16 +490,16 @@ pub(super) fn read_fields(
     Ok(all)
 }
 
-/// The value of a plain field; `None` if it is of another type altogether.
+/// The value of a plain field; `None` if it has the wrong type.
 fn value_of(kind: FieldKind, item: &Item) -> Option<Result<Json, ValueError>> {
     Some(match kind {
         FieldKind::Text => Ok(json!(item.as_str()?)),
         FieldKind::Words => match item.as_str()? {
-            text if text.trim().is_empty() => Err(ValueError::new("the text is blank", "write a text")),
+            text if text.trim().is_empty() => Err(ValueError::new("the value is blank", "enter a value")),
             text => Ok(json!(text)),
         },
         FieldKind::Switch => Ok(json!(item.as_bool()?)),
-        // Out of range is clamped, not refused; so is a number that does not even fit.
+        // Out-of-range numbers are clamped, also those that do not fit into u32.
         FieldKind::Count => Ok(json!(u32::try_from(item.as_integer()?.max(0)).unwrap_or(u32::MAX))),
         FieldKind::Price => price(item)?,
         FieldKind::Texts => texts(item.as_array()?).map(|texts| json!(texts)),
@@ -526,7 +518,7 @@ fn price(item: &Item) -> Option<Result<Json, ValueError>> {
     Some(if amount.is_finite() && amount >= 0.0 {
         Ok(json!(amount))
     } else {
-        Err(ValueError::new(format!("{amount} US dollars are no price"), "give an amount of zero or more, such as 2.5"))
+        Err(ValueError::new(format!("${amount} is not a valid price"), "use an amount of zero or more, such as 2.5"))
     })
 }
 
@@ -545,14 +537,14 @@ fn text_map(entries: Vec<(&toml_edit::Key, &Item)>) -> Result<Json, ValueError> 
     let mut map = Map::new();
     for (key, item) in entries {
         let Some(Toml::String(text)) = item.as_value() else {
-            return Err(ValueError::new(format!("'{}' is not a text", key.get()), "put it into quotes"));
+            return Err(ValueError::new(format!("'{}' is not a string", key.get()), "put it in quotes"));
         };
         map.insert(key.get().to_owned(), json!(text.value()));
     }
     Ok(Json::Object(map))
 }
 
-/// Whatever a table holds, as JSON; a date is a text there.
+/// Converts any table to JSON. Dates become strings.
 fn free(table: Vec<(&toml_edit::Key, &Item)>) -> Json {
     let value = |item: &Item| match item {
         Item::None => Json::Null,

@@ -40,7 +40,7 @@ impl Gates {
 
 impl Gate {
     fn of(text: &str) -> Result<Self, ValueError> {
-        let command = command(text, "gate", "write the command that judges, such as \"cargo test\"")?;
+        let command = command(text, "gate", "write a command, such as \"cargo test\"")?;
         Ok(Self { command, timeout: None, when: GateWhen::default() })
     }
 
@@ -51,8 +51,8 @@ impl Gate {
         let wrong = |what: &str| ValueError::new(format!("item {place} of the list {what}"), format!("write {TABLE}"));
         let table = item.as_inline_table().ok_or_else(|| {
             ValueError::new(
-                format!("item {place} of the list is neither a text nor a table"),
-                format!("put the command into quotes, or write {TABLE}"),
+                format!("item {place} of the list is neither a string nor a table"),
+                format!("put the command in quotes, or write {TABLE}"),
             )
         })?;
         if let Some((unknown, _)) = table.iter().find(|(key, _)| !FIELDS.contains(key)) {
@@ -66,10 +66,10 @@ impl Gate {
             ));
         }
         let text = table.get("command").ok_or_else(|| wrong("has no command"))?;
-        let mut gate = Self::of(text.as_str().ok_or_else(|| wrong("has a command that is not a text"))?)?;
+        let mut gate = Self::of(text.as_str().ok_or_else(|| wrong("has a command that is not a string"))?)?;
         if let Some(timeout) = table.get("timeout") {
             gate.timeout =
-                Some(Millis::from_toml(timeout).unwrap_or_else(|| Err(wrong("has no duration as timeout")))?);
+                Some(Millis::from_toml(timeout).unwrap_or_else(|| Err(wrong("has a timeout that is not a duration")))?);
         }
         if let Some(when) = table.get("when") {
             gate.when = match when.as_str() {
@@ -77,8 +77,8 @@ impl Gate {
                 Some("claim") => GateWhen::Claim,
                 _ => {
                     return Err(ValueError::new(
-                        format!("item {place} of the list has a 'when' that is not known"),
-                        "use \"turn\" (after every turn) or \"claim\" (only when the agent says it is done)",
+                        format!("item {place} of the list has an unknown 'when'"),
+                        "use \"turn\" (after every turn) or \"claim\" (only when the agent claims to be done)",
                     ));
                 }
             };

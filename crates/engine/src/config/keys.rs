@@ -1,7 +1,7 @@
-//! The table of settings: each key once, with its type, variable, flag, default and words.
+//! The table of settings: each key once, with its type, variable, flag, default, and help text.
 //!
-//! Everything else (what one layer says, what it resolves to, the schema, the documented variables) is made from
-//! this table, so no key can be half known.
+//! The layers, the resolved settings, the schema, and the documented variables are all generated from this table, so
+//! they cannot disagree about a key.
 
 use std::collections::BTreeMap;
 
@@ -27,21 +27,21 @@ pub struct Key {
     pub env: &'static str,
     /// The flag that sets it, where there is one.
     pub flag: Option<&'static str>,
-    /// What holds when nobody says anything, in words.
+    /// The default, in words.
     pub default: &'static str,
     pub doc: &'static str,
     /// What a value must be, in words.
     pub expected: &'static str,
-    /// A value as it stands in a file.
+    /// An example value in TOML syntax.
     pub example: &'static str,
     /// Its JSON Schema.
     pub schema: fn() -> serde_json::Value,
 }
 
-/// Settings that a project's file may not have, because agents can read that file.
+/// Settings that are not allowed in a project's file, because agents can read that file.
 pub const NOT_IN_PROJECT: [&str; 1] = ["hidden_gates"];
 
-/// Why a value in a file cannot be taken.
+/// Why a value in a file is invalid.
 #[derive(Debug)]
 pub(super) enum Misread {
     Type,
@@ -64,19 +64,19 @@ macro_rules! settings {
             schema: <$type as Value>::schema,
         }),*];
 
-        /// What one layer says; unset is not said.
+        /// The settings of one layer; `None` if the layer does not set a key.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Options {
             $(#[doc = $doc] pub $key: Option<$type>,)*
         }
 
-        /// What the layers resolve to, each value with where it came from.
+        /// The resolved settings, each value with its origin.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Settings {
             $(#[doc = $doc] pub $key: Setting<$type>,)*
-            /// Every agent that is known, by name.
+            /// All agent profiles, by name.
             pub agents: BTreeMap<String, Profile>,
-            /// What was passed over, for people to read.
+            /// Warnings about ignored input.
             pub warnings: Vec<String>,
             /// The project's file, as it was read.
             pub project_text: Option<String>,
@@ -87,7 +87,7 @@ macro_rules! settings {
         }
 
         impl Options {
-            /// Takes a value out of a file. The key must be one of the table.
+            /// Reads a value from a file. The key must be in the table.
             pub(super) fn read_toml(&mut self, key: &str, value: &toml_edit::Value) -> Result<(), Misread> {
                 match key {
                     $(stringify!($key) => match <$type as Value>::from_toml(value) {
@@ -99,7 +99,7 @@ macro_rules! settings {
                 Ok(())
             }
 
-            /// What this layer says, under the keys of the configuration, as `from_json` reads it.
+            /// This layer as JSON, in the format that `from_json` reads.
             pub fn to_json(&self) -> BTreeMap<String, serde_json::Value> {
                 let mut said = BTreeMap::new();
                 $(if let Some(value) = &self.$key {
@@ -108,7 +108,7 @@ macro_rules! settings {
                 said
             }
 
-            /// Takes a value out of the environment. The key must be one of the table.
+            /// Reads a value from the environment. The key must be in the table.
             pub(super) fn read_text(&mut self, key: &str, text: &str) -> Result<(), ValueError> {
                 match key {
                     $(stringify!($key) => self.$key = Some(<$type as Value>::from_text(text)?),)*
@@ -119,7 +119,7 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// Puts a layer on top.
+            /// Applies a higher layer.
             pub(super) fn overlay(&mut self, mut layer: Layer) {
                 let mut keys = KEYS.iter();
                 $({
@@ -147,7 +147,7 @@ macro_rules! settings {
 }
 
 impl Settings {
-    /// Every setting with its value and where that came from, the agents' last.
+    /// Every setting with its value and origin; agent profiles come last.
     pub fn show(&self) -> Vec<Shown> {
         let mut shown = self.show_keys();
         for (name, profile) in &self.agents {
@@ -160,162 +160,162 @@ impl Settings {
 settings! {
     agent: String {
         env: "WINDLASS_AGENT", flag: Some("--agent"), default: "the first installed one",
-        doc: "The agent that works: the name of a profile",
+        doc: "Agent to run: the name of a profile",
     }
     recipe: String {
         env: "WINDLASS_RECIPE", flag: Some("--recipe"), default: "promise",
-        doc: "The recipe: a file of defaults for how a loop goes",
+        doc: "Recipe: a named set of defaults for a loop",
     }
     model: String {
         env: "WINDLASS_MODEL", flag: Some("--model"), default: "the agent's default",
-        doc: "The model that the agent is told to use, where its command has {model}",
+        doc: "Model to use, if the agent's command contains {model}",
     }
     fallbacks: Wishes {
         env: "WINDLASS_FALLBACKS", flag: Some("--fallback"), default: "none",
-        doc: "Who takes over, in this order, when the agent or its model fails for good: agents, or agent:model",
+        doc: "Agents to fall back to, in this order, if the agent or model fails permanently, as agent or agent:model",
     }
     reviewer: String {
-        env: "WINDLASS_REVIEWER", flag: Some("--reviewer"), default: "the agent that works, in a session of its own",
-        doc: "Who judges the work in the recipes audited and milestone: an agent, or agent:model",
+        env: "WINDLASS_REVIEWER", flag: Some("--reviewer"), default: "the same agent, in a separate session",
+        doc: "Agent that reviews the work in the audited and milestone recipes, as agent or agent:model",
     }
     reviewer_fallbacks: Wishes {
         env: "WINDLASS_REVIEWER_FALLBACKS", flag: None, default: "none",
-        doc: "Who takes the reviewer's place, in this order, when it fails for good",
+        doc: "Agents that replace the reviewer, in this order, if it fails permanently",
     }
     reviewer_budget_usd: Usd {
-        env: "WINDLASS_REVIEWER_BUDGET_USD", flag: None, default: "no limit of its own",
-        doc: "How many US dollars the reviewer alone may spend",
+        env: "WINDLASS_REVIEWER_BUDGET_USD", flag: None, default: "no separate limit",
+        doc: "Limit on the reviewer's cost in US dollars",
     }
     warnings_block: bool {
         env: "WINDLASS_WARNINGS_BLOCK", flag: Some("--warnings-block"), default: "false",
-        doc: "Whether an open warning keeps the work from being done, as a bug does",
+        doc: "Whether open warnings block completion, as bugs do",
     }
     plan_first: bool {
         env: "WINDLASS_PLAN_FIRST", flag: Some("--plan-first"), default: "false",
-        doc: "Whether the agent writes the plan in a turn of its own, in the recipe audited without a plan",
+        doc: "Whether the agent first writes a plan in a separate turn, in the audited recipe without a plan",
     }
     human_review: bool {
         env: "WINDLASS_HUMAN_REVIEW", flag: Some("--human-review"), default: "false",
-        doc: "Whether a person has to agree (windlass approve) before a reviewed loop is completed",
+        doc: "Whether a reviewed loop needs your approval (windlass approve) before it completes",
     }
     auto_start: bool {
         env: "WINDLASS_AUTO_START", flag: None, default: "false",
-        doc: "Whether 'windlass serve' starts the project's pending milestones by itself, one at a time",
+        doc: "Whether 'windlass serve' starts the project's pending milestones automatically, one at a time",
     }
     wake: Wake {
         env: "WINDLASS_WAKE", flag: None, default: "manual",
-        doc: "When 'windlass serve' looks for pending milestones, besides its start: manual (then also when one has \
-              ended), every 2h, times of day such as 09:00, 21:00, or a cron pattern",
+        doc: "When 'windlass serve' looks for pending milestones, besides at startup: manual (whenever a milestone \
+              ends), every 2h, times of day such as 09:00, 21:00, or a cron pattern",
     }
     recover: bool {
         env: "WINDLASS_RECOVER", flag: None, default: "true for milestones",
-        doc: "Whether 'windlass serve' resumes loops that were cut off in the middle of a turn",
+        doc: "Whether 'windlass serve' resumes loops that were interrupted during a turn",
     }
     vision: String {
         env: "WINDLASS_VISION", flag: None, default: "VISION.md",
-        doc: "The file that says what the project is for, for the recipe milestone",
+        doc: "File that describes the project's purpose, for the milestone recipe",
     }
     soul: String {
         env: "WINDLASS_SOUL", flag: None, default: ".windlass/soul.md",
-        doc: "The file with the project's rules, quality bar and red lines, for the recipe milestone",
+        doc: "File with the project's rules, quality bar, and red lines, for the milestone recipe",
     }
     memory: String {
         env: "WINDLASS_MEMORY", flag: None, default: ".windlass/memory.md",
-        doc: "The file with what is known of the project, for the recipe milestone",
+        doc: "File with notes about the project, for the milestone recipe",
     }
     post_action: String {
         env: "WINDLASS_POST_ACTION", flag: Some("--post-action"), default: "none",
-        doc: "What the agent does once after the last review was clean, in the words of a prompt",
+        doc: "Prompt for one more turn after the final review is clean",
     }
     post_action_skill: String {
         env: "WINDLASS_POST_ACTION_SKILL", flag: Some("--post-action-skill"), default: "none",
-        doc: "A skill of the agent that it uses then",
+        doc: "Skill of the agent to use for the post-action",
     }
     max_iterations: Iterations {
-        env: "WINDLASS_MAX_ITERATIONS", flag: Some("--max-iterations"), default: "by recipe",
-        doc: "How many times the agent runs at most, the first run included; 0 for as often as another limit allows",
+        env: "WINDLASS_MAX_ITERATIONS", flag: Some("--max-iterations"), default: "set by the recipe",
+        doc: "Limit on the number of iterations, including the first; 0 for none, which requires another limit",
     }
     duration: Millis {
         env: "WINDLASS_DURATION", flag: Some("--duration"), default: "no limit",
-        doc: "How long a loop may take in all, also in the middle of a turn",
+        doc: "Limit on a loop's total duration, even in the middle of a turn",
     }
     budget_usd: Usd {
         env: "WINDLASS_BUDGET_USD", flag: Some("--budget-usd"), default: "no limit",
-        doc: "How many US dollars a loop may spend in all",
+        doc: "Limit on a loop's total cost in US dollars",
     }
     max_tokens: Tokens {
         env: "WINDLASS_MAX_TOKENS", flag: Some("--max-tokens"), default: "no limit",
-        doc: "How many tokens a loop may use in all",
+        doc: "Limit on a loop's total number of tokens",
     }
     on_limit: OnLimit {
-        env: "WINDLASS_ON_LIMIT", flag: Some("--on-limit"), default: "by recipe",
-        doc: "What a limit of the loop does: end it (stop), or pause it until a person raises the limit (pause)",
+        env: "WINDLASS_ON_LIMIT", flag: Some("--on-limit"), default: "set by the recipe",
+        doc: "What happens when a loop hits a limit: end it (stop), or pause it until you raise the limit (pause)",
     }
     on_rate_limit: OnRateLimit {
         env: "WINDLASS_ON_RATE_LIMIT", flag: Some("--on-rate-limit"), default: "wait",
-        doc: "What a rate or usage limit of the provider does: wait until it is over (wait), hand over to the next \
-              fallback, the last of which waits (fallback), or pause until a person resumes the loop (pause)",
+        doc: "What happens when the provider rate-limits the agent: wait for the reset (wait), switch to the next \
+              fallback, the last of which waits (fallback), or pause until you resume the loop (pause)",
     }
     completion_promise: Promise {
         env: "WINDLASS_COMPLETION_PROMISE", flag: Some("--completion-promise"),
         default: "<promise>COMPLETE</promise>",
-        doc: "The exact text with which the agent claims to be done; empty for none, so that only a limit ends the loop",
+        doc: "Exact text that the agent prints to claim to be done; empty for none, so that only a limit ends the loop",
     }
     gates: Gates {
         env: "WINDLASS_GATES", flag: Some("--gate"), default: "none",
-        doc: "Commands that judge the work: a claim counts only when all of them exit with 0. In a file one may be a \
+        doc: "Commands that check the work; a claim is accepted only if all of them exit with 0. In a file, a gate can be a \
               table: { command, timeout, when = \"turn\" or \"claim\" }",
     }
     hidden_gates: Commands {
         env: "WINDLASS_HIDDEN_GATES", flag: Some("--hidden-gate"), default: "none",
-        doc: "Commands that judge a claim after every other gate passed; the agent and the reviewers learn only that one \
-              failed. Not in a project's file, which the agent can read",
+        doc: "Commands that check a completion claim after all other gates pass; agents and reviewers see only that one \
+              failed. Not allowed in a project's file, which agents can read",
     }
     verify: Verify {
         env: "WINDLASS_VERIFY", flag: Some("--verify"), default: "clean",
-        doc: "What gates start from: the commit and what the set-up made (clean), the same plus what earlier gates left in \
-              build directories (warm), or nothing but the commit for a claim, with the set-up run again (cold)",
+        doc: "What gates start from: the commit and the set-up's output (clean), also build output of earlier gates \
+              (warm), or, to check a claim, only the commit, with the set-up run again (cold)",
     }
     gate_timeout: Millis {
         env: "WINDLASS_GATE_TIMEOUT", flag: Some("--gate-timeout"), default: "10m",
-        doc: "How long one gate may take",
+        doc: "Timeout for each gate",
     }
     baseline: bool {
         env: "WINDLASS_BASELINE", flag: Some("--no-baseline"), default: "true",
-        doc: "Run the gates on the base before the first turn, so that what fails already, or flips, is known as such",
+        doc: "Run the gates on the base commit before the first turn, to find gates that already fail or are flaky",
     }
     protect: Globs {
         env: "WINDLASS_PROTECT", flag: Some("--protect"), default: "none",
-        doc: "Paths of the repository that the agent may not change: what it changes there is put back and reported",
+        doc: "Paths in the repository that the agent may not change; Windlass reverts and reports changes there",
     }
     turn_timeout: Millis {
-        env: "WINDLASS_TURN_TIMEOUT", flag: Some("--turn-timeout"), default: "by recipe",
-        doc: "How long one turn of the agent may take",
+        env: "WINDLASS_TURN_TIMEOUT", flag: Some("--turn-timeout"), default: "set by the recipe",
+        doc: "Timeout for each turn",
     }
     stall_timeout: Millis {
-        env: "WINDLASS_STALL_TIMEOUT", flag: Some("--stall-timeout"), default: "by recipe",
-        doc: "How long an agent may be silent before its turn counts as stalled",
+        env: "WINDLASS_STALL_TIMEOUT", flag: Some("--stall-timeout"), default: "set by the recipe",
+        doc: "How long an agent may produce no output before its turn counts as stalled",
     }
     session: SessionPolicy {
-        env: "WINDLASS_SESSION", flag: Some("--session"), default: "by recipe",
-        doc: "Whether turns go on in the agent's session (resume), each starts a new one (fresh), or one process takes all (keep_alive)",
+        env: "WINDLASS_SESSION", flag: Some("--session"), default: "set by the recipe",
+        doc: "Whether turns resume the agent's session (resume), start a new session each (fresh), or share one process (keep_alive)",
     }
     commit: CommitPolicy {
-        env: "WINDLASS_COMMIT", flag: Some("--commit"), default: "by recipe",
-        doc: "Who commits the work: the engine, the agent, or nobody (off)",
+        env: "WINDLASS_COMMIT", flag: Some("--commit"), default: "set by the recipe",
+        doc: "Who makes commits: Windlass (engine), the agent, or nobody (off)",
     }
     branch: BranchTemplate {
         env: "WINDLASS_BRANCH", flag: Some("--branch"), default: "windlass/{name}",
-        doc: "The branch that a loop works on; {name} stands for the loop's name",
+        doc: "Branch that a loop works on; {name} is replaced by the loop's name",
     }
     in_place: bool {
         env: "WINDLASS_IN_PLACE", flag: Some("--in-place"), default: "false",
-        doc: "Work in the checkout itself instead of a workspace of the loop's own",
+        doc: "Work in your checkout instead of a separate workspace",
     }
     setup: Commands {
         env: "WINDLASS_SETUP", flag: Some("--setup"), default: "none",
-        doc: "Commands that install what the project needs, run once by your shell on the base commit; gates and the agent \
-              get a copy of what they made",
+        doc: "Commands that install the project's dependencies; your shell runs them once on the base commit, and gates and \
+              the agent get a copy of their output",
     }
     setup_credentials: bool {
         env: "WINDLASS_SETUP_CREDENTIALS", flag: None, default: "false",
@@ -324,53 +324,53 @@ settings! {
     }
     copy: Files {
         env: "WINDLASS_COPY", flag: Some("--copy"), default: "none",
-        doc: "Files and directories of your checkout that are not in git and that the work needs, such as .env; copied for \
-              gates and the agent, never committed",
+        doc: "Untracked files and directories, such as .env, to copy from your checkout for gates and the agent; never \
+              committed",
     }
     secrets_allow: Globs {
         env: "WINDLASS_SECRETS_ALLOW", flag: None, default: "none",
-        doc: "Paths of the repository that may hold what looks like a secret, such as tests/fixtures/*: changes there are \
-              committed all the same",
+        doc: "Paths in the repository that may contain what looks like a secret, such as tests/fixtures/*; Windlass commits \
+              changes there",
     }
     env_pass: Names {
         env: "WINDLASS_ENV_PASS", flag: Some("--env-pass"), default: "none",
-        doc: "Variables of your environment that agents, gates and other commands get beside the ordinary ones such as \
-              PATH and HOME: names, or beginnings such as AWS_*",
+        doc: "Environment variables to pass to agents, gates, and other commands in addition to PATH, HOME, and the like: \
+              names, or prefixes such as AWS_*",
     }
     sandbox: Sandbox {
         env: "WINDLASS_SANDBOX", flag: Some("--sandbox"), default: "auto",
-        doc: "What agents and gates are kept away from: workspace (writes only there and in named places, reads no keys), \
-              read-only (the workspace too), docker (a container of docker_image), off; auto is workspace, and off only where this machine has no sandbox and you agreed to that once for the repository",
+        doc: "Sandbox level for agents and gates: workspace (can write only there and in listed paths, cannot read keys), \
+              read-only (cannot write the workspace either), docker (a container from docker_image), or off. auto uses workspace; it uses off only if this machine supports no sandbox and you accepted that once for the repository",
     }
     docker_image: String {
         env: "WINDLASS_DOCKER_IMAGE", flag: Some("--docker-image"), default: "none",
-        doc: "The image of the containers that sandbox = \"docker\" makes; it is on this machine already, with the agent and \
-              what the gates need",
+        doc: "Image for sandbox = \"docker\". It must already be on this machine and contain the agent and everything the gates \
+              need",
     }
     docker_host: String {
-        env: "WINDLASS_DOCKER_HOST", flag: None, default: "DOCKER_HOST, or where Docker has its socket",
-        doc: "The Unix socket of Docker, such as unix:///var/run/docker.sock",
+        env: "WINDLASS_DOCKER_HOST", flag: None, default: "DOCKER_HOST, or Docker's default socket",
+        doc: "Unix socket of Docker, such as unix:///var/run/docker.sock",
     }
     network: NetworkAccess {
         env: "WINDLASS_NETWORK", flag: Some("--network"), default: "allow",
-        doc: "Whether agents and gates in the sandbox reach the network: allow, deny, or list, which is network_hosts alone",
+        doc: "Network access in the sandbox: allow all (allow), deny all (deny), or only network_hosts (list)",
     }
     network_hosts: Hosts {
         env: "WINDLASS_NETWORK_HOSTS", flag: Some("--network-host"), default: "@models and @registries",
-        doc: "Hosts that are reached with network = \"list\": example.org, example.org:8443, *.example.org, an address, or \
-              the ready lists @models and @registries",
+        doc: "Hosts to allow with network = \"list\": example.org, example.org:8443, *.example.org, an IP address, or the \
+              predefined lists @models and @registries",
     }
     sandbox_readable: Locations {
         env: "WINDLASS_SANDBOX_READABLE", flag: None, default: "none",
-        doc: "Places that may be read in the sandbox although they are denied by default, such as ~/.aws",
+        doc: "Paths that the sandbox may read although they are denied by default, such as ~/.aws",
     }
     sandbox_writable: Locations {
         env: "WINDLASS_SANDBOX_WRITABLE", flag: None, default: "none",
-        doc: "Places that may be written to in the sandbox besides the workspace, the agent's own and tool caches",
+        doc: "Paths that the sandbox may write, in addition to the workspace, the agent's own files, and tool caches",
     }
     sandbox_denied: Locations {
         env: "WINDLASS_SANDBOX_DENIED", flag: None, default: "none",
-        doc: "Places that cannot be seen in the sandbox, besides keys, logins, browsers and Windlass's own data",
+        doc: "Paths to hide in the sandbox, in addition to keys, logins, browser data, and Windlass's data",
     }
     sandbox_sockets: Locations {
         env: "WINDLASS_SANDBOX_SOCKETS", flag: None, default: "none",
@@ -379,112 +379,112 @@ settings! {
     }
     memory_limit: Size {
         env: "WINDLASS_MEMORY_LIMIT", flag: Some("--memory-limit"), default: "80% of the machine's memory",
-        doc: "How much memory all processes of a loop may have together; what would take more is ended",
+        doc: "Limit on the total memory of a loop's processes; the system kills processes above it",
     }
     process_limit: Processes {
         env: "WINDLASS_PROCESS_LIMIT", flag: Some("--process-limit"),
-        default: "a quarter of the machine's process numbers, 16384 at most",
-        doc: "How many processes and threads a loop may have at once",
+        default: "a quarter of the machine's limit, at most 16384",
+        doc: "Limit on the number of a loop's processes and threads",
     }
     cpu_weight: Weight {
         env: "WINDLASS_CPU_WEIGHT", flag: Some("--cpu-weight"), default: "100",
-        doc: "A loop's share of the processor where it is scarce, beside the 100 of everything else",
+        doc: "CPU weight of a loop; other processes have 100",
     }
     disk_limit: Size {
         env: "WINDLASS_DISK_LIMIT", flag: Some("--disk-limit"), default: "no limit",
-        doc: "How much disk a loop's own workspace and temporary files may take; over it the turn is ended and the loop pauses",
+        doc: "Limit on the disk usage of a loop's workspace and temporary files; above it, Windlass stops the turn and pauses the loop",
     }
     disk_free: Size {
-        env: "WINDLASS_DISK_FREE", flag: None, default: "1GiB, of a small disk 5 %",
-        doc: "How much disk must stay free where the workspace and Windlass's data are; below it the turn is ended and the \
-              loop pauses",
+        env: "WINDLASS_DISK_FREE", flag: None, default: "1GiB, or 5% of a small disk",
+        doc: "Free disk space to keep on the disks of the workspace and Windlass's data; below it, Windlass stops the turn and \
+              pauses the loop",
     }
     plan: String {
         env: "WINDLASS_PLAN", flag: Some("--plan"), default: "the newest one in plan_dirs",
-        doc: "The file with the plan, for the recipe refine; it is read once, when the loop begins",
+        doc: "Plan file for the refine recipe; Windlass reads it once, at the start of the loop",
     }
     plan_dirs: Folders {
         env: "WINDLASS_PLAN_DIRS", flag: None, default: ".windlass/plans and .claude/plans",
-        doc: "Folders whose newest *.md file is the plan when none is named",
+        doc: "Directories to search for a plan if none is given; the newest *.md file wins",
     }
     context_tokens: Tokens {
         env: "WINDLASS_CONTEXT_TOKENS", flag: None, default: "8000",
-        doc: "How long the part of a prompt may be that tells a fresh session what was done before, in tokens",
+        doc: "Limit in tokens on the part of a prompt that describes earlier iterations to a fresh session",
     }
     summariser: SummariserKind {
         env: "WINDLASS_SUMMARISER", flag: Some("--summariser"), default: "deterministic",
-        doc: "Who writes what is remembered of an iteration: nobody (deterministic), the agent, or a model (endpoint)",
+        doc: "How to summarize each iteration: without a model (deterministic), with the agent, or with a model API (endpoint)",
     }
     summariser_agent: String {
-        env: "WINDLASS_SUMMARISER_AGENT", flag: None, default: "the agent that works",
-        doc: "Who writes it where an agent does: an agent, or agent:model",
+        env: "WINDLASS_SUMMARISER_AGENT", flag: None, default: "the loop's agent",
+        doc: "Agent that writes summaries if summariser = \"agent\", as agent or agent:model",
     }
     summariser_url: String {
         env: "WINDLASS_SUMMARISER_URL", flag: None, default: "none",
-        doc: "The endpoint's base address, such as https://api.openai.com/v1 or that of a local server",
+        doc: "Base URL of the endpoint, such as https://api.openai.com/v1 or a local server",
     }
     summariser_model: String {
         env: "WINDLASS_SUMMARISER_MODEL", flag: None, default: "none",
-        doc: "The model that the endpoint is asked for",
+        doc: "Model to request from the endpoint",
     }
     summariser_protocol: Protocol {
         env: "WINDLASS_SUMMARISER_PROTOCOL", flag: None, default: "openai",
-        doc: "What the endpoint speaks: openai (most local servers do) or anthropic",
+        doc: "Protocol of the endpoint: openai (also most local servers) or anthropic",
     }
     summariser_key_env: String {
         env: "WINDLASS_SUMMARISER_KEY_ENV", flag: None, default: "none",
-        doc: "The environment variable that holds the endpoint's key; the key itself is never stored",
+        doc: "Environment variable that contains the endpoint's API key; Windlass never stores the key",
     }
     summariser_timeout: Millis {
         env: "WINDLASS_SUMMARISER_TIMEOUT", flag: None, default: "1m",
-        doc: "How long one question to the endpoint may take",
+        doc: "Timeout for each request to the endpoint",
     }
     generate_summary: bool {
         env: "WINDLASS_GENERATE_SUMMARY", flag: None, default: "true",
-        doc: "Whether the summariser is asked for summaries; if not, only for the commits' messages",
+        doc: "Whether the summariser writes summaries; if false, it writes only commit messages",
     }
     summary_max_tokens: Tokens {
         env: "WINDLASS_SUMMARY_MAX_TOKENS", flag: None, default: "500",
-        doc: "How long a summary may be, in tokens",
+        doc: "Limit on the length of a summary, in tokens",
     }
     commit_message_model: String {
         env: "WINDLASS_COMMIT_MESSAGE_MODEL", flag: None, default: "the summariser's",
-        doc: "The model that writes the commits' messages, if another one",
+        doc: "Model that writes commit messages",
     }
     retention_days: Days {
         env: "WINDLASS_RETENTION_DAYS", flag: None, default: "14",
-        doc: "How many days after its merge a loop's workspace is kept from 'windlass clean'",
+        doc: "Days to keep the workspace of a merged loop before 'windlass clean' removes it",
     }
     follow_up: String {
-        env: "WINDLASS_FOLLOW_UP", flag: None, default: "the word for 'continue' in the language",
-        doc: "The word that ends the prompt of a turn that goes on in the agent's session",
+        env: "WINDLASS_FOLLOW_UP", flag: None, default: "\"continue\" in the configured language",
+        doc: "Word that ends the prompt of a turn that resumes the agent's session",
     }
     language: String {
         env: "WINDLASS_LANGUAGE", flag: None, default: "the locale's",
-        doc: "The language of the follow-up word, such as en or zh-Hant",
+        doc: "Language of the follow-up word, such as en or zh-Hant",
     }
     notify_command: String {
         env: "WINDLASS_NOTIFY_COMMAND", flag: None, default: "none",
-        doc: "A command that is run by your shell when something happens to a loop, with the message as JSON on its standard input",
+        doc: "Command that your shell runs to notify you about a loop, with the message as JSON on standard input",
     }
     notify_webhook: String {
         env: "WINDLASS_NOTIFY_WEBHOOK", flag: None, default: "none",
-        doc: "The http or https address that the message is posted to",
+        doc: "HTTP or HTTPS URL to post notifications to",
     }
     notify_webhook_secret_env: String {
-        env: "WINDLASS_NOTIFY_WEBHOOK_SECRET_ENV", flag: None, default: "none: the message is not signed",
-        doc: "The environment variable that holds the secret which signs the message; the secret itself is never stored",
+        env: "WINDLASS_NOTIFY_WEBHOOK_SECRET_ENV", flag: None, default: "none (not signed)",
+        doc: "Environment variable that contains the secret for signing webhook messages; Windlass never stores the secret",
     }
     notify_desktop: bool {
         env: "WINDLASS_NOTIFY_DESKTOP", flag: None, default: "false",
-        doc: "Show the message on the desktop, by notify-send or osascript where the system has it",
+        doc: "Show desktop notifications with notify-send or osascript, if available",
     }
     notify_on: Occasions {
         env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed and stopped",
-        doc: "What is worth a message: needs_person, completed, stopped (ended in any other way), waiting",
+        doc: "Events to notify about: needs_person, completed, stopped (ended in any other way), waiting",
     }
     max_running: Slots {
         env: "WINDLASS_MAX_RUNNING", flag: None, default: "8",
-        doc: "How many loops run at once, however they are started; the rest are queued",
+        doc: "Maximum number of loops that run at once, however they are started; the rest are queued",
     }
 }

@@ -90,7 +90,7 @@ list!(
     /// Folders, seen from the root of the checkout.
     Folders,
     check_folder,
-    "a list of folders",
+    "a list of directories",
     "[\".windlass/plans\"]"
 );
 
@@ -98,7 +98,7 @@ list!(
     /// Places of this machine: absolute, or below the home.
     Locations,
     check_location,
-    "a list of places",
+    "a list of paths",
     "[\"~/.cache/tool\"]"
 );
 
@@ -153,14 +153,14 @@ fn check_occasion(text: &str) -> Result<(), ValueError> {
         return Ok(());
     }
     let hint = match nearest(text, known) {
-        Some(near) => format!("did you mean '{near}'? it is one of: {}", known.join(", ")),
-        None => format!("use some of: {}", known.join(", ")),
+        Some(near) => format!("did you mean '{near}'? possible values: {}", known.join(", ")),
+        None => format!("possible values: {}", known.join(", ")),
     };
-    Err(ValueError::new(format!("'{}' is nothing to be notified of", text.escape_debug()), hint))
+    Err(ValueError::new(format!("'{}' is not a notification event", text.escape_debug()), hint))
 }
 
 fn check_wish(wish: &str) -> Result<(), ValueError> {
-    command(wish, "name of an agent", "write an agent, or an agent and a model, such as \"codex:gpt-5\"").map(drop)
+    command(wish, "name of an agent", "use agent or agent:model, such as \"codex:gpt-5\"").map(drop)
 }
 
 fn check_command(text: &str) -> Result<(), ValueError> {
@@ -168,9 +168,9 @@ fn check_command(text: &str) -> Result<(), ValueError> {
 }
 
 fn check_glob(text: &str) -> Result<(), ValueError> {
-    const HINT: &str = "write a path from the root of the repository, such as tests/** or Cargo.lock";
+    const HINT: &str = "use a path relative to the repository root, such as tests/** or Cargo.lock";
     plain(text, "glob", HINT)?;
-    // Git reads more than a path in what begins like this.
+    // Git reads more than a path in what starts like this.
     if text.starts_with([':', '!', '/']) || text.split('/').any(|part| part == "..") {
         return Err(ValueError::new(format!("'{}' is not a path inside the repository", text.escape_debug()), HINT));
     }
@@ -201,14 +201,14 @@ fn check_name(text: &str) -> Result<(), ValueError> {
         return Ok(());
     }
     let hint = match text {
-        "*" => "name the variables: a secret that is handed on without need can be printed, committed or sent away",
-        _ => "write a name such as DATABASE_URL, or a beginning such as AWS_*",
+        "*" => "list the variables one by one; agents could leak secrets that they do not need",
+        _ => "use a name such as DATABASE_URL, or a prefix such as AWS_*",
     };
     Err(ValueError::new(format!("'{}' is not the name of an environment variable", text.escape_debug()), hint))
 }
 
 fn check_file(text: &str) -> Result<(), ValueError> {
-    const HINT: &str = "write a path from the root of the repository, such as .env or config/local.json";
+    const HINT: &str = "use a path relative to the repository root, such as .env or config/local.json";
     plain(text, "path", HINT)?;
     let mut parts = Path::new(text).components().peekable();
     let in_git = parts.peek() == Some(&Component::Normal(".git".as_ref()));
@@ -219,16 +219,16 @@ fn check_file(text: &str) -> Result<(), ValueError> {
 }
 
 fn check_location(text: &str) -> Result<(), ValueError> {
-    const HINT: &str = "write an absolute path, or one that begins with ~/";
-    plain(text, "place", HINT)?;
+    const HINT: &str = "use an absolute path, or one that starts with ~/";
+    plain(text, "path", HINT)?;
     if text.starts_with('/') || text.starts_with("~/") || text == "~" {
         return Ok(());
     }
-    Err(ValueError::new(format!("'{}' is not a place of this machine", text.escape_debug()), HINT))
+    Err(ValueError::new(format!("'{}' is not an absolute path", text.escape_debug()), HINT))
 }
 
 fn check_folder(text: &str) -> Result<(), ValueError> {
-    plain(text, "folder", "write a folder, such as .windlass/plans")
+    plain(text, "directory", "use a directory, such as .windlass/plans")
 }
 
 fn plain(text: &str, what: &str, hint: &'static str) -> Result<(), ValueError> {
@@ -236,7 +236,7 @@ fn plain(text: &str, what: &str, hint: &'static str) -> Result<(), ValueError> {
         return Err(ValueError::new(format!("a {what} is blank"), hint));
     }
     if text.contains('\0') {
-        return Err(ValueError::new(format!("a {what} holds a NUL character"), hint));
+        return Err(ValueError::new(format!("a {what} contains a NUL character"), hint));
     }
     Ok(())
 }

@@ -28,27 +28,29 @@ pub(super) fn reports(profile: &AgentProfile, groups: &[&str]) -> bool {
     }
 }
 
-/// What a person should know of a limit in dollars or tokens before the start.
+/// What a user should know of a limit in dollars or tokens before the start.
 pub(super) fn notes(agent: &AgentChoice, limits: &Limits) -> Vec<String> {
     let what = match (limits.budget_usd, limits.max_tokens) {
         (None, None) => return Vec::new(),
         (Some(_), None) => "the budget",
-        (None, Some(_)) => "the limit of tokens",
-        (Some(_), Some(_)) => "the budget and the limit of tokens",
+        (None, Some(_)) => "the token limit",
+        (Some(_), Some(_)) => "the budget and the token limit",
     };
     let name = agent.display_name();
     if !reports(&agent.profile, &["input", "output"]) && !reports(&agent.profile, &["cost"]) {
         return Vec::new();
     }
     let mut notes = vec![if counts_in_turn(&agent.profile) {
-        format!("{what} can end a turn under way: {name} tells its usage as it works")
+        format!("{what} can stop a turn midway: {name} reports usage while it works")
     } else {
-        format!("{what} is looked at between turns only: {name} tells its usage when a turn is over")
+        format!("{what} applies only between turns: {name} reports usage at the end of a turn")
     }];
     let by_list = KnownAgent::of(agent.profile.adapter()).is_some_and(|known| !known.names_cost);
     if by_list && let (Some(_), Some(model)) = (limits.budget_usd, &agent.profile.model) {
         let whose = if agent.profile.prices.is_empty() { "list price" } else { "price" };
-        notes.push(format!("dollars are tokens times the {whose} of {model}, which a subscription does not charge"));
+        notes.push(format!(
+            "costs are estimated from tokens at the {whose} of {model}; a subscription does not charge them"
+        ));
     }
     notes
 }

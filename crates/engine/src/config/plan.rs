@@ -50,10 +50,10 @@ fn found(settings: &Settings, project: &Path) -> Plan {
     let shown = path.strip_prefix(project).unwrap_or(&path).display().to_string();
     match read(&path) {
         Ok(text) => {
-            let note = format!("the plan is {shown}, the newest one; --plan names another");
+            let note = format!("using the newest plan, {shown}; use --plan to select another");
             Plan { text: Some(text), notes: vec![note] }
         }
-        Err(problem) => Plan { text: None, notes: vec![format!("the plan {shown} is not used: {problem}")] },
+        Err(problem) => Plan { text: None, notes: vec![format!("ignoring the plan {shown}: {problem}")] },
     }
 }
 
@@ -78,9 +78,9 @@ fn read(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > LARGEST {
-        return Err(format!("it is larger than {LARGEST} bytes"));
+        return Err(format!("larger than {LARGEST} bytes"));
     }
-    let text = String::from_utf8(bytes).map_err(|_| "it is not valid UTF-8".to_owned())?;
+    let text = String::from_utf8(bytes).map_err(|_| "not valid UTF-8".to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text).trim_end();
-    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+    if text.trim().is_empty() { Err("empty".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -19,7 +19,7 @@ use windlass_core::nearest::nearest;
 /// A setting in a request that cannot be taken.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    #[error("there is no setting '{key}'")]
+    #[error("unknown setting '{key}'")]
     Unknown { key: String, nearest: Option<&'static str> },
     #[error("'{key}' must be {expected}")]
     Type { key: String, expected: &'static str, example: &'static str },
@@ -27,7 +27,7 @@ pub enum RequestError {
     Value { key: String, problem: String, hint: Option<String> },
     #[error(transparent)]
     File(#[from] ConfigError),
-    #[error("{} cannot be written", path.display())]
+    #[error("cannot write {}", path.display())]
     Write {
         path: PathBuf,
         #[source]
@@ -62,7 +62,9 @@ impl RequestError {
     pub fn hint(&self) -> Option<String> {
         match self {
             RequestError::Unknown { nearest: Some(near), .. } => Some(format!("did you mean '{near}'?")),
-            RequestError::Unknown { nearest: None, .. } => Some("`windlass config show` lists them".to_owned()),
+            RequestError::Unknown { nearest: None, .. } => {
+                Some("run 'windlass config show' to list all settings".to_owned())
+            }
             RequestError::Type { key, example, .. } => Some(format!("for example: {key} = {example}")),
             RequestError::Value { hint, .. } => hint.clone(),
             RequestError::File(error) => error.hint(),

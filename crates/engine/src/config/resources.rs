@@ -16,7 +16,7 @@ pub struct MachineFacts {
     pub memory_bytes: Option<u64>,
     pub processes: Option<u32>,
     pub means: Means,
-    /// What holds those limits that nobody asked for.
+    /// What holds those limits that nobody requested.
     pub means_by_default: Means,
 }
 

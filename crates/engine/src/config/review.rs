@@ -11,7 +11,7 @@ use super::recipe::Recipe;
 use super::spec::{RunOptions, named_agent, no_price, one_off};
 use super::usage::UsageError;
 
-/// Who takes over when an agent fails for good.
+/// Agents to fall back to if an agent fails permanently.
 pub(super) fn fallbacks(
     list: Option<&[String]>,
     settings: &Settings,

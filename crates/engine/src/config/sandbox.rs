@@ -1,4 +1,4 @@
-//! The sandbox of a new loop: what was asked for, held against what this machine can do.
+//! The sandbox of a new loop: what was requested, held against what this machine can do.
 
 use windlass_core::sandbox::{DockerSpec, NetworkAccess, SandboxLevel, SandboxSpec};
 
@@ -9,16 +9,16 @@ use super::profiles::Profile;
 use super::usage::UsageError;
 use super::words::Sandbox;
 
-/// What this machine can do, looked up by whoever makes a loop.
+/// Which sandboxes this machine supports. The caller that creates a loop probes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SandboxSupport {
-    /// Nobody has looked.
+    /// Not probed.
     #[default]
     Unknown,
     Works {
         backend: String,
     },
-    /// A container of the image that was asked for runs.
+    /// A container from the requested image runs.
     Docker(DockerSpec),
     Missing {
         reason: String,
@@ -26,8 +26,8 @@ pub enum SandboxSupport {
     },
 }
 
-/// The loop's sandbox. What was asked for by name and cannot be had is an error, and so is `auto` where there is none, unless
-/// somebody agreed to that for this project.
+/// The loop's sandbox. An explicitly requested level that is not available is an error. So is `auto` without any sandbox,
+/// unless the user accepted that for this project.
 pub(super) fn sandbox(
     settings: &Settings,
     support: &SandboxSupport,
@@ -59,7 +59,7 @@ pub(super) fn sandbox(
         }
         (_, SandboxSupport::Missing { reason, fix }) => Some((reason.clone(), fix.clone())),
         (_, SandboxSupport::Unknown) => {
-            Some(("nobody has looked what works here".to_owned(), "see `windlass doctor`".to_owned()))
+            Some(("the sandbox was not probed".to_owned(), "run 'windlass doctor'".to_owned()))
         }
     };
     if let Some((reason, fix)) = missing.clone().filter(|_| asked != Sandbox::Auto) {
@@ -73,12 +73,12 @@ pub(super) fn sandbox(
         if !agreed_to_none {
             return Err(UsageError::Unconfined { reason, fix });
         }
-        notes.push(format!("sandbox: off — {reason}: the agent and the gates run with your rights; {fix}"));
+        notes.push(format!("sandbox: off — {reason}: the agent and gates run with your full permissions; {fix}"));
     }
     Ok(SandboxSpec::default())
 }
 
-/// Parts of names of sockets behind which a service does whatever it is asked to, with the rights of root or of the user.
+/// Parts of the names of sockets whose service grants the permissions of root or of the user.
 const SERVES_ALL: [(&str, &str); 10] = [
     ("docker", "root"),
     ("containerd", "root"),
@@ -92,18 +92,20 @@ const SERVES_ALL: [(&str, &str); 10] = [
     ("tmux", "you"),
 ];
 
-/// What a user should know who shows such a socket.
+/// Warns about such sockets.
 fn warn_of_sockets(spec: &SandboxSpec, notes: &mut Vec<String>) {
     for path in &spec.sockets {
         let lower = path.to_ascii_lowercase();
         let all = SERVES_ALL.iter().find(|(part, _)| lower.contains(part));
         notes.extend(all.map(|(_, who)| {
-            format!("sandbox: sandbox_sockets admits {path}: an agent that connects to it can do all that {who} can")
+            format!(
+                "sandbox: sandbox_sockets allows {path}; an agent that connects to it can do everything that {who} can"
+            )
         }));
     }
 }
 
-/// What is said of places in the settings.
+/// The paths from the settings.
 fn places(level: SandboxLevel, settings: &Settings) -> SandboxSpec {
     let list = |list: &Option<Locations>| list.as_ref().map(|list| list.get().to_vec()).unwrap_or_default();
     SandboxSpec {
@@ -132,7 +134,7 @@ fn hosts(settings: &Settings) -> Vec<String> {
     }
 }
 
-/// The container that the settings ask for, untried.
+/// The container that the settings request, not probed.
 pub fn asked_container(settings: &Settings, socket: &std::path::Path) -> SandboxSpec {
     let socket = socket.to_string_lossy().into_owned();
     let docker = settings.docker_image.value.clone().map(|image| DockerSpec { image, socket, rootless: false });

@@ -7,7 +7,7 @@ use windlass_core::profile::{DEFAULT_ITERATIONS, ITERATIONS};
 use super::fields::{ADAPTERS, ENDS, FieldKind, OUTPUTS, PROFILE_FIELDS, ProfileField, TableKind};
 use super::keys::KEYS;
 
-/// The fields of a profile that make it loop have a definition of their own, which other programs know.
+/// The loop fields of a profile, which have a separate definition for other programs.
 const LOOP_FIELDS: [&str; 3] = ["loop_enabled", "max_iterations", "completion_promise"];
 
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
@@ -27,7 +27,7 @@ pub fn profile_schema() -> String {
     format!("{schema:#}")
 }
 
-/// The schema of the fields that make an agent loop.
+/// The schema of a profile's loop fields.
 pub fn loop_schema() -> String {
     let mut schema = loop_config();
     schema["$schema"] = json!(DRAFT);
@@ -70,7 +70,7 @@ pub(super) fn settings_schema() -> Json {
         "agents".to_owned(),
         json!({
             "type": "object",
-            "description": "Agents by name. One of a built-in name changes that one field by field.",
+            "description": "Agent profiles by name. A profile with a built-in name overrides the built-in one field by field.",
             "additionalProperties": { "$ref": "#/definitions/AgentProfile" },
         }),
     );

@@ -162,11 +162,11 @@ fn hidden_gates(settings: &Settings) -> Result<&[String], UsageError> {
     let because = if hidden.is_empty() {
         None
     } else if settings.in_place.value == Some(true) {
-        Some(("--in-place", "the agent would see what they leave in the checkout"))
+        Some(("--in-place", "the agent would see files that they leave in the checkout"))
     } else if settings.commit.value == Some(CommitPolicy::Off) {
-        Some(("--commit off", "without commits there is no checkout that only gates use"))
+        Some(("--commit off", "gates need commits to check out"))
     } else if settings.verify.value == Some(Verify::Warm) {
-        Some(("--verify warm", "later gates would find what they built and could show it to the agent"))
+        Some(("--verify warm", "later gates could show their build output to the agent"))
     } else {
         None
     };
@@ -328,7 +328,9 @@ fn put_model(
         (Some(_), false) if matches!(origin, Origin::Flag { .. }) => {
             return Err(UsageError::ModelUnused { agent });
         }
-        (Some(_), false) => notes.push(format!("the agent '{agent}' takes no model: the setting 'model' is not used")),
+        (Some(_), false) => {
+            notes.push(format!("the agent '{agent}' does not accept a model: ignoring the setting 'model'"))
+        }
         (None, _) => {}
     }
     if takes_model {
@@ -350,7 +352,7 @@ fn put_model(
 fn note_single(settings: &Settings, agent: &AgentChoice, notes: &mut Vec<String>) {
     let mut note = format!("one turn only: the agent '{}' has loop_enabled = false", agent.name);
     if matches!(settings.max_iterations.origin, Origin::Flag { .. }) {
-        note.push_str("; --max-iterations is not used");
+        note.push_str("; --max-iterations is ignored");
     }
     notes.push(note);
 }
@@ -406,14 +408,11 @@ fn bounds(
         if others.is_unbounded() {
             return Err(UsageError::NoTokens { agent: name() });
         }
-        notes.push(format!(
-            "the agent '{}' does not say how many tokens it uses: max_tokens cannot stop it",
-            agent.name
-        ));
+        notes.push(format!("the agent '{}' does not report token usage: max_tokens has no effect", agent.name));
     }
     notes.extend(money::notes(agent, &limits));
     if done == (Done::Promise { promise: None }) {
-        notes.push("there is no completion promise: only a limit ends this loop".to_owned());
+        notes.push("no completion promise: only a limit ends this loop".to_owned());
     }
     Ok((done, limits))
 }

@@ -30,7 +30,8 @@ fn count(text: &str) -> Result<u32, UsageError> {
     let shown = || trimmed.escape_debug().to_string();
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         let is_time = duration::parse_ms(trimmed).is_ok();
-        let hint = if is_time { format!("for a time: --time {trimmed}") } else { "give a number: --iter 5".to_owned() };
+        let hint =
+            if is_time { format!("for a duration, use --time {trimmed}") } else { "use a number: --iter 5".to_owned() };
         return Err(UsageError::Target { text: shown(), hint });
     }
     // What does not fit is a number all the same, only too large a one.
@@ -44,7 +45,7 @@ fn span(text: &str) -> Result<u64, UsageError> {
         DurationError::Malformed(_) => {
             let is_count = !trimmed.is_empty() && trimmed.bytes().all(|b| b.is_ascii_digit());
             let hint = if is_count {
-                format!("for iterations: --iter {trimmed}; a time needs a unit: --time {trimmed}m")
+                format!("for iterations, use --iter {trimmed}; for a duration, add a unit: --time {trimmed}m")
             } else {
                 duration::HINT.to_owned()
             };

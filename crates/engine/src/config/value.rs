@@ -43,13 +43,13 @@ pub(super) fn not(expected: &str, text: &str) -> ValueError {
 
 fn not_blank(text: &str) -> Result<String, ValueError> {
     if text.trim().is_empty() {
-        return Err(ValueError::new("the text is blank", "write a text, or leave the setting out"));
+        return Err(ValueError::new("the value is blank", "enter a value, or remove the setting"));
     }
     Ok(text.to_owned())
 }
 
 impl Value for String {
-    const EXPECTED: &'static str = "a text";
+    const EXPECTED: &'static str = "a string";
     const EXAMPLE: &'static str = "\"text\"";
 
     fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
@@ -104,13 +104,13 @@ impl Promise {
         if text.contains(['\n', '\r']) {
             return Err(ValueError::new(
                 "the completion promise spans more than one line",
-                "write it as one line: the agent is asked to end its answer with a line of its own",
+                "use a single line; the agent prints it as the last line of its answer",
             ));
         }
         if !text.is_empty() && text.trim().is_empty() {
             return Err(ValueError::new(
-                "the completion promise is only blanks, which any answer has",
-                "write a text that no answer has by chance, or an empty one for none",
+                "the completion promise is blank",
+                "use a text that does not occur in answers by chance, or an empty string for none",
             ));
         }
         Ok(Self(text))
@@ -127,7 +127,7 @@ impl Promise {
 }
 
 impl Value for Promise {
-    const EXPECTED: &'static str = "a text of one line";
+    const EXPECTED: &'static str = "a single-line string";
     const EXAMPLE: &'static str = "\"<promise>COMPLETE</promise>\"";
 
     fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {
@@ -151,7 +151,7 @@ impl Value for Promise {
 pub(super) fn texts(list: &toml_edit::Array) -> Result<Vec<String>, ValueError> {
     let text = |(index, item): (usize, &Toml)| {
         item.as_str().map(str::to_owned).ok_or_else(|| {
-            ValueError::new(format!("item {} of the list is not a text", index + 1), "put every item into quotes")
+            ValueError::new(format!("item {} of the list is not a string", index + 1), "put every item in quotes")
         })
     };
     list.iter().enumerate().map(text).collect()
@@ -163,7 +163,7 @@ pub(super) fn command(text: &str, what: &str, hint: &'static str) -> Result<Stri
         return Err(ValueError::new(format!("a {what} is blank"), hint));
     }
     if text.contains('\0') {
-        return Err(ValueError::new(format!("a {what} holds a NUL character"), "write it as plain text"));
+        return Err(ValueError::new(format!("a {what} contains a NUL character"), "remove the NUL character"));
     }
     Ok(text.to_owned())
 }

@@ -1,4 +1,4 @@
-//! When a project is looked at for work that is to start by itself.
+//! When a project is checked for work that is to start by itself.
 
 use croner::Cron;
 use jiff::{SignedDuration, Timestamp, Zoned, tz::TimeZone};
@@ -17,7 +17,7 @@ pub struct Wake {
 
 #[derive(Debug, Clone, PartialEq)]
 enum When {
-    /// Only when it is asked for, and once at the start.
+    /// Only when it is requested, and once at the start.
     Manual,
     Every(SignedDuration),
     Patterns(Vec<Cron>),
@@ -37,7 +37,7 @@ impl Wake {
         }
     }
 
-    /// Whether it is looked at again without being asked.
+    /// Whether it is checked again without being asked.
     pub fn is_scheduled(&self) -> bool {
         self.when != When::Manual
     }
@@ -45,13 +45,13 @@ impl Wake {
 
 fn wrong(text: &str) -> ValueError {
     ValueError::new(
-        format!("'{}' is no schedule", text.escape_debug()),
+        format!("'{}' is not a valid schedule", text.escape_debug()),
         "use manual, every 2h, times of day such as 09:00, 21:00, or a cron pattern such as 0 9 * * 1-5",
     )
 }
 
 impl Value for Wake {
-    const EXPECTED: &'static str = "manual, an interval, times of day or a cron pattern";
+    const EXPECTED: &'static str = "manual, an interval, times of day, or a cron pattern";
     const EXAMPLE: &'static str = "\"every 2h\"";
 
     fn from_toml(value: &Toml) -> Option<Result<Self, ValueError>> {

@@ -9,10 +9,10 @@ use windlass_core::summary::{Protocol, SummariserKind};
 use super::value::{Value, ValueError};
 use windlass_core::nearest::nearest;
 
-/// What the agent is kept away from.
+/// The sandbox level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandbox {
-    /// `Workspace` where this machine can do it, else `Off`, said aloud.
+    /// `Workspace` if this machine supports it, otherwise `Off` with a warning.
     Auto,
     Off,
     Workspace,
@@ -63,11 +63,11 @@ words!(Verify, "clean, warm or cold", "\"clean\"", "verify level", [
     "cold" => Verify::Cold,
 ]);
 
-words!(OnLimit, "stop or pause", "\"pause\"", "answer to a limit", [
+words!(OnLimit, "stop or pause", "\"pause\"", "limit policy", [
     "stop" => OnLimit::Stop,
     "pause" => OnLimit::Pause,
 ]);
-words!(OnRateLimit, "wait, fallback or pause", "\"wait\"", "answer to a rate limit", [
+words!(OnRateLimit, "wait, fallback or pause", "\"wait\"", "rate limit policy", [
     "wait" => OnRateLimit::Wait,
     "fallback" => OnRateLimit::Fallback,
     "pause" => OnRateLimit::Pause,
@@ -103,7 +103,7 @@ words!(Protocol, "openai or anthropic", "\"openai\"", "protocol", [
 pub(super) fn unknown_word(what: &str, text: &str, known: &[&str], expected: &str) -> ValueError {
     let text = text.escape_debug().to_string();
     let hint = match nearest(&text, known.iter().copied()) {
-        Some(word) => format!("did you mean '{word}'? it is one of: {}", known.join(", ")),
+        Some(word) => format!("did you mean '{word}'? possible values: {}", known.join(", ")),
         None => format!("use {expected}"),
     };
     ValueError::new(format!("'{text}' is not a known {what}"), hint)
@@ -127,14 +127,14 @@ impl BranchTemplate {
         let filled = text.replace(NAME, "x");
         if filled.contains(['{', '}']) {
             return Err(ValueError::new(
-                format!("the branch '{}' has a placeholder that is not known", text.escape_debug()),
-                "{name} is the only one; it stands for the loop's name",
+                format!("unknown placeholder in the branch name '{}'", text.escape_debug()),
+                "use {name} for the loop's name; there is no other placeholder",
             ));
         }
         if !is_branch_name(&filled) {
             return Err(ValueError::new(
-                format!("'{}' cannot be the name of a branch", text.escape_debug()),
-                "git takes letters, digits, - _ . and /, as in windlass/{name}",
+                format!("'{}' is not a valid branch name", text.escape_debug()),
+                "use letters, digits, - _ . and /, as in windlass/{name}",
             ));
         }
         Ok(Self(text))

@@ -72,7 +72,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         }
         Event::Review(ReviewEvent::PersonRuled { approved, .. }) => {
             let ruling = if *approved { "approved" } else { "rejected" };
-            tracing::info!("{agent} loop {ruling} by a person for workspace {id}");
+            tracing::info!("{agent} loop {ruling} by a user for workspace {id}");
         }
         Event::RolledBack { to_iteration, .. } => {
             tracing::info!("{agent} loop rolled back to iteration {to_iteration} for workspace {id}");

@@ -30,7 +30,7 @@ pub use windlass_core::promise::check_completion_promise;
 
 #[derive(Debug, Error)]
 pub enum TrackError {
-    #[error("workspace {0} has an active loop already")]
+    #[error("workspace {0} already has an active loop")]
     AlreadyActive(Uuid),
     #[error(transparent)]
     Refused(#[from] Refusal),

@@ -37,7 +37,7 @@ pub(super) struct Followed {
 struct Course {
     /// Of a process that had turns before: it has heard of this one.
     begun: bool,
-    /// The task has to come to an end.
+    /// The task must come to an end.
     ending: bool,
     /// The shim was asked to close the turn.
     closing: bool,
@@ -77,7 +77,7 @@ pub(super) async fn follow(
                 Some(ProcessEvent::TurnOver(record)) => break (Some(record), true),
                 Some(ProcessEvent::Closed(record)) => break (Some(record), false),
                 Some(ProcessEvent::Lost { why }) => {
-                    tracing::warn!(loop_id = %job.state.id, turn = %job.turn, %why, "the turn's supervisor is gone");
+                    tracing::warn!(loop_id = %job.state.id, turn = %job.turn, %why, "the turn's supervisor exited");
                     break (None, false);
                 }
                 Some(ProcessEvent::TurnBegun | ProcessEvent::Started { .. }) => course.begun = true,
@@ -142,7 +142,7 @@ impl Course {
         running.end_turn();
     }
 
-    /// The turn must not go on.
+    /// The turn must not continue.
     fn end(&mut self, running: &mut Running, reading: &mut Reading) {
         self.ending = true;
         if reading.interrupt() {

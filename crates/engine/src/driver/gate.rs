@@ -10,7 +10,7 @@ use super::{DriveError, judge, shell};
 
 pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) -> Result<Input, DriveError> {
     let Some(spec) = state.spec.gates.get(gate.index) else {
-        return Err(DriveError::Lost(format!("there is no gate {}", gate.index + 1)));
+        return Err(DriveError::Lost(format!("gate {} does not exist", gate.index + 1)));
     };
     let place = match judge::place(&mut context, state, &gate).await? {
         Ok(place) => place,
@@ -22,7 +22,7 @@ pub(super) async fn run(mut context: Context, state: &LoopState, gate: GateKey) 
                 verdict: Verdict::Fail,
                 exit_code: None,
                 duration_ms: 0,
-                output_tail: format!("the set-up fails on this commit: {message}"),
+                output_tail: format!("the set-up failed on this commit: {message}"),
                 output_sha256: None,
             };
             return Ok(Input::GateEnded { report: report(state, spec, ran, Vec::new()), gate });

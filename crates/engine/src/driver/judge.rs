@@ -135,7 +135,7 @@ pub(super) async fn place_of_turn(
     let place = Place::of(judge);
     if again && let Err(message) = setup::prepare(context, state, &place, Stage::Later).await? {
         // Gates judge that; whoever reads can read all the same.
-        tracing::warn!(loop_id = %state.id, %message, "the set-up fails on the commit under review");
+        tracing::warn!(loop_id = %state.id, %message, "the set-up failed on the commit under review");
     }
     Ok(place)
 }

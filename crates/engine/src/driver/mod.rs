@@ -56,21 +56,21 @@ pub enum DriveError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    #[error("the agent cannot be started")]
+    #[error("cannot start the agent")]
     Launch(#[from] windlass_agents::LaunchError),
-    #[error("the agent cannot be supervised")]
+    #[error("cannot supervise the agent")]
     Supervise(#[from] windlass_supervise::StartError),
     #[error(transparent)]
     Sandbox(#[from] crate::sandbox::SandboxError),
-    #[error("the disk that holds {path} is full")]
+    #[error("the disk of {path} is full")]
     DiskFull { path: String },
-    #[error("the transcript {path} cannot be written or read")]
+    #[error("cannot read or write the transcript {path}")]
     Transcript {
         path: String,
         #[source]
         source: std::io::Error,
     },
-    #[error("the places of running loops cannot be locked")]
+    #[error("cannot lock the slots of running loops")]
     Places(#[source] std::io::Error),
     #[error("{0}")]
     NotTried(windlass_core::trouble::Trouble),
@@ -83,11 +83,11 @@ pub enum DriveError {
 pub enum Left {
     /// Ended or paused: there is nothing to do.
     Settled,
-    /// The process was told to leave.
+    /// The process was interrupted.
     ShutDown,
 }
 
-/// What becomes of a queued loop when its process is told to leave.
+/// What happens to a queued loop when its process is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Queueing {
     /// It is interrupted, as any loop is that somebody watched.
@@ -153,10 +153,10 @@ impl Driver {
         Arc::clone(&self.notifier)
     }
 
-    /// Drives until the loop rests or the process is told to leave. Nothing of the loop runs afterwards.
+    /// Drives until the loop pauses or ends, or the process is interrupted. Nothing of the loop runs afterwards.
     pub(crate) async fn run(mut self) -> Result<Left, DriveError> {
         if self.engine.ports.claim(&self.state.id.0).is_none() {
-            tracing::warn!(loop_id = %self.state.id, "no range of ports is free");
+            tracing::warn!(loop_id = %self.state.id, "no free port range");
         }
         let result = match self.open_proxy() {
             Ok(proxy) => {
@@ -240,7 +240,7 @@ impl Driver {
             tokio::select! {
                 report = self.reports.recv() => match report {
                     Some(report) => self.hear(report).await?,
-                    None => return Err(DriveError::Lost("no effect can report any more".into())),
+                    None => return Err(DriveError::Lost("no effect can report results".into())),
                 },
                 () = self.line.wake.notified() => {}
                 changed = self.shutdown.changed(), if !self.leaving => {
@@ -262,7 +262,7 @@ impl Driver {
             Ok(None) => return Ok(()),
             Ok(Some(failed)) => return self.hear(Report::News(failed)).await,
             Err(error) if self.state.turn().is_some() => {
-                tracing::warn!(loop_id = %self.state.id, %error, "the workspace cannot be opened yet");
+                tracing::warn!(loop_id = %self.state.id, %error, "cannot open the workspace yet");
                 return Ok(());
             }
             Err(error) => error,
@@ -320,7 +320,7 @@ impl Driver {
                     Ok(input) => input,
                     Err(error) => {
                         let Some(trouble) = trouble::of_error(&error) else { return Err(error) };
-                        tracing::warn!(loop_id = %self.state.id, %trouble, "could not be tried");
+                        tracing::warn!(loop_id = %self.state.id, %trouble, "could not run");
                         Input::NotTried { effect, trouble }
                     }
                 }
@@ -419,7 +419,7 @@ fn way_out(
         NetworkAccess::Deny if !spec.is_off() => &[],
         NetworkAccess::Deny | NetworkAccess::Allow => return Ok(None),
     };
-    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("the proxy cannot be opened: {error}"));
+    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("cannot open the proxy: {error}"));
     let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| lost(&error))?;
     let path = engine.data.proxy_socket(&state.id);
     Proxy::listen(&path, list, Upstream::from_env(&engine.env), tell).map(Some).map_err(|error| lost(&error))
@@ -432,7 +432,7 @@ impl Driver {
         self
     }
 
-    /// Gets the place that a running loop needs. Says `false` if the process was told to leave before one was free.
+    /// Takes the slot that a running loop needs. Returns `false` if the process was interrupted before one was free.
     async fn take_place(&mut self) -> Result<bool, DriveError> {
         let wants = match self.state.status() {
             // It only has to end.

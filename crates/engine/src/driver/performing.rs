@@ -233,7 +233,7 @@ async fn perform(mut context: Context, state: LoopState, effect: Effect) -> Resu
         Effect::RunGate { gate } => gate::run(context, &state, gate).await,
         Effect::SetTimer { timer } => {
             let clock = Arc::clone(&context.engine.clock);
-            // A timer that is no longer wanted says so too early, which the machine refuses.
+            // A stale timer fires too early, which the machine refuses.
             tokio::select! {
                 () = clock.sleep_until(timer.at) => {}
                 () = context.ended() => {}

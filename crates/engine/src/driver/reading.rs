@@ -21,7 +21,7 @@ pub(super) struct Reading {
     transcript: TranscriptReader,
     watcher: TurnWatcher,
     session_told: bool,
-    /// When the machine hears of the turn's use once more, since it journals only so often.
+    /// When to report the turn's usage to the machine again; it journals usage only so often.
     usage_due: Option<Timestamp>,
     /// Why the turn was ended, if the agent would never have ended it.
     spun: Option<(ErrorKind, String)>,
@@ -112,7 +112,7 @@ impl Reading {
         self.transcript.took_a_step()
     }
 
-    /// Whether the agent would go on for ever; then the turn has failed for that.
+    /// Whether the agent would continue forever; then the turn has failed for that.
     pub(super) fn spins(&mut self) -> bool {
         self.spun = self.transcript.spins();
         self.spun.is_some()
@@ -167,7 +167,7 @@ impl Reading {
             Ended::SpawnFailed(failure) => {
                 match record.by {
                     EndedBy::Itself => {}
-                    // It was told to end before it had begun, which is no fault of the agent's.
+                    // It was told to end before it had started, which is not a fault of the agent's.
                     EndedBy::Stopped => return (TurnOutcome::Interrupted, None),
                     EndedBy::EngineGone => return (TurnOutcome::CutOff, None),
                 }

@@ -53,7 +53,7 @@ async fn leave_out_made(context: &Context, state: &LoopState) -> Result<(), Driv
         .take(MOST_MADE)
         .collect();
     if changed.len() > MOST_MADE {
-        tracing::warn!(loop_id = %state.id, files = changed.len(), "the set-up makes many files that git does not ignore");
+        tracing::warn!(loop_id = %state.id, files = changed.len(), "the set-up creates many files that git does not ignore");
     }
     Ok(workspaces.leave_out(&workspace, &made)?)
 }
@@ -89,7 +89,7 @@ pub(super) async fn prepare(
         let line = shell::Line { command, timeout_ms: TIMEOUT_MS, hidden: false, credentials };
         let ran = shell::run(context, state, line, place, &files).await?;
         if !ran.verdict.passed() {
-            let how = ran.exit_code.map_or("did not end well".to_owned(), |code| format!("exit code {code}"));
+            let how = ran.exit_code.map_or("failed".to_owned(), |code| format!("exit code {code}"));
             let last = ran.output_tail.lines().last().unwrap_or_default().to_owned();
             return Ok(Err(format!("{command}: {how}: {last}")));
         }
@@ -97,12 +97,12 @@ pub(super) async fn prepare(
     Ok(Ok(()))
 }
 
-/// Copies one named file or directory from the user's checkout. A path that leads out of it is refused.
+/// Copies one named file or directory from the user's checkout. A path that points outside it is refused.
 fn copy(from: &Path, to: &Path, name: &str) -> Result<(), String> {
     let relative = Path::new(name);
     let stays = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     if !stays || name.is_empty() {
-        return Err(format!("{name} cannot be copied: it is not a path inside the repository"));
+        return Err(format!("cannot copy {name}: not a path inside the repository"));
     }
-    copy_into_checkout(from, to, relative).map_err(|error| format!("{name} cannot be copied: {error}"))
+    copy_into_checkout(from, to, relative).map_err(|error| format!("cannot copy {name}: {error}"))
 }

@@ -62,7 +62,7 @@ fn named_files(command: &str, home: Option<&String>) -> Vec<PathBuf> {
     paths.filter(|path| path.parent().is_some() && path.exists()).collect()
 }
 
-/// Runs a command in a checkout until it ends, its time is up, or the task has to come to an end.
+/// Runs a command in a checkout until it ends, its time is up, or the task must come to an end.
 pub(super) async fn run(
     context: &mut Context,
     state: &LoopState,
@@ -166,7 +166,7 @@ pub(super) async fn run(
     })
 }
 
-/// Which limits a command came to that did not pass, for whoever reads its output.
+/// Which limits a command reached that did not pass, for whoever reads its output.
 fn limits_note(verdict: Verdict, record: Option<&ExitRecord>, state: &LoopState, disk_short: Option<String>) -> String {
     if verdict.passed() {
         return String::new();

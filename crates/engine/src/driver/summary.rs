@@ -90,7 +90,7 @@ async fn by_agent(
 /// What such a process is to a sandbox.
 const WHO: &str = "summary";
 
-/// One request to the loop's agent, in a directory of its own so that it finds nothing to change.
+/// One request to the loop's agent, in its own directory so that it finds nothing to change.
 async fn ask(
     context: &mut Context,
     state: &LoopState,
@@ -141,8 +141,8 @@ async fn ask(
     let report = watcher.report(TurnOutcome::Finished, exit, 0);
     let answer = match outcome {
         Some(TurnOutcome::Finished) if !ending => Ok(said.last_words()),
-        Some(outcome) => Err(format!("the agent did not answer: {outcome:?}")),
-        None => Err("the agent could not be asked".to_owned()),
+        Some(outcome) => Err(format!("the agent did not respond: {outcome:?}")),
+        None => Err("could not run the agent".to_owned()),
     };
     Ok((answer, report.usage))
 }

@@ -107,7 +107,7 @@ impl Job<'_> {
             if !followed.never_began {
                 return self.finish(context, followed, tools, started_at).await;
             }
-            tracing::info!(turn = %self.state.turn_id(self.turn), "the agent's process ended since its last turn");
+            tracing::info!(turn = %self.state.turn_id(self.turn), "the agent's process exited after its last turn");
         }
         // Before the sandbox is described, which has to show it.
         let tools = self.tools()?;
@@ -337,7 +337,7 @@ pub(super) fn sweep(state: &LoopState, turn: TurnKey) {
 fn sweep_tagged(key: &str, tag: &str) {
     match windlass_supervise::sweep(key, tag) {
         Ok(found) if found.is_empty() => {}
-        Ok(found) => tracing::warn!(%tag, ?found, "ended processes that were left behind"),
-        Err(error) => tracing::warn!(%tag, %error, "cannot look for processes that were left behind"),
+        Ok(found) => tracing::warn!(%tag, ?found, "killed leftover processes"),
+        Err(error) => tracing::warn!(%tag, %error, "cannot find leftover processes"),
     }
 }

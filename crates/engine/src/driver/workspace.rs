@@ -80,8 +80,8 @@ fn leads_back(engine: &Engine, state: &LoopState, workspace: &Workspace) -> Opti
     let more = if found.len() > 5 { " …" } else { "" };
     (!found.is_empty()).then(|| {
         format!(
-            "installed packages name your checkout by its path, so without a sandbox gates may read your files instead \
-             of the judged ones: {names}{more}"
+            "installed packages refer to your checkout by path, so without a sandbox gates may read your files instead \
+             of the committed ones: {names}{more}"
         )
     })
 }
@@ -90,7 +90,7 @@ pub(crate) fn handle(state: &LoopState) -> Result<Workspace, DriveError> {
     let known = state.workspace.as_ref().ok_or_else(|| DriveError::Lost("the loop has no workspace".into()))?;
     serde_json::from_value(known.handle.clone())
         .map(Workspace::of_this_version)
-        .map_err(|error| DriveError::Lost(format!("the workspace's record cannot be read: {error}")))
+        .map_err(|error| DriveError::Lost(format!("cannot read the workspace's record: {error}")))
 }
 
 pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) -> Result<Input, DriveError> {
@@ -210,7 +210,9 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
         Err(error) => return missing(error).map(|failure| Input::WorkspaceFailed { failure }),
     };
     let moved = moved_refs(&context.engine.data.turn(&state.id, turn));
-    let words = |one: &MovedRef| format!("moved in your repository during the turn, and left there: {}", one.words());
+    let words = |one: &MovedRef| {
+        format!("refs of your repository changed during the turn and were left as they are: {}", one.words())
+    };
     notes.extend(moved.iter().map(words));
     let protect = &state.spec.protect;
     let restored = context
@@ -225,12 +227,12 @@ pub(super) async fn checkpoint(context: Context, state: &LoopState, turn: TurnKe
     made.notes = notes;
     if context.engine.workspaces.is_lost(&workspace, &request.turn_id) {
         // It blocks a claim, which there is nothing to judge for.
-        made.held_back.push("what this turn changed (the workspace was removed, and its files with it)".to_owned());
+        made.held_back.push("the changes of this turn (the workspace was removed)".to_owned());
     }
     if let Some(commit) = &made.commit {
         let conflicts = &state.continued.conflicts;
         let unresolved = context.engine.workspaces.conflict_markers(&workspace, commit, conflicts).await?;
-        made.held_back.extend(unresolved.iter().map(|file| format!("{file} (it has conflict markers)")));
+        made.held_back.extend(unresolved.iter().map(|file| format!("{file} (has conflict markers)")));
     }
     let mut checkpoint = checkpoint_report(made, &restored);
     checkpoint.moved_refs = moved.into_iter().map(journalled).collect();
@@ -297,7 +299,7 @@ pub(super) async fn before_turn(
     if sandboxed && turn.role.only_reads() || state.workspace.is_none() || state.is_external() {
         return Ok(Vec::new());
     }
-    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("git's settings cannot be read: {error}"));
+    let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("cannot read git's settings: {error}"));
     let workspace = handle(state)?;
     let own = state.agent(turn.role).profile.places.as_ref().map(ProfilePlaces::own_globs).unwrap_or_default();
     if !own.is_empty() {
@@ -334,13 +336,13 @@ pub(super) async fn put_back_git_settings(files: TurnFiles, enough: impl Future<
     windlass_workspace::blocking_until(enough, move || settle_git(&files)).await.unwrap_or_default()
 }
 
-/// The same once more when nothing of the loop runs: a process that lives from turn to turn had time since.
+/// Repeats it when nothing of the loop runs, because a long-lived process had time since.
 pub(super) async fn leave(engine: &Engine, state: &LoopState) {
     crate::sandbox::remove_placeholders(&engine.data.loop_temp(&state.id.0));
     if let Some(last) = state.last_turn.as_ref().filter(|_| state.spec.session == SessionPolicy::KeepAlive) {
         let changed = put_back_git_settings(engine.data.turn(&state.id, last.key), std::future::pending()).await;
         if !changed.is_empty() {
-            tracing::warn!(loop_id = %state.id, ?changed, "an agent changed what git runs or follows between turns");
+            tracing::warn!(loop_id = %state.id, ?changed, "an agent changed git's own files between turns");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where a reader of a feed is, in a form that can be handed out and come back.
 //!
-//! Invariant: whoever goes on from a cursor gets all that its giver had not given out, and nothing else, also in the
+//! Invariant: whoever continues from a cursor gets all that its giver had not given out, and nothing else, also in the
 //! middle of a turn's output. For that it says how the output was cut into pieces: from where the session read, and
 //! which piece was being given out.
 
@@ -23,7 +23,7 @@ pub struct Cursor {
 pub struct TurnCursor {
     /// The number of the event with which it started.
     pub started: u64,
-    /// Where the session began to read.
+    /// Where the session started to read.
     pub from: Place,
     /// The piece that was last read, and its end.
     pub at: Place,
@@ -44,7 +44,7 @@ pub struct Standing {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("'{text}' is no place in a feed")]
+#[error("'{text}' is not a valid feed position")]
 pub struct CursorError {
     text: String,
 }

@@ -1,6 +1,6 @@
 //! The feed: the journal, and between its events what the agents said and did, read back from the transcripts.
 //!
-//! A reader asks for the next item and gets all there is in order, at its own pace; live viewers and late ones read
+//! A reader requests the next item and gets all there is in order, at its own pace; live viewers and late ones read
 //! the same files. Nothing is buffered for a reader but one chunk.
 
 mod cursor;
@@ -129,7 +129,7 @@ impl FeedReader {
         })
     }
 
-    /// Goes on where another reader was. Its turn's output is read again up to there, which is the only way to know
+    /// Continues where another reader was. Its turn's output is read again up to there, which is the only way to know
     /// what a session knew.
     pub async fn resume(engine: &Engine, id: &LoopId, cursor: &Cursor) -> Result<Self, EngineError> {
         Self::open(engine, id, cursor.seq).await?.in_pieces_of(PIECE).placed(cursor).await
@@ -169,7 +169,7 @@ impl FeedReader {
         self
     }
 
-    /// Where this reader is: who goes on from there gets just what this one has not given out yet.
+    /// Where this reader is: who continues from there gets just what this one has not given out yet.
     pub fn cursor(&self) -> Cursor {
         Cursor { seq: self.shown_seq, turn: self.tail.as_ref().map(|tail| tail.at) }
     }
@@ -320,7 +320,7 @@ impl Tail {
         let before = self.transcript.place();
         let batch = self.transcript.read()?;
         if batch.progressed {
-            // Where a piece was passed over, what was given out begins behind it.
+            // Where a piece was passed over, what was given out starts behind it.
             let skipped = batch.skipped;
             self.at.at = Place { stdout: before.stdout + skipped, ..before };
             self.at.end = self.transcript.place();

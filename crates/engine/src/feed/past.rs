@@ -1,7 +1,7 @@
-//! The feed read backwards: pages that end where another begins, so that a long transcript opens at its end at once.
+//! The feed read backwards: pages that end where another starts, so that a long transcript opens at its end at once.
 //!
 //! Invariant: pages and the live feed fit together without gap or overlap. A page is a stretch of a turn's output that
-//! begins at a line, with the events of the journal that happened meanwhile.
+//! starts at a line, with the events of the journal that happened meanwhile.
 
 use std::fs::File;
 use std::io;
@@ -189,7 +189,7 @@ fn line_start(files: &TurnFiles, end: u64, bytes: u64) -> io::Result<u64> {
     }
     let file = File::open(files.stdout())?;
     let mut block = vec![0; BLOCK as usize];
-    // The last line that begins at or before `near`.
+    // The last line that starts at or before `near`.
     while near > 0 {
         let from = near.saturating_sub(BLOCK);
         let part = &mut block[..usize::try_from(near - from).unwrap_or(0)];

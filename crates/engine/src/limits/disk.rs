@@ -57,8 +57,8 @@ impl Disk {
             return None;
         }
         Some(format!(
-            "only {} are free on the disk of {}, less than the {} that must stay so (disk_free): make room, then windlass \
-             resume {}",
+            "only {} free on the disk of {}, less than {} (disk_free): free some space, then run windlass \
+            resume {}",
             size::human(free),
             place.display(),
             size::human(wanted),
@@ -80,8 +80,8 @@ impl Disk {
         (taken > most).then(|| {
             let place = self.own.first().map(|dir| dir.display().to_string()).unwrap_or_default();
             format!(
-                "the loop's files take {}, more than the {} they may (disk_limit): remove some from {place}, then windlass \
-                 resume {name}; or allow more: windlass resume {name} --disk-limit +5GiB",
+                "the loop's files use {}, more than {} (disk_limit): remove some from {place}, then run windlass \
+                 resume {name}; or raise the limit: windlass resume {name} --disk-limit +5GiB",
                 size::human(taken),
                 size::human(most),
                 name = self.name

@@ -18,7 +18,7 @@ use windlass_supervise::{EndedBy, ExitRecord, Group, GroupLimits, TreeLimits, fi
 pub use disk::disk_short_at;
 pub(crate) use disk::{DiskWatch, disk_short};
 
-/// The limits of the loop's next tree. Where no group can be had the rest still holds.
+/// The limits of the loop's next tree. Without a group, the other limits still apply.
 pub(crate) fn of_tree(state: &LoopState) -> TreeLimits {
     let spec = &state.spec.resources;
     let limits = in_group(spec);
@@ -27,7 +27,7 @@ pub(crate) fn of_tree(state: &LoopState) -> TreeLimits {
     let group = found.map(|found| found.group_for(&state.id.0, &limits)).filter(|group| match group.make(&limits) {
         Ok(()) => true,
         Err(error) => {
-            tracing::warn!(loop_id = %state.id, %error, "the loop's control group cannot be made");
+            tracing::warn!(loop_id = %state.id, %error, "cannot create the loop's control group");
             false
         }
     });
@@ -54,7 +54,7 @@ fn group_of(id: &LoopId) -> Option<Group> {
 /// Removes the group of a loop of which nothing runs any more.
 pub(crate) fn release(id: &LoopId) {
     if let Some(Err(error)) = group_of(id).map(|group| group.remove()) {
-        tracing::warn!(loop_id = %id, %error, "the loop's control group stays");
+        tracing::warn!(loop_id = %id, %error, "cannot remove the loop's control group");
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn left(id: &LoopId) -> Vec<PathBuf> {
     group_of(id).map(|group| group.left()).unwrap_or_default()
 }
 
-/// The limits that a tree came to.
+/// The limits that a tree reached.
 pub(crate) fn hits(record: &ExitRecord, spec: &ResourceSpec) -> Vec<LimitHit> {
     let memory = (record.memory_kills > 0).then_some(LimitHit::Memory { limit_bytes: spec.memory_bytes });
     let processes = (record.refused_forks > 0).then_some(LimitHit::Processes { limit: spec.processes });
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn a_turn_that_failed_at_a_limit_says_so() {
-        let failed = TurnOutcome::Failed { kind: ErrorKind::Other, message: "ended by signal 9".into() };
+        let failed = TurnOutcome::Failed { kind: ErrorKind::Other, message: "killed by signal 9".into() };
         let report = blamed(failed, &record(1, 5));
-        let said = "the agent's processes were ended by the memory limit of 2 GiB (memory_limit); ended by signal 9";
+        let said = "the agent's processes were killed at the memory limit of 2 GiB (memory_limit); killed by signal 9";
         assert_eq!(report.outcome, TurnOutcome::Failed { kind: ErrorKind::ResourceLimit, message: said.into() });
         assert_eq!(report.limits_hit.len(), 2);
     }

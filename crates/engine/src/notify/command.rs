@@ -24,17 +24,17 @@ pub(super) async fn run(engine: &Engine, settings: &NotifySettings, message: &Me
     run_to_end(command, message.body.as_bytes()).await
 }
 
-/// Runs it in a process group of its own, which is gone afterwards.
+/// Runs it in its own process group, which is gone afterwards.
 pub(super) async fn run_to_end(mut command: Command, input: &[u8]) -> Result<(), String> {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-    let child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+    let child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
     let mut group = Group::of(child);
     let talked = tokio::time::timeout(LONGEST_RUN, talk(&mut group.child, input)).await;
-    let (status, words) = talked.map_err(|_| format!("it took longer than {} s", LONGEST_RUN.as_secs()))??;
+    let (status, words) = talked.map_err(|_| format!("timed out after {} s", LONGEST_RUN.as_secs()))??;
     if status.success() {
         return Ok(());
     }
-    let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned();
+    let last = words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output").trim().to_owned();
     Err(format!("{status}: {last}"))
 }
 
@@ -43,7 +43,7 @@ async fn talk(child: &mut Child, input: &[u8]) -> Result<(ExitStatus, String), S
     let stderr = child.stderr.take();
     let write = async {
         if let Some(mut stdin) = stdin {
-            // One that does not read is no failure.
+            // One that does not read is not a failure.
             let _ = stdin.write_all(input).await;
         }
     };
@@ -58,7 +58,7 @@ async fn talk(child: &mut Child, input: &[u8]) -> Result<(ExitStatus, String), S
         String::from_utf8_lossy(&words).into_owned()
     };
     let ((), words, status) = tokio::join!(write, read, child.wait());
-    let status = status.map_err(|error| format!("it cannot be waited for: {error}"))?;
+    let status = status.map_err(|error| format!("cannot wait for it: {error}"))?;
     Ok((status, words))
 }
 

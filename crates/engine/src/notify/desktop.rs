@@ -1,4 +1,4 @@
-//! A message on the person's desktop, by what the system has for that.
+//! A message on the user's desktop, by what the system has for that.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(super) async fn show(engine: &Engine, message: &Message) -> Result<(), Strin
         ("notify-send", vec!["--app-name=Windlass", "--", &title, &message.words])
     };
     let Some(program) = found(program, engine) else {
-        tracing::debug!(program, "there is nothing to show a message on the desktop with");
+        tracing::debug!(program, "neither notify-send nor osascript found");
         return Ok(());
     };
     let mut command = Command::new(program);

@@ -50,7 +50,7 @@ impl Notifier {
         let settings = match settings::read(engine, state) {
             Ok(settings) => settings,
             Err(error) => {
-                let line = format!("Nobody is notified, the settings cannot be read: {error}");
+                let line = format!("No notification sent: cannot read the settings: {error}");
                 tracing::warn!(loop_id = %state.id, "{line}");
                 loop_log::note(&engine.data, &state.name, &state.id, engine.clock.now(), &line);
                 None
@@ -88,7 +88,7 @@ impl Notifier {
         let mut under_way = std::mem::take(&mut *self.under_way.lock().unwrap_or_else(PoisonError::into_inner));
         let all = async { while under_way.join_next().await.is_some() {} };
         if tokio::time::timeout(LAST, all).await.is_err() {
-            let line = format!("Notifications given up after {} s: {}", LAST.as_secs(), under_way.len());
+            let line = format!("Notifications timed out after {} s: {}", LAST.as_secs(), under_way.len());
             tracing::warn!(loop_id = %self.id, "{line}");
             loop_log::note(&self.engine.data, &self.name, &self.id, self.engine.clock.now(), &line);
             under_way.shutdown().await;
@@ -97,7 +97,7 @@ impl Notifier {
 }
 
 fn failed(engine: &Engine, message: &Message, way: Way, why: &str) {
-    tracing::warn!(loop_id = %message.id, event = message.event, way = way.name(), why, "nobody was notified");
+    tracing::warn!(loop_id = %message.id, event = message.event, way = way.name(), why, "notification failed");
     let line = format!("Notification failed ({}, {}): {why}", message.event, way.name());
     loop_log::note(&engine.data, &message.name, &message.id, engine.clock.now(), &line);
 }

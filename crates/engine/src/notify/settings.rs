@@ -41,7 +41,7 @@ pub(super) fn read(engine: &Engine, state: &LoopState) -> Result<Option<NotifySe
     let agreed = |origin: &Origin| !matches!(origin, Origin::ProjectFile { .. }) || *trusted;
     let unagreed = [&settings.notify_command.origin, &settings.notify_webhook.origin].into_iter().any(|o| !agreed(o));
     if unagreed {
-        tracing::warn!(loop_id = %state.id, "nobody agreed to the notifications of this repository: see `windlass trust`");
+        tracing::warn!(loop_id = %state.id, "this repository's notifications are not trusted yet; see `windlass trust`");
     }
     let on = settings.notify_on.value.map_or_else(Vec::new, |on| on.occasions());
     let read = NotifySettings {

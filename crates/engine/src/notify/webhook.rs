@@ -24,7 +24,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2
 pub(super) async fn post(engine: &Engine, settings: &NotifySettings, message: &Message) -> Result<(), String> {
     let Some(address) = &settings.webhook else { return Ok(()) };
     let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let url = url.ok_or("its value is no http or https address")?;
+    let url = url.ok_or("not an HTTP or HTTPS URL")?;
     let headers = headers(engine, settings, message)?;
     let client = client(&url)?;
     let mut pauses = PAUSES.into_iter();
@@ -43,7 +43,7 @@ fn headers(engine: &Engine, settings: &NotifySettings, message: &Message) -> Res
     if let Some(name) = &settings.webhook_secret_env {
         // Who named a secret checks the signature: without it nothing is sent.
         let secret = engine.env.get(name).filter(|secret| !secret.is_empty());
-        let secret = secret.ok_or_else(|| format!("the environment variable {name} with its secret is not set"))?;
+        let secret = secret.ok_or_else(|| format!("the environment variable {name} with the secret is not set"))?;
         let signature = sign(secret.as_bytes(), message.body.as_bytes());
         headers.insert(SIGNATURE, HeaderValue::from_str(&signature).map_err(|error| error.to_string())?);
     }
@@ -70,9 +70,9 @@ async fn try_once(client: &reqwest::Client, url: &Url, headers: &HeaderMap, body
     let may_pass = status.is_server_error()
         || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY);
     let why = if status.is_redirection() {
-        format!("it answered {status}, and redirects are not followed")
+        format!("the server responded with {status}; Windlass does not follow redirects")
     } else {
-        format!("it answered {status}")
+        format!("the server responded with {status}")
     };
     Err(Trouble { why, may_pass })
 }

@@ -1,7 +1,7 @@
 //! Places: how many loops of this data directory run at once, whoever drives them.
 //!
 //! A place is a file that the loop's driver has locked. The kernel releases the lock however the process ends, so a
-//! crash leaves nothing to clean up. Loops that wait stand in line: each has locked a file of its own there, and only
+//! crash leaves nothing to clean up. Loops that wait stand in line: each has locked its own file there, and only
 //! the first tries for a place.
 
 use std::fs::File;
@@ -18,11 +18,11 @@ use uuid::Uuid;
 use crate::changes;
 use crate::data::private_dir;
 
-/// Loops that run at once if nobody says another number.
+/// Loops that run immediately if nobody says another number.
 pub const DEFAULT_MAX_RUNNING: u32 = 8;
 /// The kernel may report that a killed process closed its files just before it releases their locks.
 const RELEASED_AFTER: Duration = Duration::from_millis(50);
-/// What the names of the files in line begin with.
+/// What the names of the files in line start with.
 const TICKET: &str = "line-";
 
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Places {
                 }
             }
             if left.changed().await.is_err() {
-                return Err(io::Error::other("the directory of places is no longer watched"));
+                return Err(io::Error::other("no longer watching the slot directory"));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The way out of a sandbox whose network is a list: an HTTP proxy behind a Unix socket.
 //!
 //! It belongs to the loop's driver and dies with it. Names are resolved here, outside; what is connected to is an address
-//! that was looked at, so that a name cannot lead elsewhere in between. Where the user's environment names a proxy, what
+//! that was checked, so that a name cannot point elsewhere in between. Where the user's environment names a proxy, what
 //! is allowed goes through that one. Invariant: nothing is connected to that the
 //! loop's list does not allow, whatever the client says.
 
@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An agent that tries every host there is fills neither memory nor journal.
 const MOST_HOSTS: usize = 200;
 
-/// A host that was asked for and is not on the list, so many times by now.
+/// A host that was requested and is not on the list, so many times by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denied {
     pub host: String,
@@ -79,7 +79,7 @@ impl Gate {
     async fn serve(&self, mut client: UnixStream) -> io::Result<()> {
         let head = match tokio::time::timeout(PATIENCE, read_head(&mut client)).await {
             Ok(head) => head?,
-            Err(_) => return refuse(&mut client, "408 Request Timeout", "the request did not come").await,
+            Err(_) => return refuse(&mut client, "408 Request Timeout", "request timeout").await,
         };
         let asked = match Asked::read(&head) {
             Ok(asked) => asked,
@@ -91,15 +91,15 @@ impl Gate {
                 self.tell(&asked, why);
                 let host = format!("{}:{}", asked.host(), asked.port());
                 let text = format!(
-                    "Windlass's network rule refused {host}: {why}; allow it with --network list --network-host {host}"
+                    "Windlass's network rule denied {host}: {why}; allow it with --network list --network-host {host}"
                 );
-                // Clients that ask for a tunnel show no more than this line.
+                // Clients that request a tunnel show no more than this line.
                 return refuse(&mut client, &format!("403 Windlass refused {host}"), &text).await;
             }
             Ok(Err(Unreached::Failed(error))) => {
                 return refuse(&mut client, "502 Bad Gateway", &error.to_string()).await;
             }
-            Err(_) => return refuse(&mut client, "504 Gateway Timeout", "the host does not answer").await,
+            Err(_) => return refuse(&mut client, "504 Gateway Timeout", "the host does not respond").await,
         };
         if let Asked::Tunnel { .. } = &asked {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
@@ -113,7 +113,7 @@ impl Gate {
     async fn connect(&self, asked: &Asked<'_>) -> Result<(TcpStream, Vec<u8>), Unreached> {
         let (host, port) = (asked.host(), asked.port());
         if !self.list.allows(host, port) {
-            return Err(Unreached::Denied("it is not on the list"));
+            return Err(Unreached::Denied("not on the list"));
         }
         if let Some(hop) = self.upstream.to(asked) {
             return hop.connect(asked).await.map_err(Unreached::Failed);
@@ -122,7 +122,7 @@ impl Gate {
         let found: Vec<SocketAddr> = tokio::net::lookup_host((bare, port)).await.map_err(Unreached::Failed)?.collect();
         let open: Vec<_> = found.iter().filter(|address| self.list.reaches(address.ip(), port)).copied().collect();
         if open.is_empty() && !found.is_empty() {
-            return Err(Unreached::Denied("it leads to a private address that is not on the list"));
+            return Err(Unreached::Denied("it resolves to a private address that is not on the list"));
         }
         let mut server = TcpStream::connect(open.as_slice()).await.map_err(Unreached::Failed)?;
         if let Asked::Plain { head, .. } = asked {
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_listed_name_that_leads_to_a_private_address_is_denied() {
-        // `localhost` is a name that leads to this machine; listed at another port it opens nothing here.
+        // `localhost` is a name that points to this machine; listed at another port it opens nothing here.
         let (port, path, _proxy, mut denied, _home) = world(&["localhost:1", "*.localhost:PORT"]).await;
         let answer = say(&path, &format!("CONNECT a.localhost:{port} HTTP/1.1\r\n\r\n")).await;
         // Some resolvers do not know such names, which reaches nothing either.

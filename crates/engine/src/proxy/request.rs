@@ -1,4 +1,4 @@
-//! What a client of the proxy asks for, read from the head of its request.
+//! What a client of the proxy requests, read from the head of its request.
 
 use windlass_redact::network::split;
 
@@ -15,18 +15,18 @@ pub(super) enum Asked<'a> {
 
 impl<'a> Asked<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, &'static str> {
-        let end = end_of_head(bytes).ok_or("the request is not whole")?;
-        let head = std::str::from_utf8(&bytes[..end]).map_err(|_| "the request is no text")?;
+        let end = end_of_head(bytes).ok_or("the request is incomplete")?;
+        let head = std::str::from_utf8(&bytes[..end]).map_err(|_| "the request is not text")?;
         let rest = &bytes[end..];
         let mut lines = head.split("\r\n");
         let mut words = lines.next().unwrap_or_default().split(' ');
         let (Some(method), Some(target), Some(version), None) =
             (words.next(), words.next(), words.next(), words.next())
         else {
-            return Err("the first line is not a method, a target and a version");
+            return Err("the first line is not a method, a target, and a version");
         };
         if !version.starts_with("HTTP/1.") {
-            return Err("only HTTP/1 is spoken here");
+            return Err("only HTTP/1 is supported");
         }
         if method == "CONNECT" {
             let (host, port) = split(target).ok_or("the target is not host:port")?;
@@ -37,7 +37,7 @@ impl<'a> Asked<'a> {
         let (authority, path) = after.find(['/', '?']).map_or((after, ""), |at| after.split_at(at));
         // A name before the host is for people who try to hide the host.
         if authority.contains('@') {
-            return Err("the target names a user");
+            return Err("the target contains a user name");
         }
         let (host, port) = split(authority).ok_or("the target is not a host")?;
         let slash = if path.starts_with('/') { "" } else { "/" };

@@ -1,6 +1,6 @@
 //! The proxy that the user's own environment names: what a listed host is reached through where there is no other way out.
 //!
-//! Which host is asked for is decided before, by the loop's list. A name is then resolved by that proxy, as it has to be
+//! Which host is requested is decided before, by the loop's list. A name is then resolved by that proxy, as it must be
 //! where names outside are not known here.
 
 use std::collections::BTreeMap;
@@ -44,10 +44,7 @@ impl Upstream {
             let value = said(name).or_else(|| said("ALL_PROXY"))?;
             let hop = Hop::read(value);
             if hop.is_none() {
-                tracing::warn!(
-                    variable = name,
-                    "names a proxy that is not spoken to by http: hosts are reached without it"
-                );
+                tracing::warn!(variable = name, "is not an HTTP proxy; connecting to hosts directly");
             }
             hop
         };
@@ -56,7 +53,7 @@ impl Upstream {
         Self { tunnels: hop("HTTPS_PROXY"), plain: hop("HTTP_PROXY"), except }
     }
 
-    /// The way to what was asked for; none if it is reached directly.
+    /// The way to what was requested; none if it is reached directly.
     pub(super) fn to(&self, asked: &Asked<'_>) -> Option<&Hop> {
         let hop = match asked {
             Asked::Tunnel { .. } => &self.tunnels,
@@ -89,7 +86,7 @@ impl Hop {
         Some(Self { host, port: url.port().unwrap_or(80), authorization })
     }
 
-    /// Connects, and says what has to be said first. What comes back is what the other side said already.
+    /// Connects, and says what must be said first. What comes back is what the other side said already.
     pub(super) async fn connect(&self, asked: &Asked<'_>) -> io::Result<(TcpStream, Vec<u8>)> {
         let mut stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
         let login = self.authorization.as_ref().map(|value| format!("Proxy-Authorization: {value}\r\n"));
@@ -108,12 +105,12 @@ impl Hop {
                         break end;
                     }
                     if answer.len() > LONGEST_HEAD || stream.read_buf(&mut answer).await? == 0 {
-                        return Err(io::Error::other("the proxy of your environment does not answer as a proxy"));
+                        return Err(io::Error::other("the proxy from your environment does not respond like a proxy"));
                     }
                 };
                 let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
                 if line.split(' ').nth(1).is_none_or(|status| !status.starts_with('2')) {
-                    return Err(io::Error::other(format!("the proxy of your environment answers: {line}")));
+                    return Err(io::Error::other(format!("the proxy from your environment responded: {line}")));
                 }
                 Ok((stream, answer.split_off(end)))
             }

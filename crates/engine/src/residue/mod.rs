@@ -1,4 +1,4 @@
-//! Whether anything of a loop is left on the machine, looked for when it rests.
+//! Checks whether a loop left anything on the machine when it pauses or ends.
 //!
 //! Nothing here is about what the loop made: its workspace, its branch and its transcripts are kept. It is about what
 //! should have gone with its processes. Invariant: looking changes nothing; only [`Engine::remove_residue`] does.
@@ -107,16 +107,16 @@ fn look(places: &Places) -> Vec<Leftover> {
     let clean = || "windlass clean".to_owned();
     let processes = processes::of_loop(places);
     for Seen { pid, name, tagged } in &processes {
-        let why = if *tagged { "started by the loop" } else { "works in the loop's workspace, on its own" };
-        let fix = if *tagged { clean() } else { format!("look at it, then: kill {pid}") };
+        let why = if *tagged { "started by the loop" } else { "running in the loop's workspace" };
+        let fix = if *tagged { clean() } else { format!("inspect it, then: kill {pid}") };
         left.push(Leftover { kind: LeftoverKind::Process, what: format!("{pid} {name} ({why})"), fix });
     }
     for (port, pid) in listening::left(places.ports, &processes) {
         let (who, fix) = match pid {
             Some(pid) => (format!(" by process {pid}"), format!("kill {pid}")),
-            None => (String::new(), format!("find out who listens: ss -ltnp sport = :{port}")),
+            None => (String::new(), format!("find the process: ss -ltnp sport = :{port}")),
         };
-        left.push(Leftover { kind: LeftoverKind::Port, what: format!("{port} is listened on{who}"), fix });
+        left.push(Leftover { kind: LeftoverKind::Port, what: format!("{port} is in use{who}"), fix });
     }
     let own = [places.workspace.as_deref(), Some(places.temp.as_path()), Some(places.sockets.as_path())];
     for point in mounts::below(&own.into_iter().flatten().collect::<Vec<_>>()) {
@@ -165,10 +165,10 @@ fn unfinished(places: &Places) -> Vec<PathBuf> {
 
 fn remove(places: &Places) {
     if let Err(error) = windlass_supervise::sweep(LOOP_TAG, &places.id.0) {
-        tracing::warn!(loop_id = %places.id, %error, "cannot look for processes that were left behind");
+        tracing::warn!(loop_id = %places.id, %error, "cannot find leftover processes");
     }
     if let Some(Err(error)) = places.docker.as_ref().map(|socket| remove_containers(socket, &places.id.0)) {
-        tracing::warn!(loop_id = %places.id, %error, "cannot remove containers that were left behind");
+        tracing::warn!(loop_id = %places.id, %error, "cannot remove leftover containers");
     }
     limits::release(&places.id);
     let temp = places.ended.then_some(&places.temp);
@@ -176,7 +176,7 @@ fn remove(places: &Places) {
         let gone = if path.is_dir() { windlass_workspace::remove_tree(path) } else { std::fs::remove_file(path) };
         match gone {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(path = %path.display(), %error, "what was left behind stays");
+                tracing::warn!(path = %path.display(), %error, "cannot remove leftovers");
             }
             Ok(()) | Err(_) => {}
         }

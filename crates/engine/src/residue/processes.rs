@@ -32,7 +32,7 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).filter(move |pid| *pid != own)
 }
 
-/// A daemon in the workspace: begun since the loop, without a terminal and a parent. A person's shell or editor that
+/// A daemon in the workspace: started since the loop, without a terminal and a parent. A user's shell or editor that
 /// stands there has one of them.
 fn strayed(pid: u32, dir: &Path, since: i64) -> bool {
     let there = std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir));

@@ -24,9 +24,10 @@ pub fn socket(named: Option<&str>, env: &BTreeMap<String, String>) -> Result<Pat
         if path.starts_with('/') {
             return Ok(path.into());
         }
-        let reason =
-            format!("Docker at '{text}' is not used: only a Unix socket of this machine is, since files are shared");
-        return Err(Unavailable { reason, fix: "name one: docker_host = \"unix:///var/run/docker.sock\"".to_owned() });
+        let reason = format!(
+            "cannot use Docker at '{text}': Windlass shares files with containers, so it requires a Unix socket on this machine"
+        );
+        return Err(Unavailable { reason, fix: "set docker_host = \"unix:///var/run/docker.sock\"".to_owned() });
     }
     let of_root = PathBuf::from("/var/run/docker.sock");
     let own = env.get("XDG_RUNTIME_DIR").map(|dir| Path::new(dir).join("docker.sock"));
@@ -42,11 +43,8 @@ fn usable(sockets: &[Option<&PathBuf>]) -> Option<PathBuf> {
 /// Tries the container that a loop of this specification would get; what is to be known of its daemon.
 pub fn probe(spec: &SandboxSpec, env: &BTreeMap<String, String>) -> Result<DockerSpec, Unavailable> {
     let Some(docker) = &spec.docker else {
-        let reason = "no image is named for the containers".to_owned();
-        return Err(Unavailable {
-            reason,
-            fix: "name one: --docker-image IMAGE, or docker_image in the settings".to_owned(),
-        });
+        let reason = "no Docker image selected".to_owned();
+        return Err(Unavailable { reason, fix: "use --docker-image IMAGE, or set docker_image".to_owned() });
     };
     let home = env.get("HOME").map(Path::new).filter(|home| home.is_absolute());
     let mut places = Places::default();
@@ -91,9 +89,9 @@ pub(crate) async fn clear(state: &LoopState) {
     let removed = tokio::task::spawn_blocking(move || remove_containers(Path::new(&docker.socket), &id)).await;
     match removed {
         Ok(Ok(removed)) if removed.is_empty() => {}
-        Ok(Ok(removed)) => tracing::warn!(loop_id = %state.id, ?removed, "removed containers that were left behind"),
-        Ok(Err(error)) => tracing::warn!(loop_id = %state.id, %error, "cannot look for containers"),
-        Err(error) => tracing::warn!(loop_id = %state.id, %error, "cannot look for containers"),
+        Ok(Ok(removed)) => tracing::warn!(loop_id = %state.id, ?removed, "removed leftover containers"),
+        Ok(Err(error)) => tracing::warn!(loop_id = %state.id, %error, "cannot list containers"),
+        Err(error) => tracing::warn!(loop_id = %state.id, %error, "cannot list containers"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! known places of secrets.
 //!
 //! A copy, because to hide a file needs a mount for each, and one that goes away in between would fail the start. Invariants:
-//! a copy is complete when it has its name; it is never changed afterwards, so that processes may go on using it.
+//! a copy is complete when it has its name; it is never changed afterwards, so that processes may continue using it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -104,7 +104,7 @@ fn walk(etc: &Path, user: User<'_>) -> (Vec<(PathBuf, Kind)>, u64) {
     (entries, hasher.finish())
 }
 
-/// Also a lock, which is no setting.
+/// Also a lock, which is not a setting.
 fn is_left_out(path: &Path) -> bool {
     let by_name = |name: &str| name.starts_with("ssh_host_") && !name.ends_with(".pub") || name.ends_with(".lock");
     ETC_SECRETS.iter().any(|secret| path == Path::new(secret))

@@ -23,7 +23,7 @@ const LARGEST: u64 = 1 << 20;
 /// Beside the directories that the process sees, and not in one of them.
 const LIST: &str = "logins.json";
 
-/// One file that was handed over.
+/// One file that was passed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Login {
     /// The user's.
@@ -44,13 +44,13 @@ pub(super) fn hand_over(base: &Path, real: &Path, own: &Path) -> Option<Login> {
         Err(_) => private_file(own, &content, 0o600),
     });
     if let Err(error) = given {
-        tracing::warn!(%error, path = %real.display(), "the agent does not get its login");
+        tracing::warn!(%error, path = %real.display(), "cannot pass the agent's login to the sandbox");
         return None;
     }
     Some(Login { real, own: own.strip_prefix(base).ok()?.to_owned(), sha256: sha256(&content) })
 }
 
-/// Remembers what was handed over.
+/// Remembers what was passed.
 pub(super) fn remember(base: &Path, logins: &[Login]) -> io::Result<()> {
     let content = serde_json::to_string(logins)?;
     private_files(&[PrivateFile { path: base.join(LIST), content }])
@@ -64,11 +64,11 @@ pub(super) fn take_over(base: &Path) {
     for login in &mut logins {
         match take_over_one(base, login) {
             Ok(taken) => changed |= taken,
-            Err(error) => tracing::warn!(%error, path = %login.real.display(), "a refreshed login was not kept"),
+            Err(error) => tracing::warn!(%error, path = %login.real.display(), "cannot save a refreshed login"),
         }
     }
     if changed && let Err(error) = remember(base, &logins) {
-        tracing::warn!(%error, "a refreshed login is not remembered as such");
+        tracing::warn!(%error, "cannot record a refreshed login");
     }
 }
 
@@ -98,7 +98,7 @@ fn read(file: File) -> io::Result<(Vec<u8>, SystemTime)> {
     file.take(LARGEST + 1).read_to_end(&mut content)?;
     match facts.is_file() && content.len() as u64 <= LARGEST {
         true => Ok((content, facts.modified()?)),
-        false => Err(io::Error::other("it is no file, or too large for a login")),
+        false => Err(io::Error::other("not a file, or too large for a login")),
     }
 }
 

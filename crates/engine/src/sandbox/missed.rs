@@ -58,14 +58,14 @@ impl Missed {
         let hidden = hidden.iter().map(|path| {
             let name = self.shown(path);
             format!(
-                "{name} is there, but not in the sandbox; sandbox_readable = [\"{name}\"] in your settings shows it"
+                "{name} exists, but not in the sandbox; allow it with sandbox_readable = [\"{name}\"] in your settings"
             )
         });
         let sealed = sealed.iter().map(|path| {
             let name = self.shown(path);
             format!(
-                "{name} is read-only in the sandbox; sandbox_writable = [\"{name}\"] in your settings opens it, and \
-                 config_dir in the profile of an agent names its own directory"
+                "{name} is read-only in the sandbox; allow writes with sandbox_writable = [\"{name}\"] in your settings, or \
+                 set config_dir in the agent's profile if it is the agent's directory"
             )
         });
         hidden.chain(sealed).take(MOST_HINTS).collect()
@@ -153,7 +153,7 @@ mod tests {
     fn a_hidden_file_that_is_missed_is_named_with_its_setting() {
         let dir = tempfile::tempdir().unwrap();
         let (missed, home) = missed(&dir);
-        let said = "~/.aws/config is there, but not in the sandbox; sandbox_readable = [\"~/.aws/config\"] in your settings shows it";
+        let said = "~/.aws/config exists, but not in the sandbox; allow it with sandbox_readable = [\"~/.aws/config\"] in your settings";
         for line in [
             format!("cat: '{}/.aws/config': No such file or directory", home.display()),
             format!("Error: ENOENT: no such file or directory, open '{}/.aws/config'", home.display()),

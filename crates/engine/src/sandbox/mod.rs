@@ -57,9 +57,9 @@ const PROXY_VARIABLES: [&str; 9] = [
 /// Why a process was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    #[error("the sandbox of this loop cannot be had any more: {reason} ({fix})")]
+    #[error("the sandbox of this loop is no longer available: {reason} ({fix})")]
     Unavailable { reason: String, fix: String },
-    #[error("the sandbox of this loop cannot be prepared: {path} cannot be made")]
+    #[error("cannot prepare the sandbox: cannot create {path}")]
     Prepare {
         path: PathBuf,
         #[source]
@@ -226,12 +226,12 @@ impl<'a> Ground<'a> {
         env: &mut BTreeMap<String, String>,
     ) -> Result<Network, SandboxError> {
         if let Backend::Seatbelt = backend {
-            let reason = "a list of hosts needs a network namespace, which only Linux has".to_owned();
+            let reason = "a host list requires network namespaces, which only Linux supports".to_owned();
             return Err(SandboxError::Unavailable { reason, fix: "use --network allow or deny".to_owned() });
         }
         let list = HostList::new(hosts.iter().map(String::as_str)).map_err(|error| SandboxError::Unavailable {
             reason: error.to_string(),
-            fix: "correct network_hosts".to_owned(),
+            fix: "fix network_hosts".to_owned(),
         })?;
         let proxy = format!("http://127.0.0.1:{PORT_INSIDE}");
         for name in PROXY_VARIABLES {

@@ -1,4 +1,4 @@
-//! A list of places in the making: only what is there, by its real path, with the links that lead to it.
+//! A list of places in the making: only what is there, by its real path, with the links that point to it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,7 +11,7 @@ const MOST_LINKS: usize = 40;
 pub(super) struct Places(Vec<Place>);
 
 impl Places {
-    /// A rule for what is there. A symbolic link means what it leads to, and is there too.
+    /// A rule for what is there. A symbolic link means what it points to, and is there too.
     pub(super) fn put(&mut self, path: &Path, access: Access) {
         if let Some(path) = self.follow(path) {
             self.0.push(Place::new(path, access));
@@ -133,7 +133,7 @@ fn first_link(path: &Path) -> Option<(PathBuf, PathBuf)> {
     parts.into_iter().find_map(|part| Some((part.to_owned(), std::fs::read_link(part).ok()?)))
 }
 
-/// Where a link leads. No part of the path to the link is one itself, so names can be taken back.
+/// Where a link leads. No part of the path to the link is one itself, so names can be reverted.
 fn leads_to(link: &Path, target: &Path) -> PathBuf {
     let mut path = link.parent().unwrap_or(Path::new("/")).to_owned();
     for component in target.components() {

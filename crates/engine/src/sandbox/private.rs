@@ -1,7 +1,7 @@
 //! The directories that the processes of a loop have for themselves, in the place of the user's home, caches and temporary
 //! files.
 //!
-//! They lie below the loop's temporary directory, one set for each kind of process, so that a gate finds nothing that the
+//! They are below the loop's temporary directory, one set for each kind of process, so that a gate finds nothing that the
 //! agent left for it. A home is new for every process; what a cache gained is there until the loop ends, or until the next
 //! judgement where the judge keeps it. Invariants: nothing here is the user's own file; what is copied has no line that looks
 //! like a login.
@@ -90,12 +90,12 @@ impl Private {
         Ok(())
     }
 
-    /// Whether a path lies in a directory that is replaced.
+    /// Whether a path is in a directory that is replaced.
     pub(super) fn covers(&self, path: &Path) -> bool {
         self.at(path).is_some()
     }
 
-    /// Where a file has to be put so that it is seen at this path.
+    /// Where a file must be put so that it is seen at this path.
     fn at(&self, path: &Path) -> Option<PathBuf> {
         let fit = self.roots.iter().filter(|(real, _)| path.starts_with(real));
         let (real, own) = fit.max_by_key(|(real, _)| real.components().count())?;
@@ -130,7 +130,7 @@ impl Private {
         }
     }
 
-    /// A login of the user's, for the process to refresh. Whether it lies in a directory of the process's own.
+    /// A login of the user's, for the process to refresh. Whether it is in a directory of the process's own.
     pub(super) fn login(&mut self, path: &Path) -> bool {
         let own = self.at(path);
         self.logins.extend(own.as_deref().and_then(|own| logins::hand_over(&self.base, path, own)));
@@ -202,7 +202,7 @@ impl Private {
         Ok(())
     }
 
-    /// A cache that the user does not have lies in the loop's own, which is there longer than one process's home.
+    /// A cache that the user does not have is in the loop's own, which is there longer than one process's home.
     fn keep(&self, path: &Path, cache: &Path) {
         let (Some(link), Some(kept)) = (self.at(path), self.at(cache)) else { return };
         let name = format!("windlass/{}", one_name(path));
@@ -230,7 +230,7 @@ fn one_name(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%%").replace('/', "%")
 }
 
-/// Copies what can be read. A link is followed, since what it leads to is not there inside.
+/// Copies what can be read. A link is followed, since what it points to is not there inside.
 fn copy(from: &Path, to: &Path, deepest: usize, left: &mut usize, change: &dyn Fn(Vec<u8>) -> Vec<u8>) {
     let Ok(data) = from.metadata() else { return };
     if *left == 0 {

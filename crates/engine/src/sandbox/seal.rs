@@ -1,4 +1,4 @@
-//! What a person's git would run or follow, sealed in the view: hooks, settings, what leads to others.
+//! What a user's git would run or follow, sealed in the view: hooks, settings, what points to others.
 //!
 //! In the user's own checkout names that do not exist yet are sealed too: they are made, without a meaning, so that something
 //! can be mounted there, and removed when the loop rests. Invariant: only what was made here and is unchanged is removed.

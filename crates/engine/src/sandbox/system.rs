@@ -19,7 +19,7 @@ pub(super) fn show_system(places: &mut Places) {
     for path in SYSTEM.iter().chain(RUN) {
         places.put(Path::new(path), Access::ReadOnly);
     }
-    // `/bin` and the like lead to `/usr` on most systems, `/var/run` to `/run`.
+    // `/bin` and the like point to `/usr` on most systems, `/var/run` to `/run`.
     for link in ["/var/run", "/var/lock"].map(Path::new) {
         if let Ok(target) = std::fs::read_link(link) {
             places.put_link(link, target);
@@ -96,7 +96,7 @@ impl Shower<'_> {
             && !self.own.starts_with(&real)
     }
 
-    /// A directory of `PATH`: its installation, and what its links lead to.
+    /// A directory of `PATH`: its installation, and what its links point to.
     fn show_directory(&self, places: &mut Places, dir: &Path) {
         if !self.may_show(dir) {
             return;
@@ -141,7 +141,7 @@ impl Shower<'_> {
         }
     }
 
-    /// What lies beside a `bin`, if it looks like an installation: whole if there is nothing else, else its parts.
+    /// What is beside a `bin`, if it looks like an installation: whole if there is nothing else, else its parts.
     fn show_installation(&self, places: &mut Places, bin: &Path) {
         let Ok(bin) = bin.canonicalize() else { return };
         let package = bin.ancestors().find(|path| path.file_name().is_some_and(|name| name == "node_modules"));

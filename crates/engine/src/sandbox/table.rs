@@ -1,7 +1,7 @@
 //! What a sandbox shows of a machine, as data. Names without a leading slash are below the home.
 
 /// Programs and their data, for everybody to read. `/usr` and the links to it are not all: some systems and package managers
-/// have roots of their own.
+/// have their own roots.
 pub(super) const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",

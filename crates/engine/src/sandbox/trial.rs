@@ -1,6 +1,6 @@
 //! A sandbox made as for a loop, around things that are there to be stolen or broken, for a program that tries.
 //!
-//! Everything lies in a directory of its own that is gone afterwards; of the user's files nothing is touched.
+//! Everything is in its own directory that is gone afterwards; of the user's files nothing is touched.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl Tried {
     }
 }
 
-/// Makes the sandbox, runs the program in it to its end, and hands over what there is to look at.
+/// Makes the sandbox, runs the program in it to its end, and passes what there is to look at.
 pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Send + Sync>> {
     let place = tempfile::Builder::new().prefix("windlass-escape-").tempdir()?;
     let root = place.path().canonicalize()?;
@@ -142,7 +142,7 @@ pub async fn run(trial: &Trial) -> Result<Tried, Box<dyn std::error::Error + Sen
                 Ended::Exited { code } => format!("exit code {code}"),
                 Ended::Signaled { signal } => format!("signal {signal}"),
                 Ended::SpawnFailed(failure) => failure.message,
-                Ended::TurnOver | Ended::WriteFailed { .. } => "no proper end".to_owned(),
+                Ended::TurnOver | Ended::WriteFailed { .. } => "ended abnormally".to_owned(),
             };
         }
     }

@@ -1,4 +1,4 @@
-//! Why a summary or a message could not be had.
+//! Why a summary or a commit message is missing.
 
 use thiserror::Error;
 
@@ -14,29 +14,29 @@ pub enum SummaryError {
 /// Why a model gave no answer. No variant holds a key or an address, which may hold one.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum CallError {
-    #[error("no endpoint is set")]
+    #[error("no endpoint configured")]
     NoEndpoint,
-    #[error("the environment variable {name} that should hold the key is not set")]
+    #[error("the environment variable {name} with the API key is not set")]
     NoKey { name: String },
-    #[error("the key in {name} has characters that cannot be sent")]
+    #[error("the API key in {name} contains invalid characters")]
     OddKey { name: String },
-    #[error("the endpoint's base_url is not an http or https address")]
+    #[error("the endpoint's base_url is not an HTTP or HTTPS URL")]
     BadAddress,
-    #[error("the client could not be set up: {0}")]
+    #[error("cannot create the HTTP client: {0}")]
     Setup(String),
-    #[error("the endpoint could not be reached: {0}")]
+    #[error("cannot reach the endpoint: {0}")]
     Unreachable(String),
-    #[error("no answer within {after_ms} ms")]
+    #[error("no response within {after_ms} ms")]
     TimedOut { after_ms: u64 },
-    #[error("the endpoint answered {status}: {detail}")]
+    #[error("the endpoint responded with {status}: {detail}")]
     Refused { status: u16, detail: String },
-    #[error("the answer is longer than {limit} bytes")]
+    #[error("the response is longer than {limit} bytes")]
     TooLong { limit: usize },
-    #[error("the answer is not in the form of the protocol: {0}")]
+    #[error("the response does not match the protocol: {0}")]
     NotUnderstood(String),
-    #[error("the answer holds no text")]
+    #[error("the response contains no text")]
     Empty,
-    #[error("the answer does not have the form that was asked for")]
+    #[error("the response does not have the requested format")]
     WrongForm,
     #[error("{0}")]
     Agent(String),

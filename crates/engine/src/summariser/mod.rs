@@ -37,7 +37,7 @@ pub fn deterministic(material: &Material) -> Summary {
     Summary { summary: summary::from_facts(material), commit_message }
 }
 
-/// What to ask an agent in a turn of its own. It needs the material's history.
+/// What to ask an agent in its own turn. It needs the material's history.
 pub fn ask(material: &Material) -> String {
     summary::ask_both(material)
 }
@@ -70,7 +70,7 @@ pub async fn by_endpoint(settings: &SummariserSettings, material: &Material) -> 
     let question = summary::ask_message(material, &told);
     let answer = match client.ask(model, question, MESSAGE_TOKENS).await {
         Ok(answer) => answer,
-        // An answer without words has its own rule, and is no failure.
+        // An answer without words has its own rule, and is not a failure.
         Err(CallError::Empty) => String::new(),
         Err(source) => return Err(SummaryError::Message { summary: told, source }),
     };
@@ -78,7 +78,7 @@ pub async fn by_endpoint(settings: &SummariserSettings, material: &Material) -> 
     Ok(Summary { summary: told, commit_message })
 }
 
-/// What an attempt came to, with what stands in where it failed.
+/// What an attempt reached, with what stands in where it failed.
 pub fn settle(material: &Material, attempt: Result<Summary, SummaryError>) -> Written {
     let error = match attempt {
         Ok(Summary { summary, commit_message }) => {

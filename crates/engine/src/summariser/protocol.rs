@@ -61,7 +61,7 @@ pub(super) fn text(protocol: Protocol, body: &[u8]) -> Result<String, CallError>
         }
         Some(Value::Null) => String::new(),
         Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
-            return Err(CallError::NotUnderstood("it has no content".to_owned()));
+            return Err(CallError::NotUnderstood("no content".to_owned()));
         }
     };
     if text.trim().is_empty() { Err(CallError::Empty) } else { Ok(text) }

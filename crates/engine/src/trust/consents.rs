@@ -20,7 +20,7 @@ pub(super) struct Consents {
 }
 
 impl Consents {
-    /// Something unreadable is no consent.
+    /// Something unreadable is not a consent.
     pub(super) fn read(data: &DataDir, project: &Path) -> Self {
         let none = || Self { project: project.to_owned(), ..Self::default() };
         let Ok(text) = std::fs::read_to_string(place(data, project)) else { return none() };

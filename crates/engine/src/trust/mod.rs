@@ -61,11 +61,11 @@ pub struct Consent(());
 pub enum TrustError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    #[error("what was agreed to cannot be read or written")]
+    #[error("cannot read or write the trust record")]
     File(#[source] std::io::Error),
-    #[error("{file} leads through links that Windlass does not follow")]
+    #[error("{file} contains symbolic links that Windlass does not follow")]
     Links { file: String },
-    #[error("{} is too large for settings of an agent", .path.display())]
+    #[error("{} is too large for an agent's settings", .path.display())]
     Large { path: PathBuf },
 }
 
@@ -83,12 +83,12 @@ impl Demands {
         self.list.is_empty()
     }
 
-    /// What nobody agreed to yet.
+    /// What is not trusted yet.
     pub fn open(&self) -> impl Iterator<Item = &Demand> {
         self.list.iter().filter(|demand| !demand.trusted)
     }
 
-    /// What nobody agreed to yet and is not as it was shown.
+    /// What is not trusted yet and changed since it was shown.
     pub fn unseen(&self, seen: &[Seen]) -> impl Iterator<Item = &Demand> {
         let was_shown = |demand: &Demand| seen.iter().any(|s| s.file == demand.file && s.sha256 == demand.sha256);
         self.open().filter(move |demand| !was_shown(demand))

@@ -33,13 +33,13 @@ pub(super) struct Reached {
 pub(super) enum End {
     /// A file of the repository.
     Inside { path: String, content: Vec<u8> },
-    /// What the last link leads to is not the repository's: files by their names below `path`, which is one itself if its
+    /// What the last link points to is not the repository's: files by their names below `path`, which is one itself if its
     /// name is empty.
     Outside { path: String, files: Vec<FileAt> },
 }
 
 impl Reached {
-    /// What consent to it is given for: the content, and the links that lead to it.
+    /// What consent to it is given for: the content, and the links that point to it.
     pub(super) fn digested(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for text in self.links.iter().flat_map(|(link, target)| [link, target]) {
@@ -58,11 +58,11 @@ impl Reached {
         bytes
     }
 
-    /// Where the links lead to, in words.
+    /// Where the links point to, in words.
     pub(super) fn leads_to(&self) -> Option<String> {
         match &self.end {
-            End::Outside { path, .. } => Some(format!("it leads out of the repository, to {path}")),
-            End::Inside { path, .. } if !self.links.is_empty() => Some(format!("it leads to {path}")),
+            End::Outside { path, .. } => Some(format!("link to {path}, outside the repository")),
+            End::Inside { path, .. } if !self.links.is_empty() => Some(format!("link to {path}")),
             End::Inside { .. } => None,
         }
     }
@@ -131,7 +131,7 @@ enum Led {
 }
 
 impl Way {
-    /// What lies at the end of this way, or the link that is on it.
+    /// What is at the end of this way, or the link that is on it.
     fn steps<'a>(&self, files: &'a [FileAt]) -> Vec<Step<'a>> {
         let on_the_way =
             files.iter().filter(|file| file.is_link).find_map(|file| Some((file, below(&self.real, &file.path)?)));
@@ -186,7 +186,7 @@ impl Way {
     }
 }
 
-/// What lies outside, where it is there. A loop's own clone lies elsewhere than the checkout, so what a relative link leads
+/// What is outside, where it is there. A loop's own clone lies elsewhere than the checkout, so what a relative link leads
 /// to from there is named and not read.
 fn outside(project: &Path, look: Look<'_>, way: Way, to: &Path, named: String) -> Result<Option<Reached>, TrustError> {
     let elsewhere = matches!(look, Look::Revision(_)) && to.is_relative();

@@ -176,8 +176,8 @@ pub(super) fn leads_to(project: &Path, file: &str) -> Option<String> {
     let (root, real) = real(project, file)?;
     match real.strip_prefix(root) {
         Ok(inside) if inside == Path::new(file) => None,
-        Ok(inside) => Some(format!("it leads to {}", inside.display())),
-        Err(_) => Some(format!("it leads out of the repository, to {}", real.display())),
+        Ok(inside) => Some(format!("link to {}", inside.display())),
+        Err(_) => Some(format!("link to {}, outside the repository", real.display())),
     }
 }
 

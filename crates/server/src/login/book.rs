@@ -3,7 +3,7 @@
 //! The file is shared: `windlass serve link`, `sessions`, and `logout` change it while the server runs, and the server
 //! notices. Writers take a lock and replace the file whole.
 //!
-//! Invariant: the file holds hashes only, and is readable by its owner only.
+//! Invariant: the file contains only hashes, and only its owner can read it.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use crate::secret::{self, fingerprint, random};
 
 /// How long a login link can be used.
 pub const CODE_MINUTES: i64 = 10;
-/// A session that nobody used for so long has ended.
+/// A session expires after this time without use.
 pub const SESSION_DAYS: i64 = 30;
 /// The last use is written at most so often.
 const NOTE_USE_EVERY: SignedDuration = SignedDuration::from_hours(1);
@@ -121,7 +121,7 @@ impl Logins {
     /// Opens a session for a code, which is used up by that. The secret is in no file.
     pub fn redeem(&self, code: &str, name: &str, now: Timestamp) -> io::Result<Option<(Session, String)>> {
         let hash = fingerprint(code);
-        // Nobody without a code makes the server write.
+        // A client without a code cannot make the server write.
         if !self.read()?.codes.iter().any(|code| same(&code.hash, &hash)) {
             return Ok(None);
         }
@@ -180,7 +180,7 @@ impl Logins {
         let Some(text) = secret::read(&self.path)? else { return Ok(Book::default()) };
         serde_json::from_str(&text).map_err(|error| {
             let path = self.path.display();
-            io::Error::new(io::ErrorKind::InvalidData, format!("{path}: {error}; remove it, and log in again"))
+            io::Error::new(io::ErrorKind::InvalidData, format!("{path}: {error}; remove it and log in again"))
         })
     }
 
@@ -226,7 +226,7 @@ impl Register {
         if now.duration_since(session.used_at) >= NOTE_USE_EVERY
             && let Err(error) = self.logins.note_use(&session.id, now)
         {
-            tracing::warn!(%error, "the use of a session cannot be noted");
+            tracing::warn!(%error, "cannot record the use of a session");
         }
         Some(session.id.clone())
     }
@@ -244,7 +244,7 @@ impl Register {
             let sessions = match self.logins.read() {
                 Ok(book) => book.sessions,
                 Err(error) => {
-                    tracing::warn!(%error, "no session is valid");
+                    tracing::warn!(%error, "cannot load sessions");
                     Vec::new()
                 }
             };

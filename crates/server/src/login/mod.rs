@@ -25,7 +25,7 @@ use windlass_app::{Kind, Problem};
 
 use crate::refused::Refused;
 
-/// Who sent a request, as the guard found out.
+/// The sender of a request, from the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// Routes that need no login.
@@ -91,7 +91,7 @@ pub(crate) async fn log_in(
             .hint("run `windlass serve link` on the server's machine and open the link it prints")
             .into());
     };
-    // The same browser again: its old session has no use any more.
+    // The same browser again: its old session is obsolete.
     if let Caller::Session(old) = caller {
         app.guard.register.logins().revoke(&Which::One(old), now).map_err(failed)?;
     }
@@ -121,5 +121,5 @@ pub(crate) async fn ticket(
 }
 
 fn failed(error: std::io::Error) -> Problem {
-    Problem::new(Kind::Failed, format!("the logins cannot be read or written: {error}"))
+    Problem::new(Kind::Failed, format!("cannot read or write logins: {error}"))
 }

@@ -1,7 +1,7 @@
 //! Download tickets: a link that a browser follows cannot carry a header.
 //!
 //! Invariant: a ticket opens exactly the path and query it was issued for, once, within [`VALID`]. It dies with the
-//! session that asked for it.
+//! session that requested it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,14 +36,14 @@ impl Tickets {
 
     fn issue_at(&self, path: &str, session: Option<String>, now: Instant) -> Result<String, Problem> {
         if !is_download(path) {
-            return Err(Problem::new(Kind::Invalid, "there are no tickets for this path")
+            return Err(Problem::new(Kind::Invalid, "no download tickets for this path")
                 .field("path")
-                .hint("name a prompt, stdout, or stderr of a turn, without a ticket"));
+                .hint("use the path of a turn's prompt, stdout, or stderr"));
         }
         let mut issued = self.issued();
         issued.retain(|_, one| one.until > now);
         if issued.len() >= MOST {
-            return Err(Problem::new(Kind::TooMany, "too many downloads at once").hint("wait a moment"));
+            return Err(Problem::new(Kind::TooMany, "too many downloads at once").hint("wait a moment and retry"));
         }
         let ticket = random(16).map_err(super::failed)?;
         issued.insert(fingerprint(&ticket), Issued { path: path.to_owned(), session, until: now + VALID });
@@ -51,7 +51,7 @@ impl Tickets {
         Ok(format!("{path}{and}{PARAMETER}{ticket}"))
     }
 
-    /// Takes the ticket of a request; the session that asked for it is in the answer.
+    /// Takes the ticket of a request; the session that requested it is in the answer.
     pub(crate) fn take(&self, path: &str, query: Option<&str>) -> Option<Option<String>> {
         self.take_at(path, query, Instant::now())
     }

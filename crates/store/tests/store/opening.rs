@@ -114,7 +114,7 @@ async fn a_file_that_is_no_database_is_called_damaged_and_left_alone() {
         for access in BOTH {
             let refused = SqliteStore::open(&path, access).unwrap_err();
             assert!(matches!(refused, StoreError::Corrupt { .. }), "{refused:?}");
-            assert!(refused.hint().unwrap().contains("nothing was changed"));
+            assert!(refused.hint().unwrap().contains("Windlass changed nothing"));
         }
         assert_eq!(files(&path), before);
     }

@@ -117,7 +117,7 @@ fn unified_place(mount: &Mount, path: &str) -> Result<Cgroups, String> {
             Err(reason) => why = format!("{}: {reason}", dir.display()),
         }
     }
-    Err(format!("no cgroup above this process may be divided ({why})"))
+    Err(format!("no parent cgroup can be divided ({why})"))
 }
 
 /// Whether groups that are made there can have limits of memory and processes.
@@ -138,7 +138,7 @@ pub(super) fn hand_down(dir: &Path, controller: &str) -> io::Result<()> {
         return Ok(());
     }
     if !has("cgroup.controllers") {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "not handed down to this place"));
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "not delegated to this cgroup"));
     }
     set(dir, "cgroup.subtree_control", &format!("+{controller}"))
 }
@@ -155,7 +155,7 @@ fn separate_place(mount: &Mount, path: &str) -> Result<PathBuf, String> {
             Err(error) => why = format!("{}: {error}", dir.display()),
         }
     }
-    Err(format!("no cgroup above this process may be divided ({why})"))
+    Err(format!("no parent cgroup can be divided ({why})"))
 }
 
 fn read(dir: &Path, file: &str) -> Option<String> {

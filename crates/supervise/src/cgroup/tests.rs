@@ -108,7 +108,7 @@ fn without_a_place_it_is_said_why() {
     assert_eq!(said("", ""), "this machine has no control groups");
     fake.group("user.slice/session-3.scope", &[]);
     let why = said(UNIFIED, "0::/user.slice/session-3.scope\n");
-    assert!(why.starts_with("no cgroup above this process may be divided") && why.contains("session-3.scope"), "{why}");
+    assert!(why.starts_with("no parent cgroup can be divided") && why.contains("session-3.scope"), "{why}");
 }
 
 #[test]

@@ -30,15 +30,15 @@ const LONGEST_WORDS: usize = 4096;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DockerError {
-    #[error("Docker cannot be reached at {}: {source}", socket.display())]
+    #[error("cannot reach Docker at {}: {source}", socket.display())]
     Unreachable { socket: PathBuf, source: io::Error },
-    #[error("Docker does not answer: to {what} it took more than {} s", patience.as_secs())]
+    #[error("Docker did not {what} within {} s", patience.as_secs())]
     Silent { what: &'static str, patience: Duration },
-    #[error("Docker will not {what}: {message}")]
+    #[error("Docker cannot {what}: {message}")]
     Refused { what: &'static str, status: u16, message: String },
-    #[error("Docker's answer was not understood: {0}")]
+    #[error("unexpected response from Docker: {0}")]
     Odd(String),
-    #[error("Docker could not be asked: {0}")]
+    #[error("cannot query Docker: {0}")]
     Own(#[source] io::Error),
 }
 
@@ -108,7 +108,7 @@ impl Daemon {
     }
 
     pub(super) async fn version(&self) -> Result<Version, DockerError> {
-        understand(&self.call("say its version", Method::GET, "/version", None).await?)
+        understand(&self.call("report its version", Method::GET, "/version", None).await?)
     }
 
     /// Whether root in a container is the user who runs the daemon.
@@ -134,7 +134,7 @@ impl Daemon {
     }
 
     pub(crate) async fn create(&self, body: &Value) -> Result<Container<'_>, DockerError> {
-        let answer = self.call("make the container", Method::POST, "/containers/create", Some(body)).await?;
+        let answer = self.call("create the container", Method::POST, "/containers/create", Some(body)).await?;
         let Created { id } = understand(&answer)?;
         Ok(Container { daemon: self, id })
     }
@@ -279,7 +279,7 @@ fn complaint(answer: &[u8]) -> String {
     };
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => line.chars().take(500).collect(),
-        _ => "it does not say why".to_owned(),
+        _ => "no reason given".to_owned(),
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
     fn a_refusal_is_one_line_whatever_form_it_has() {
         assert_eq!(complaint(b"{\"message\":\"no such image\\nmore\"}"), "no such image");
         assert_eq!(complaint(b"<html>"), "<html>");
-        assert_eq!(complaint(b""), "it does not say why");
+        assert_eq!(complaint(b""), "no reason given");
     }
 
     #[tokio::test]
@@ -324,8 +324,8 @@ mod tests {
         for error in given_up {
             assert!(matches!(error, Some(DockerError::Silent { .. })), "{error:?}");
         }
-        let said = DockerError::Silent { what: "say its version", patience: PATIENCE }.to_string();
-        assert_eq!(said, "Docker does not answer: to say its version it took more than 30 s");
+        let said = DockerError::Silent { what: "report its version", patience: PATIENCE }.to_string();
+        assert_eq!(said, "Docker did not report its version within 30 s");
     }
 
     #[tokio::test]

@@ -33,19 +33,19 @@ async fn attempt(daemon: &Daemon, docker: &Docker, policy: &SandboxPolicy) -> Re
     if !is_new_enough(&version.api_version) {
         let (major, minor) = OLDEST_API;
         let reason = format!(
-            "Docker {} is too old: it speaks version {} of its API, and {major}.{minor} is needed",
+            "Docker {} is too old: it supports API version {}, but {major}.{minor} is required",
             version.version, version.api_version
         );
         return Err(Unavailable { reason, fix: "update Docker to 19.03 or later".to_owned() });
     }
     if version.os != "linux" {
-        let reason = format!("Docker runs containers of {}, not of Linux", version.os);
+        let reason = format!("Docker runs {} containers, not Linux containers", version.os);
         return Err(Unavailable { reason, fix: "switch it to Linux containers".to_owned() });
     }
     let image = &docker.image;
     if !daemon.has_image(image).await.map_err(|error| unavailable(&error))? {
         let reason = format!("the image '{image}' is not on this machine");
-        return Err(Unavailable { reason, fix: format!("get it first: docker pull {image}") });
+        return Err(Unavailable { reason, fix: format!("pull it first: docker pull {image}") });
     }
     let rootless = daemon.is_rootless().await.map_err(|error| unavailable(&error))?;
     let docker = Docker { rootless, ..docker.clone() };
@@ -97,8 +97,8 @@ async fn say_version(
         Ok(match (code, words.lines().next().map(str::trim)) {
             (Some(0), Some(line)) if line.starts_with("windlass ") => Ok(()),
             (_, Some(line)) if !line.is_empty() => Err(line.to_owned()),
-            (Some(code), _) => Err(format!("it ended with exit code {code} and without a word")),
-            (None, _) => Err("it did not come to its end".to_owned()),
+            (Some(code), _) => Err(format!("exited with code {code} without output")),
+            (None, _) => Err("did not exit".to_owned()),
         })
     };
     let lived = lived.await;
@@ -114,15 +114,15 @@ fn is_new_enough(api_version: &str) -> bool {
 fn unavailable(error: &DockerError) -> Unavailable {
     let fix = match error {
         DockerError::Unreachable { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            "let yourself use it (`sudo usermod -aG docker $USER`, then log in again), or use Docker without root"
+            "get access (`sudo usermod -aG docker $USER`, then log in again), or use rootless Docker"
         }
         DockerError::Unreachable { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            "install and start Docker, or name its socket: docker_host = \"unix:///path/to/docker.sock\""
+            "install and start Docker, or set its socket: docker_host = \"unix:///path/to/docker.sock\""
         }
         DockerError::Unreachable { .. } => "start Docker (`sudo systemctl start docker`)",
-        DockerError::Silent { .. } | DockerError::Odd(_) => "see whether `docker info` works",
-        DockerError::Refused { .. } => "see what Docker's own log says",
-        DockerError::Own(_) => "try again",
+        DockerError::Silent { .. } | DockerError::Odd(_) => "check that `docker info` works",
+        DockerError::Refused { .. } => "check Docker's log",
+        DockerError::Own(_) => "retry",
     };
     Unavailable { reason: error.to_string(), fix: fix.to_owned() }
 }

@@ -88,7 +88,7 @@ impl Backend {
 pub enum Network {
     /// As outside.
     Allow,
-    /// None, not even that of this machine.
+    /// None, not even to this machine.
     Deny,
     /// None but a proxy behind this Unix socket.
     List {
@@ -105,8 +105,8 @@ pub enum Network {
 pub struct Place {
     pub path: PathBuf,
     pub access: Access,
-    /// What is seen there instead of what is there, where the system can do that. Of [`Access::Layered`] the directory
-    /// that keeps the changes, of [`Access::Link`] what the link points to.
+    /// What is visible instead, if the system supports it: for [`Access::Layered`] the directory
+    /// with the changes, for [`Access::Link`] the link's target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathBuf>,
 }
@@ -177,14 +177,17 @@ pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
     if std::path::Path::new(SANDBOX_EXEC).exists() {
         return Ok(Backend::Seatbelt);
     }
-    Err(Unavailable { reason: format!("{SANDBOX_EXEC} is not there"), fix: "run without: --sandbox off".to_owned() })
+    Err(Unavailable {
+        reason: format!("{SANDBOX_EXEC} does not exist"),
+        fix: "run without one: --sandbox off".to_owned(),
+    })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub fn probe_sandbox(_search_path: &str) -> Result<Backend, Unavailable> {
     Err(Unavailable {
-        reason: "this system has no sandbox that Windlass knows".to_owned(),
-        fix: "run without: --sandbox off".to_owned(),
+        reason: "Windlass supports no sandbox on this system".to_owned(),
+        fix: "run without one: --sandbox off".to_owned(),
     })
 }
 

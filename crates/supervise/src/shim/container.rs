@@ -136,12 +136,12 @@ fn run(
                 entered = listener.accept() => entered.map_err(|error| error.to_string())?.0,
                 () = tokio::time::sleep(TO_ENTER) => {
                     let seconds = TO_ENTER.as_secs();
-                    return Err(format!("Docker says the container runs, but nothing came of it within {seconds} s"));
+                    return Err(format!("the container started, but did not connect within {seconds} s"));
                 }
                 code = &mut gone => return Err(early_end(code, &words.await.unwrap_or_default())),
                 _ = told_to_end.recv() => return Ok(Left::There),
             };
-            hand_over(entered, &handed, orders).map_err(|error| format!("it cannot be entered: {error}"))?;
+            hand_over(entered, &handed, orders).map_err(|error| format!("cannot enter it: {error}"))?;
             drop((handed, listener, door));
             tokio::select! {
                 _ = &mut gone => Ok(Left::Nothing),
@@ -167,7 +167,7 @@ enum Left {
 
 fn explain(error: &DockerError, docker: &Docker) -> String {
     match error.status() {
-        Some(404) => format!("{error}; get the image first: docker pull {}", docker.image),
+        Some(404) => format!("{error}; pull the image first: docker pull {}", docker.image),
         _ => error.to_string(),
     }
 }
@@ -175,8 +175,8 @@ fn explain(error: &DockerError, docker: &Docker) -> String {
 fn early_end(code: Option<i64>, words: &str) -> String {
     match (words.lines().next(), code) {
         (Some(line), _) => line.trim().to_owned(),
-        (None, Some(code)) => format!("its first process ended with exit code {code} and without a word"),
-        (None, None) => "Docker lost it".to_owned(),
+        (None, Some(code)) => format!("its first process exited with code {code} without output"),
+        (None, None) => "Docker lost the container".to_owned(),
     }
 }
 
@@ -237,7 +237,7 @@ pub(super) fn enter(door: &Path) -> io::Result<Inside> {
         .map(IntoRawFd::into_raw_fd)
         .collect();
     let [stdin, stdout, stderr, report, socket] = received[..] else {
-        return Err(io::Error::other("Windlass did not hand over what is needed; is Docker on this very machine?"));
+        return Err(io::Error::other("cannot share files with the container; check that Docker runs on this machine"));
     };
     let mut text = Vec::new();
     client.read_to_end(&mut text)?;

@@ -184,7 +184,7 @@ pub(super) fn understand(report: &[u8], command: &CommandSpec, image: Option<&st
         return Report::Failed(SpawnFailure {
             kind: SpawnFailureKind::Other,
             os_error: None,
-            message: format!("`{}` was ended before it could start", command.program),
+            message: format!("`{}` was killed before it could start", command.program),
         });
     };
     let Some((step, errno)) = failure.split_first() else {
@@ -211,18 +211,17 @@ fn explain(step: u8, errno: i32, command: &CommandSpec, image: Option<&str>) -> 
         }
         (2, libc::ENOENT) => {
             let path = search_path(command);
-            (Kind::ProgramNotFound, format!("program `{program}` was not found in PATH ({path})"))
+            (Kind::ProgramNotFound, format!("program `{program}` not found on PATH ({path})"))
         }
-        (2, libc::EACCES) => (Kind::ProgramNotPermitted, format!("program `{program}` may not be executed: {error}")),
+        (2, libc::EACCES) => (Kind::ProgramNotPermitted, format!("no permission to execute `{program}`: {error}")),
         (2, libc::ENOEXEC) => (
             Kind::ProgramNotRunnable,
             format!("program `{program}` is neither a binary for this machine nor a script with a `#!` line"),
         ),
-        (3, _) => (
-            Kind::InterpreterNotFound,
-            format!("program `{program}` exists, but the interpreter or loader it names does not"),
-        ),
-        (4, _) => (Kind::Other, format!("cannot make a process for `{program}`: {error}")),
+        (3, _) => {
+            (Kind::InterpreterNotFound, format!("program `{program}` exists, but its interpreter or loader does not"))
+        }
+        (4, _) => (Kind::Other, format!("cannot create a process for `{program}`: {error}")),
         (_, _) => (Kind::Other, format!("cannot execute `{program}`: {error}")),
     };
     SpawnFailure { kind, os_error: Some(errno), message: shorten(message) }

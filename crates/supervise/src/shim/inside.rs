@@ -69,7 +69,7 @@ impl Wrapped {
         let read = self.errors.rewind().and_then(|()| (&self.errors).take(4096).read_to_string(&mut text));
         match (read, text.lines().next()) {
             (Ok(_), Some(line)) => line.trim().to_owned(),
-            _ => "it ended without a word".to_owned(),
+            _ => "exited without output".to_owned(),
         }
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn start(
     orders.write_all(&serde_json::to_vec(&inside)?)?;
     orders.rewind()?;
     let errors = memory("windlass-errors")?;
-    // By its descriptor, because the sandbox may hide the directory it is in.
+    // By descriptor, because the sandbox may hide its directory.
     let own = File::open("/proc/self/exe")?;
     let args = arguments(program, policy, own.as_raw_fd(), orders.as_raw_fd())?;
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
@@ -183,7 +183,7 @@ pub(super) fn main(orders: &Orders) -> ! {
         .run(),
         Err(error) => error,
     };
-    let _ = io::stderr().write_all(format!("the sandbox cannot be entered: {error}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("cannot enter the sandbox: {error}\n").as_bytes());
     sys::exit_now(1)
 }
 

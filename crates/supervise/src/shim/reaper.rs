@@ -161,7 +161,7 @@ impl Reaper<'_> {
                 // the socket is already closed, and the first check shows it.
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(|errno| (0, errno.into()))?;
                 let outer = crate::contain::enter(self.maps).map_err(|(obstacle, error)| (obstacle as u8, error))?;
-                // Where it is not available, `docs/limits.md` reports it.
+                // `docs/limits.md` covers systems without it.
                 let _ = self.cap.map(crate::process_cap::cap_own);
                 Ok(Some(outer))
             }

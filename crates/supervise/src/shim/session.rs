@@ -485,7 +485,7 @@ pub(super) fn refuse(mut status: StatusPipe, outputs: Option<Outputs>, failure: 
 pub(super) fn write_record(pending: Option<PendingRecord>, record: &mut ExitRecord, nobody_hears: bool) {
     let written = match pending {
         Some(pending) => pending.commit(record, nobody_hears).map_err(|error| error.to_string()),
-        None => Err("it could not be opened".to_owned()),
+        None => Err("cannot open it".to_owned()),
     };
     record.not_recorded = written.err();
 }

@@ -89,7 +89,7 @@ impl Sink {
         let tail = std::mem::take(&mut self.tail);
         let left_out = std::mem::take(&mut self.left_out);
         if left_out > 0 {
-            let marker = format!("\n[... {left_out} bytes left out ...]\n");
+            let marker = format!("\n[... {left_out} bytes omitted ...]\n");
             self.write(marker.as_bytes())?;
         }
         let (first, second) = tail.as_slices();
@@ -169,7 +169,7 @@ mod tests {
         for chunk in [1000, 65_536, 300_000] {
             let mut expected = input[..100].to_vec();
             let left_out = input.len() - 100 - TAIL;
-            expected.extend(format!("\n[... {left_out} bytes left out ...]\n").into_bytes());
+            expected.extend(format!("\n[... {left_out} bytes omitted ...]\n").into_bytes());
             expected.extend(&input[input.len() - TAIL..]);
             assert_eq!(through(Some(100), &input, chunk), expected);
         }

@@ -52,7 +52,7 @@ impl Tree {
         #[cfg(target_os = "linux")]
         if tree.wrapped {
             let init = crate::descendants::children_of(tree.reaper.cast_unsigned()).first().copied();
-            // Where it is not available, `docs/limits.md` reports it.
+            // `docs/limits.md` covers systems without it.
             let _ = init.map(|init| crate::process_cap::cap(init, spec.limits.most_processes()));
         }
         Ok(tree)
@@ -72,7 +72,7 @@ impl Tree {
         if let Some(policy) = &spec.sandbox {
             return Self::start_wrapped(policy, spec, placement, stdio, report).map_err(|why| {
                 let kind = SpawnFailureKind::SandboxUnavailable;
-                SpawnFailure { kind, os_error: None, message: format!("the sandbox cannot be made: {why}") }
+                SpawnFailure { kind, os_error: None, message: format!("cannot create the sandbox: {why}") }
             });
         }
         let command = &Prepared::new(&confined(spec))?;
@@ -88,7 +88,7 @@ impl Tree {
         for containment in ladder {
             match Self::start_on(*containment, spec, command, placement, stdio, report) {
                 Ok(tree) => return Ok(tree),
-                Err(reason) => why = format!("containment {containment} does not work here: {reason}"),
+                Err(reason) => why = format!("containment {containment} does not work on this machine: {reason}"),
             }
         }
         let kind = SpawnFailureKind::ContainmentUnavailable;
@@ -103,7 +103,7 @@ impl Tree {
         stdio: [RawFd; 3],
         report: BorrowedFd<'_>,
     ) -> Result<Self, String> {
-        let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
+        let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot create a socket: {error}"))?;
 
         #[cfg(target_os = "linux")]
         let cap = crate::process_cap::words(spec.limits.most_processes());
@@ -162,7 +162,7 @@ impl Tree {
             }
             Some(Message::MainEnded { .. } | Message::Hits { .. }) | None => {
                 tree.wait_until_gone();
-                Err("its first process ended early".to_owned())
+                Err("its first process exited early".to_owned())
             }
         }
     }
@@ -178,7 +178,7 @@ impl Tree {
     ) -> Result<Self, String> {
         // If the sandbox's outer process is killed, the shim inherits its reaper and waits for it.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT));
-        let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot make a socket: {error}"))?;
+        let (socket, theirs) = UnixStream::pair().map_err(|error| format!("cannot create a socket: {error}"))?;
         let command = &spec.command;
         let started = match &policy.backend {
             Backend::Bubblewrap { program } => {

@@ -55,7 +55,7 @@ fn a_capped_flood_keeps_head_and_tail() {
     let (_, record) = run(&spec);
     let text = String::from_utf8(world.stdout()).unwrap();
     assert_eq!(record.stdout_bytes, text.len() as u64);
-    let marker = format!("\n[... {} bytes left out ...]\n", 5_000_000 - 1000 - 65_536);
+    let marker = format!("\n[... {} bytes omitted ...]\n", 5_000_000 - 1000 - 65_536);
     assert_eq!(text.find(&marker), Some(1000));
     assert_eq!(text.len(), 1000 + marker.len() + 65_536);
 }

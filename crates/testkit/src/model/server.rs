@@ -103,7 +103,7 @@ impl ModelServer {
     /// Starts it on a port (0 for a free one), with gates that open by a file of their name in a directory.
     ///
     /// # Errors
-    /// If the port is not available.
+    /// If the port is not free.
     pub fn start_on(script: Script, port: u16, gate_dir: Option<PathBuf>) -> io::Result<ModelServer> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;

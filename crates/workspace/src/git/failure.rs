@@ -10,9 +10,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GitError {
-    #[error("git was not found on the path {path}")]
+    #[error("git not found on PATH ({path})")]
     Missing { path: String },
-    #[error("git {version} is too old, {needed} or newer is needed")]
+    #[error("git {version} is too old; {needed} or newer is required")]
     TooOld { version: String, needed: &'static str },
     #[error("could not run {program}")]
     Spawn {
@@ -24,40 +24,40 @@ pub enum GitError {
     NotARepository { path: PathBuf },
     #[error("git does not trust the owner of {path}")]
     DubiousOwnership { path: String },
-    #[error("another git process holds {path}")]
+    #[error("another git process locked {path}")]
     LockHeld { path: PathBuf },
     #[error("no name and email are configured for commits")]
     NoIdentity,
-    #[error("the revision {revision} is unknown")]
+    #[error("unknown revision {revision}")]
     UnknownRevision { revision: String },
     #[error("the disk is full")]
     DiskFull { stderr: String },
-    #[error("git may not write: {stderr}")]
+    #[error("git cannot write: {stderr}")]
     NotWritable { stderr: String },
     #[error("a configured filter failed: {stderr}")]
     FilterFailed { stderr: String },
     #[error("git's configuration is broken: {stderr}")]
     BadConfig { stderr: String },
-    #[error("{path} leads elsewhere and was not there when the loop began: git would read and write where it leads")]
+    #[error("{path} is a link that did not exist when the loop started; git would follow it")]
     LinkPlanted { path: PathBuf },
-    #[error("the repository {path} leads out of the workspace")]
+    #[error("the repository {path} is a link to outside the workspace")]
     LeadsOut { path: String },
     /// Objects of an agent that are broken, too large or not there.
-    #[error("the objects cannot be read: {reason}")]
+    #[error("cannot read the objects: {reason}")]
     NotTaken { reason: String },
     /// Found while git was reading it.
     #[error("{path} is larger than {limit} bytes")]
     FileTooLarge { path: PathBuf, limit: u64 },
-    #[error("git {command} wrote more than {limit} bytes")]
+    #[error("git {command} printed more than {limit} bytes")]
     TooMuchOutput { command: String, limit: usize },
-    #[error("git {command} did not end within {seconds} s")]
+    #[error("git {command} timed out after {seconds} s")]
     TimedOut { command: String, seconds: u64 },
     /// By a user, or by a machine without memory; the repository is not at fault.
     #[error("git {command} was killed")]
     Killed { command: String },
     #[error("git {command} failed ({status}): {stderr}")]
     Failed { command: String, status: String, stderr: String },
-    #[error("git {command} answered something unexpected: {answer}")]
+    #[error("unexpected output of git {command}: {answer}")]
     Unexpected { command: String, answer: String },
 }
 
@@ -65,30 +65,29 @@ impl GitError {
     /// The way out, if known.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Missing { .. } => Some("install git and make sure it is on the PATH".into()),
+            Self::Missing { .. } => Some("install git, and check that it is on PATH".into()),
             Self::TooOld { .. } => Some("update git".into()),
             Self::NotARepository { path } => {
-                Some(format!("run it inside a repository, or make one: git -C {} init", path.display()))
+                Some(format!("run it inside a repository, or create one: git -C {} init", path.display()))
             }
             Self::DubiousOwnership { path } => {
                 Some(format!("if you trust it: git config --global --add safe.directory {path}"))
             }
             Self::LockHeld { path } => {
-                Some(format!("wait for the other git command to end; if none runs, delete {}", path.display()))
+                Some(format!("wait for the other git command to finish; if none is running, delete {}", path.display()))
             }
-            Self::NoIdentity => Some("git config --global user.name NAME, and user.email ADDRESS".into()),
-            Self::UnknownRevision { .. } => Some("git branch -a and git tag list what exists".into()),
-            Self::DiskFull { .. } => Some("make room on the disk, then resume".into()),
-            Self::NotWritable { .. } => Some("check owner and permissions of the repository".into()),
-            Self::FilterFailed { .. } => {
-                Some("the filter comes from your git configuration (often git-lfs): is its program installed?".into())
+            Self::NoIdentity => {
+                Some("run git config --global user.name NAME and git config --global user.email ADDRESS".into())
             }
-            Self::BadConfig { .. } => Some("repair the file that git names".into()),
-            Self::LinkPlanted { path } => Some(format!(
-                "see where it leads (ls -l {}) and remove it; a loop in a workspace of its own does so after the turn",
-                path.display()
-            )),
-            Self::Killed { .. } => Some("it may have run out of memory; windlass resume goes on where it was".into()),
+            Self::UnknownRevision { .. } => Some("list branches and tags with git branch -a and git tag".into()),
+            Self::DiskFull { .. } => Some("free some space, then resume".into()),
+            Self::NotWritable { .. } => Some("check the owner and permissions of the repository".into()),
+            Self::FilterFailed { .. } => Some("check that the filter's program (often git-lfs) is installed".into()),
+            Self::BadConfig { .. } => Some("fix the file that git reports".into()),
+            Self::LinkPlanted { path } => {
+                Some(format!("check where it points (ls -l {}) and remove it", path.display()))
+            }
+            Self::Killed { .. } => Some("resume with windlass resume; git may have run out of memory".into()),
             Self::LeadsOut { .. }
             | Self::NotTaken { .. }
             | Self::FileTooLarge { .. }

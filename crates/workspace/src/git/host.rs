@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn a_machine_without_git_says_where_it_looked() {
         let error = GitHost::from_vars([(OsString::from("PATH"), OsString::from("/nonexistent"))]).unwrap_err();
-        assert_eq!(error.to_string(), "git was not found on the path /nonexistent");
+        assert_eq!(error.to_string(), "git not found on PATH (/nonexistent)");
     }
 }

@@ -48,7 +48,7 @@ impl Entry {
 pub enum IndexError {
     #[error("could not read the index")]
     Io(#[from] std::io::Error),
-    #[error("the index has a form this reader does not know: {0}")]
+    #[error("unsupported index format: {0}")]
     Unsupported(&'static str),
     #[error("the index is damaged")]
     Damaged,

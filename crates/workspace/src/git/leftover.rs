@@ -22,7 +22,7 @@ pub(crate) fn clear(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
     }
     let free = !is_held(lock, git_dir, work_tree);
     if free {
-        tracing::warn!(lock = %lock.display(), "removed a lock that no living process holds");
+        tracing::warn!(lock = %lock.display(), "removed a stale lock");
     }
     free && std::fs::remove_file(lock).is_ok()
 }

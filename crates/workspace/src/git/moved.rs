@@ -39,7 +39,7 @@ impl MovedRef {
     pub fn words(&self) -> String {
         let said = match (&self.from, &self.to) {
             (Some(from), Some(to)) => format!("{} was {from}, is {to}", self.name),
-            (Some(from), None) => format!("{} was {from}, is gone", self.name),
+            (Some(from), None) => format!("{} was {from}, deleted", self.name),
             (None, to) => format!("{} is new, at {}", self.name, to.as_deref().unwrap_or_default()),
         };
         if self.name.starts_with("refs/remotes/") { said + " (a push or a fetch)" } else { said }

@@ -44,7 +44,7 @@ pub(crate) fn clear(work_tree: &Path) {
         return;
     }
     for pipe in &pipes {
-        tracing::warn!(pipe = %pipe.display(), "removed a pipe that git waited at or would have waited at");
+        tracing::warn!(pipe = %pipe.display(), "removed a named pipe that would block git");
         // A process that opens it before it is removed would wait at an unnamed pipe, where it cannot be found.
         held.extend(open_pipe(pipe, OFlags::RDWR));
         let _ = std::fs::remove_file(pipe);

@@ -90,7 +90,7 @@ impl Workspaces {
         }
         let mut reopened = self.reopen(workspace, &Reopen::Keep).await?;
         let Some((branch, tip)) = self.merge_target(workspace, request.target.as_deref()).await? else {
-            reopened.notes.push("the loop started from no branch, so nothing is merged in".to_owned());
+            reopened.notes.push("the loop did not start from a branch, so nothing is merged".to_owned());
             return Ok((reopened, None));
         };
         let git = self.guarded_home_git(workspace).await?;

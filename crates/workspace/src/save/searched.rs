@@ -13,11 +13,11 @@ use crate::git::{FilePath, Git, GitError};
 use crate::hold_back::{in_name, next_object, places};
 use crate::{Workspace, WorkspaceError};
 
-/// Larger files are not checked.
+/// Larger files are not looked at.
 const LARGEST: u64 = 8 << 20;
 /// With more objects it is not searched, and so not kept as a ref.
 const MOST_OBJECTS: usize = 200_000;
-/// So many objects are requested at once, to use little memory.
+/// So many objects are asked for at once, to use little memory.
 const AT_ONCE: usize = 16;
 /// Of the engine's own git directory, and so in no other repository.
 const OWN_REF: &str = "refs/worktree/held";
@@ -71,7 +71,7 @@ async fn secret_in(git: &Git, workspace: &Workspace, tip: &str) -> Result<Option
         })
         .collect();
     if objects.len() > MOST_OBJECTS {
-        return Ok(Some("more than is searched".to_owned()));
+        return Ok(Some("too large to scan".to_owned()));
     }
     let rules = Rules::default();
     for some in objects.chunks(AT_ONCE) {
@@ -85,7 +85,7 @@ async fn secret_in(git: &Git, workspace: &Workspace, tip: &str) -> Result<Option
                 "tree" => {}
                 // With author, committer, tagger and every other header.
                 "blob" | "commit" | "tag" => secrets.extend(places(&rules, content)),
-                _ => return Ok(Some(format!("an object of the kind {kind}"))),
+                _ => return Ok(Some(format!("an object of type {kind}"))),
             }
             if secrets.is_empty() {
                 continue;

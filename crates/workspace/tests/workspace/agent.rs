@@ -84,7 +84,7 @@ async fn a_detached_head_and_a_deleted_branch_are_put_right() {
     write(&ws.dir.join("b"), "2");
     let checkpoint = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     assert!(noted(&checkpoint.notes, "detached HEAD"), "{:?}", checkpoint.notes);
-    assert!(noted(&checkpoint.notes, "made again"), "{:?}", checkpoint.notes);
+    assert!(noted(&checkpoint.notes, "recreated"), "{:?}", checkpoint.notes);
     assert_eq!(names(&checkpoint), ["a added", "b added"]);
     assert_eq!(checkpoint.agent_commits.len(), 1);
     assert_clean(&fx, ws);
@@ -147,7 +147,7 @@ async fn a_half_done_merge_becomes_an_ordinary_checkpoint() {
     let theirs = fx.rev("main");
     assert!(!fx.try_git(&ws.dir, &["merge", &theirs]).0, "conflicts");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
-    assert!(noted(&two.notes, "a merge was in progress"), "{:?}", two.notes);
+    assert!(noted(&two.notes, "set aside a merge"), "{:?}", two.notes);
     assert_eq!(fx.rev(&ws.keep_ref("operation", "t2")), fx.rev("main"));
     assert_eq!(fx.git(&ws.dir, &["rev-list", "--parents", "-1", "HEAD"]).split(' ').count(), 2, "one parent");
     assert!(read(&ws.dir.join("README")).contains("<<<<<<<"), "what is on disk is committed");
@@ -168,7 +168,7 @@ async fn a_rebase_left_in_the_middle_loses_nothing() {
     assert!(!fx.try_git(&ws.dir, &["rebase", &theirs]).0, "conflicts");
     write(&ws.dir.join("README"), "resolved\n");
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
-    assert!(noted(&two.notes, "a rebase was in progress"), "{:?}", two.notes);
+    assert!(noted(&two.notes, "set aside a rebase"), "{:?}", two.notes);
     assert_eq!(fx.rev("windlass/fix^"), one.commit.expect("commit"));
     assert_eq!(fx.git(&fx.repo, &["show", "windlass/fix:README"]), "resolved");
     assert_clean(&fx, ws);
@@ -221,7 +221,7 @@ async fn locks_of_dead_processes_are_cleared_and_those_of_living_ones_respected(
     holder.kill().expect("kill");
     holder.wait().expect("wait");
     let error = refused.expect_err("held");
-    assert!(error.to_string().contains("another git process holds"), "{error}");
+    assert!(error.to_string().contains("another git process locked"), "{error}");
     assert!(error.hint().expect("hint").contains(".index.lock"));
     assert!(existed);
     assert!(fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("now free").created);

@@ -258,7 +258,7 @@ async fn a_clone_that_git_cannot_work_with_is_made_again_and_its_files_are_commi
         let globs = ["README".to_owned()];
         let undone = fx.workspaces.restore_protected(ws, &request.previous_head, &globs, "turn", &mut notes).await;
         assert_eq!(undone.unwrap_or_else(|error| panic!("{way}: {error}")).len(), 1, "{way}");
-        notes.retain(|note| !note.starts_with("what was changed of protected files is kept"));
+        notes.retain(|note| !note.starts_with("changes to protected files are saved"));
         let made = fx.workspaces.checkpoint(ws, &request).await.unwrap_or_else(|error| panic!("{way}: {error}"));
         notes.extend(made.notes.clone());
         assert_eq!(notes.is_empty(), way == "shallow", "{way}: {notes:?}");

@@ -46,13 +46,13 @@ async fn branches_that_cannot_be_made_are_refused_with_the_reason() {
     assert!(hint.contains("--branch"));
     fx.git(&fx.repo, &["switch", "-q", "windlass/fix"]);
     let (text, ..) = refusal(&fx, &request).await;
-    assert!(text.contains("exists already and is checked out at"), "{text}");
+    assert!(text.contains("already exists and is checked out at"), "{text}");
     fx.git(&fx.repo, &["switch", "-q", "main"]);
     fx.git(&fx.repo, &["branch", "-qD", "windlass/fix"]);
     fx.git(&fx.repo, &["branch", "windlass"]);
     let (text, hint, error) = refusal(&fx, &request).await;
     assert!(matches!(error, WorkspaceError::BranchNameTaken { .. }), "{text}");
-    assert_eq!(text, "the branch windlass/fix cannot be made because the branch windlass exists");
+    assert_eq!(text, "cannot create the branch windlass/fix because the branch windlass exists");
     assert!(hint.contains("git branch -m windlass"));
     fx.git(&fx.repo, &["branch", "-qD", "windlass"]);
     fx.git(&fx.repo, &["branch", "deep/er/still"]);
@@ -221,7 +221,7 @@ async fn a_machine_without_git_and_one_with_an_old_git_are_told_apart() {
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("chmod");
     let host = std::sync::Arc::new(fx.host().with_program(script));
     let error = windlass_workspace::git::Git::discover(host, fx.top()).version().await.expect_err("old");
-    assert_eq!(error.to_string(), "git 2.20.1 is too old, 2.38 or newer is needed");
+    assert_eq!(error.to_string(), "git 2.20.1 is too old; 2.38 or newer is required");
 }
 
 #[tokio::test]

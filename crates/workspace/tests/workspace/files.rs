@@ -341,6 +341,6 @@ async fn folders_that_git_cannot_open_are_named_in_a_note() {
     assert!(made.success());
     let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
     assert_eq!(names(&one), ["file added"]);
-    let said = |note: &String| note.starts_with("folders that cannot be looked into") && note.contains("000…");
+    let said = |note: &String| note.starts_with("unreadable directories are not committed") && note.contains("000…");
     assert!(one.notes.iter().any(said), "{:?}", one.notes);
 }

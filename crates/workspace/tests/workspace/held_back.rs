@@ -72,7 +72,7 @@ async fn it_is_found_in_utf_16_in_names_and_in_where_links_lead() {
     fx.git(&ws.dir, &["rm", "-rqf", &format!("b {KEY}"), "a.reg", "c"]);
     fx.git(&ws.dir, &["commit", "-qm", "none of it"]);
     let two = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect("checkpoint");
-    assert!(two.notes[0].ends_with(&format!("made again as one: {}", held_back.join(", "))), "{:?}", two.notes);
+    assert!(two.notes[0].ends_with(&format!("to remove a secret: {}", held_back.join(", "))), "{:?}", two.notes);
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn commits_of_the_agents_own_that_held_it_for_a_while_are_made_again_as_on
             fx.git(&ws.dir, &["commit", "-qm", "two"]);
             let one = fx.workspaces.checkpoint(ws, &first(&opened, "t1")).await.expect("checkpoint");
             assert!(one.created && one.agent_commits.is_empty() && one.held_back.is_empty(), "{one:?}");
-            assert!(one.notes[0].contains("made again as one"), "{:?}", one.notes);
+            assert!(one.notes[0].contains("into one to remove a secret"), "{:?}", one.notes);
             assert!(in_message || one.notes[0].contains("deep/key.pem (line 1: private-key)"), "{:?}", one.notes);
             assert_eq!(fx.git(&fx.repo, &["rev-list", "--count", "main..windlass/fix"]), "1");
             let log = fx.git(&fx.repo, &["log", "-p", "windlass/fix"]);

@@ -69,7 +69,7 @@ async fn in_place_a_new_link_in_the_git_directory_is_refused_and_the_users_own_i
     link(&ws.dir.join(".git").join("COMMIT_EDITMSG"), &rc);
     write(&ws.dir.join("file"), "2");
     let error = fx.workspaces.checkpoint(ws, &next(&one, "t2")).await.expect_err("planted");
-    assert!(error.to_string().contains("COMMIT_EDITMSG leads elsewhere"), "{error}");
+    assert!(error.to_string().contains("COMMIT_EDITMSG is a link that did not exist"), "{error}");
     assert_eq!(read(&rc), "mine\n");
 }
 
@@ -103,7 +103,11 @@ async fn a_nested_repository_that_leads_out_of_the_workspace_is_not_fetched_from
     let refs = fx.git(&fx.repo, &["for-each-ref", "--format=%(refname)", "refs/windlass/id-fix/nested"]);
     assert!(refs.contains("nested/own-") && refs.lines().count() == 1, "{refs}");
     assert_eq!(names(&made).len(), 6, "files are committed all the same: {:?}", names(&made));
-    assert!(made.notes.iter().any(|note| note.contains("by-link leads out of the workspace")), "{:?}", made.notes);
+    assert!(
+        made.notes.iter().any(|note| note.contains("by-link is a link to outside the workspace")),
+        "{:?}",
+        made.notes
+    );
 }
 
 #[tokio::test]

@@ -37,17 +37,17 @@ impl Batch {
         let section = self.state.review.as_ref().and_then(|review| review.section_number());
         let ruling = match said {
             Opinion::Clean { summary: None } if section.is_some() && open.is_empty() => {
-                return self.unreadable(turn, "a clean section needs a summary of what was done in it".to_owned());
+                return self.unreadable(turn, "a clean section requires a summary".to_owned());
             }
             Opinion::Clean { summary } if open.is_empty() => Opinion::Clean { summary },
             Opinion::Dirty { .. } if open.is_empty() => {
-                let why = "the verdict is dirty, but no finding is open that blocks: write down what is wrong";
+                let why = "the verdict is dirty, but no blocking finding is open; write one";
                 return self.unreadable(turn, why.to_owned());
             }
             // What is open blocks, whatever else is said.
             Opinion::Clean { .. } | Opinion::Dirty { .. } => Opinion::Dirty { open },
             Opinion::Accepted | Opinion::Rejected { .. } => {
-                return self.unreadable(turn, "an auditor says clean or dirty".to_owned());
+                return self.unreadable(turn, "an auditor must report clean or dirty".to_owned());
             }
         };
         let same = match &ruling {

@@ -1,4 +1,4 @@
-//! What could not be tried: tried again a few times, then a person is asked. It is nobody's failure and no verdict.
+//! What could not be tried: tried again a few times, then a user is asked. It is nobody's failure and no verdict.
 
 use super::{Batch, Refusal};
 use crate::agent::{TurnOutcome, TurnReport};

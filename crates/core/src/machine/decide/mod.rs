@@ -35,35 +35,35 @@ use crate::stop::{End, Outcome, PauseReason, Status, StopReason};
 /// Why an input changes nothing.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Refusal {
-    #[error("the answer is to something that is no longer wanted")]
+    #[error("stale result ignored")]
     Stale,
-    #[error("the loop has ended as {}", .end.name())]
+    #[error("the loop was {}", .end.name())]
     Ended { end: End },
-    #[error("the loop is completed, which is final")]
+    #[error("the loop is already completed")]
     Completed,
-    #[error("the loop is not completed: resume it instead")]
+    #[error("the loop is not completed; resume it instead")]
     NotCompleted,
-    #[error("the loop is already under way")]
+    #[error("the loop is already running")]
     UnderWay,
-    #[error("the loop is not under way")]
+    #[error("the loop is not running")]
     NotUnderWay,
-    #[error("the limit that ended the loop still stands ({})", .limit.name())]
+    #[error("the limit that ended the loop still applies ({})", .limit.name())]
     LimitStands { limit: StopReason },
-    #[error("the loop is already asked to do that")]
+    #[error("already requested")]
     AlreadyAsked,
     #[error(
-        "the agent has no session that could go on, so it cannot be told now: without --now its next turn gets the message"
+        "the agent has no session to resume, so --now is not possible; without --now, the next turn gets the message"
     )]
     NoSession,
-    #[error("the loop has no such limit to raise: {limit}")]
+    #[error("the loop has no limit to raise: {limit}")]
     NoSuchLimit { limit: &'static str },
-    #[error("the loop waits for a verdict: approve or reject it")]
+    #[error("the loop is waiting for review; approve or reject it")]
     AwaitsRuling,
-    #[error("the loop asks nothing that could be approved or rejected")]
+    #[error("nothing is waiting for approval")]
     NothingToRule,
-    #[error("nobody judges the work of this loop")]
+    #[error("this loop has no reviewer")]
     NotReviewed,
-    #[error("that is not the {role}'s to do")]
+    #[error("the {role} is not allowed to do that")]
     NotYourRole { role: Role },
     #[error(transparent)]
     Finding(#[from] FindingRefusal),

@@ -52,15 +52,15 @@ fn told(state: &LoopState, kind: ErrorKind, message: &str) -> Option<String> {
     let list = list.join(", ");
     match state.spec.sandbox.network {
         NetworkAccess::Deny if !hosts.is_empty() => Some(format!(
-            "Windlass's network rule refused {list} (--network deny); allow it with --network list {allow}"
+            "Windlass's network rule denied {list} (--network deny); allow it with --network list {allow}"
         )),
         NetworkAccess::Deny if unreached => Some(
-            "Windlass's network rule refuses every host (--network deny); allow some with --network list and \
+            "Windlass's network rule denies every host (--network deny); allow some with --network list and \
              --network-host"
                 .to_owned(),
         ),
         NetworkAccess::List if !hosts.is_empty() => {
-            Some(format!("Windlass's network rule refused {list}; allow it with {allow}"))
+            Some(format!("Windlass's network rule denied {list}; allow it with {allow}"))
         }
         NetworkAccess::Deny | NetworkAccess::List | NetworkAccess::Allow => None,
     }

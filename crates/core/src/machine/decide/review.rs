@@ -55,9 +55,9 @@ impl Batch {
                 self.push(ReviewEvent::ReviewSkipped { iteration: self.state.iteration, because: because.clone() });
                 match because {
                     SkippedBecause::Gates { .. } => self.mend(),
-                    SkippedBecause::NothingChanged => self.reject_or_mend("nothing was changed"),
+                    SkippedBecause::NothingChanged => self.reject_or_mend("no changes"),
                     SkippedBecause::UnknownCommit { commit } => {
-                        self.reject_or_mend(&format!("the report names the commit {commit}, which was not made"));
+                        self.reject_or_mend(&format!("the reported commit {commit} does not exist"));
                     }
                 }
             }
@@ -120,7 +120,7 @@ impl Batch {
                 Answer::Plan(plan) => self.plan_written(turn, plan),
                 Answer::Audit(audit) => self.audited(turn, audit),
                 Answer::Acceptance(opinion) => self.judged_by_acceptor(turn, opinion),
-                Answer::Work { .. } | Answer::Unread => self.unreadable(turn, "there is no answer".to_owned()),
+                Answer::Work { .. } | Answer::Unread => self.unreadable(turn, "no answer".to_owned()),
             },
         }
     }
@@ -190,7 +190,7 @@ impl Batch {
             saved: saved.map(str::to_owned),
         });
         if self.state.wish == Some(Wish::Stop) {
-            // Opened again it is done once more, which changes nothing, and then the loop is completed.
+            // After a resume it runs again without effect, and then the loop is completed.
             self.stop_loop(StopReason::Cancelled);
         } else {
             self.complete();

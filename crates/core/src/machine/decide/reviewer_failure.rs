@@ -12,7 +12,7 @@ use crate::machine::review::ReviewEvent;
 use crate::spec::OnFailure;
 use crate::stop::{PauseReason, StopReason, WaitReason};
 
-/// An answer that cannot be read is asked for once more.
+/// Asks again once after an invalid answer.
 const MOST_UNREADABLE: usize = 2;
 /// A reviewer that fails is tried again so often before it is replaced.
 const REVIEW_RETRIES: u32 = 2;
@@ -48,14 +48,14 @@ impl Batch {
         self.stop_loop(StopReason::AgentFailed { message });
     }
 
-    /// The answer says nothing that could be acted upon. It is asked for once more in the same session.
+    /// The answer is not usable. The machine asks again in the same session.
     pub(super) fn unreadable(&mut self, turn: TurnKey, why: String) {
         self.push(ReviewEvent::AnswerUnreadable { turn, why: why.clone() });
         let times = self.state.review.as_ref().map_or(0, |review| review.unreadable.len());
         if times < MOST_UNREADABLE {
             return self.start_side_turn(turn.role);
         }
-        let message = format!("the {} was asked twice, and its answer could not be read: {why}", turn.role);
+        let message = format!("the {}'s answer was invalid twice: {why}", turn.role);
         self.reviewer_gave_up(turn.role, &message);
     }
 }

@@ -149,7 +149,7 @@ impl Batch {
             Some(Interrupt::Stall) if self.state.counters.stalls >= self.state.spec.time.max_stalls => {
                 let role = turn.key.role;
                 if role.reviews() {
-                    return self.reviewer_gave_up(role, "it printed nothing for too long");
+                    return self.reviewer_gave_up(role, "no output for too long");
                 }
                 self.stop_loop(StopReason::Stall { stalls: self.state.counters.stalls });
             }

@@ -47,7 +47,7 @@ impl Batch {
             if review.post_action.is_some() {
                 return self.after_post_action();
             }
-            // The gates may run once more in the same iteration, before the whole is looked at.
+            // The gates may run again in the same iteration, before the final review.
             if self.state.judged != iteration {
                 self.judged(false, failing);
             }
@@ -123,7 +123,7 @@ impl Batch {
             _ => return,
         };
         self.push(Event::ProgressStalled { iterations, step });
-        if step == StallStep::Stop && !self.fall_back(Role::Coder, "nothing changes any more") {
+        if step == StallStep::Stop && !self.fall_back(Role::Coder, "no more changes") {
             self.stop_loop(StopReason::NoProgress { iterations });
         }
     }

@@ -401,7 +401,7 @@ fn checkpointed(
 ) {
     state.counters.not_tried.remove(&Step::Checkpoint);
     if checkpoint.files_changed > 0 {
-        // A session that is full after work was done is not a session that cannot be had.
+        // A session that is full after some work is not an unavailable session.
         state.counters.sessions_lost = 0;
     }
     if let Some(workspace) = &mut state.workspace {

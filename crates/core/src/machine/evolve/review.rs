@@ -62,14 +62,14 @@ pub(super) fn checkpointed(state: &mut LoopState) {
     }
 }
 
-/// The work goes on, and what follows it is done once more then.
+/// The work continues, and the steps after it run again.
 pub(super) fn claim_refused(state: &mut LoopState) {
     if let Some(review) = &mut state.review {
         review.post_action = None;
     }
 }
 
-/// The whole is judged once more, or a new goal is planned first.
+/// The final review runs again, or a new goal is planned first.
 pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
     let Some(review) = &mut state.review else { return };
     judge_anew(review);
@@ -85,7 +85,7 @@ pub(super) fn continued(state: &mut LoopState, new_goal: bool) {
     }
 }
 
-/// Nothing that was said of the work stands.
+/// Discards what reviewers said about the work.
 fn judge_anew(review: &mut Review) {
     review.unreadable.clear();
     review.post_action = None;
@@ -97,7 +97,7 @@ fn judge_anew(review: &mut Review) {
     }
 }
 
-/// What was known when an iteration was over, for who goes back to it.
+/// The review state at the end of an iteration, for a rollback to it.
 pub(super) fn remember(state: &mut LoopState) {
     let iteration = state.iteration;
     if let Some(review) = &mut state.review {
@@ -259,7 +259,7 @@ fn reviewed(state: &mut LoopState, turn: TurnKey, ruling: &Opinion, same: Option
         }
         Opinion::Dirty { open } => state.counters.unchanged(same.unwrap_or(1), tree, open, String::new()),
         Opinion::Rejected { reason } if !whole => review.rejected(reason),
-        // Said of the whole it is told to the developer, and counts by the turns it takes.
+        // A final rejection goes to the developer. It is not a consecutive rejection; only its turns count.
         Opinion::Rejected { reason } => {
             review.objection = Some(Objection { reason: reason.clone(), whole: true });
         }

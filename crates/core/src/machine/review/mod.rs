@@ -71,7 +71,7 @@ pub enum SkippedBecause {
     },
 }
 
-/// A question that nobody was there to answer.
+/// An unanswered question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DeferredQuestion {
     pub turn: TurnKey,
@@ -92,7 +92,7 @@ pub struct Objection {
 /// What became of the post-action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PostActionRecord {
-    /// The agent's last message, as it is; empty where it did not end well.
+    /// The agent's last message, verbatim; empty if the post-action failed.
     pub summary: String,
     pub commit: Option<String>,
     /// Gates that failed on it, so that its changes were taken back.

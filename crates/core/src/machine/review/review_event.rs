@@ -19,7 +19,7 @@ pub enum ReviewEvent {
     Planned {
         plan: Box<Plan>,
     },
-    /// The milestone's file was edited and is read anew.
+    /// The milestone file changed and was reloaded.
     MilestoneAmended {
         milestone: Box<Milestone>,
     },
@@ -39,7 +39,7 @@ pub enum ReviewEvent {
         turn: TurnKey,
         adjustment: Adjustment,
     },
-    /// What a reviewer says through a tool; its turn goes on.
+    /// What a reviewer says through a tool; its turn continues.
     VerdictGiven {
         turn: TurnKey,
         verdict: Opinion,
@@ -54,7 +54,7 @@ pub enum ReviewEvent {
         turn: TurnKey,
         decisions: CoderDecisions,
     },
-    /// A question that nobody was there to answer.
+    /// An unanswered question.
     QuestionDeferred {
         turn: TurnKey,
         question: String,
@@ -101,7 +101,7 @@ pub enum ReviewEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         saved: Option<String>,
     },
-    /// What a person said to a loop that asked.
+    /// What a user said to a loop that asked.
     PersonRuled {
         approved: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]

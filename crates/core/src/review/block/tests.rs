@@ -107,31 +107,31 @@ fn what_is_wrong_inside_is_named() {
         ),
         (
             r#"{"verdict": "clean", "issues": [{"severity": "bug"}]}"#,
-            "the ```windlass-review block has an unknown key `issues`; known are findings, resolved, verdict, section_summary, plan_adjustments",
+            "the ```windlass-review block has an unknown key `issues`; known keys: findings, resolved, verdict, section_summary, plan_adjustments",
         ),
         (
             r#"{"verdict": "dirty", "findings": [{}]}"#,
-            "the ```windlass-review block is not the JSON that was asked for: missing field `file` (line 3 of the answer)",
+            "the ```windlass-review block is not the expected JSON: missing field `file` (line 3 of the answer)",
         ),
         (
             "{\"verdict\":\n\"good\"}",
-            "the ```windlass-review block is not the JSON that was asked for: unknown variant `good`, expected `clean` or `dirty` (line 3 of the answer)",
+            "the ```windlass-review block is not the expected JSON: unknown variant `good`, expected `clean` or `dirty` (line 3 of the answer)",
         ),
         (
             r#"{"findings": []}"#,
-            "the ```windlass-review block is not the JSON that was asked for: missing field `verdict` (line 3 of the answer)",
+            "the ```windlass-review block is not the expected JSON: missing field `verdict` (line 3 of the answer)",
         ),
         (
             r#"{"verdict": "dirty", "verdict": "clean"}"#,
-            "the ```windlass-review block is not the JSON that was asked for: duplicate field `verdict` (line 4 of the answer)",
+            "the ```windlass-review block is not the expected JSON: duplicate field `verdict` (line 4 of the answer)",
         ),
         (
             r#"{"verdict": "dirty","#,
-            "the ```windlass-review block is not the JSON that was asked for: EOF while parsing a value (line 4 of the answer)",
+            "the ```windlass-review block is not the expected JSON: EOF while parsing a value (line 4 of the answer)",
         ),
         (
             r#"["dirty"]"#,
-            "the ```windlass-review block is not the JSON that was asked for: expected an object (line 4 of the answer)",
+            "the ```windlass-review block is not the expected JSON: expected an object (line 4 of the answer)",
         ),
         (
             r#"{"verdict": "dirty", "findings": [["a.rs", 3, "bug", "x"]]}"#,

@@ -57,7 +57,7 @@ fn reviewed_spec() -> impl Strategy<Value = LoopSpec> {
 }
 
 impl Dice {
-    /// What a person says to a loop that may or may not have asked.
+    /// What a user says to a loop that may or may not have asked.
     pub(super) fn ruling(&mut self) -> Input {
         match self.throw(5) {
             0 => Input::Approve { reason: None },

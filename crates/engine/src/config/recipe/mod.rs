@@ -33,7 +33,7 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("milestone", include_str!("../../../recipes/milestone.toml")),
 ];
 
-/// Settings that a recipe has to have, itself or from the one it extends.
+/// Settings that every recipe must have or inherit.
 const REQUIRED: [&str; 6] = ["session", "commit", "max_iterations", "on_limit", "turn_timeout", "stall_timeout"];
 
 /// Who wrote a recipe; a later one wins over an earlier one of the same name.
@@ -54,7 +54,7 @@ impl RecipeSource {
     }
 }
 
-/// A recipe with all that it extends.
+/// A recipe with everything it inherits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
     pub name: String,
@@ -65,7 +65,7 @@ pub struct Recipe {
     pub on_failure: OnFailure,
     pub max_stalls: u32,
     pub max_rejections: u32,
-    /// The file that it is, last, and before it those that it extends.
+    /// Its own file last, after those that it extends.
     pub files: Vec<RecipeFile>,
 }
 
@@ -118,12 +118,12 @@ impl Entry {
             Err(ConfigError::Recipe { place: top(&self.path), problem, hint: hint.to_owned() })
         };
         if BUILT_IN.iter().any(|(name, _)| *name == self.name) {
-            let problem = format!("the name '{}' is that of a built-in recipe", self.name);
-            let hint = format!("give the file another name, and write extends = \"{}\"", self.name);
+            let problem = format!("'{}' is the name of a built-in recipe", self.name);
+            let hint = format!("rename the file, and add extends = \"{}\"", self.name);
             return fault(problem, &hint);
         }
         if !is_valid_name(&self.name) {
-            let problem = format!("'{}' cannot be the name of a recipe", self.name.escape_debug());
+            let problem = format!("'{}' is not a valid recipe name", self.name.escape_debug());
             return fault(problem, "use a-z, 0-9, - and _, at most 64 characters, not starting with -");
         }
         Ok(())
@@ -188,14 +188,14 @@ impl Recipes {
         self.0.iter().find(|entry| fits(entry) && entry.is_built_in()).or_else(|| self.0.iter().find(fits))
     }
 
-    /// The name of the recipe that is taken if nobody names one. Files that cannot be read have no say in it.
+    /// The name of the default recipe. Ignores files that cannot be read.
     pub fn default_for(&self, what: DefaultFor) -> String {
         let is_it = |entry: &&Entry| entry.read().is_ok_and(|file| file.policies.default_for == Some(what));
         let found = self.0.iter().find(is_it).or_else(|| self.0.last());
         found.map(|entry| entry.name.clone()).unwrap_or_default()
     }
 
-    /// A recipe with all that it extends.
+    /// A recipe with everything it inherits.
     pub fn resolve(&self, entry: &Entry) -> Result<Recipe, ConfigError> {
         let mut passed = vec![entry];
         let mut files = vec![entry.read()?];
@@ -209,12 +209,12 @@ impl Recipes {
                 return Err(match passed.iter().any(|entry| entry.name == *base) {
                     true => ConfigError::Recipe {
                         place,
-                        problem: format!("'{base}' extends this recipe itself"),
-                        hint: "extend a built-in recipe, or leave extends out".to_owned(),
+                        problem: format!("recipe extends itself through '{base}'"),
+                        hint: "extend a built-in recipe, or remove extends".to_owned(),
                     },
                     false => ConfigError::Recipe {
                         place,
-                        problem: format!("there is no recipe '{}' to extend", base.escape_debug()),
+                        problem: format!("unknown recipe '{}' in extends", base.escape_debug()),
                         hint: match nearest(base, known.iter().copied()) {
                             Some(near) => format!("did you mean '{near}'?"),
                             None => format!("known recipes: {}", known.join(", ")),
@@ -230,7 +230,7 @@ impl Recipes {
     }
 }
 
-/// Puts the files of a recipe on top of each other, and looks whether anything is missing.
+/// Layers the files of a recipe, and checks that nothing is missing.
 fn complete(files: Vec<RecipeFile>) -> Result<Recipe, ConfigError> {
     let all = files.iter().fold(Policies::default(), |below, file| below.overlaid(&file.policies));
     let Some(own) = files.last() else { unreachable!("a recipe is made of at least one file") };
@@ -253,9 +253,9 @@ fn complete(files: Vec<RecipeFile>) -> Result<Recipe, ConfigError> {
     if !fits {
         return Err(ConfigError::Recipe {
             place: place(),
-            problem: "'done' and 'review' do not belong together".to_owned(),
+            problem: "'done' and 'review' do not match".to_owned(),
             hint:
-                "findings_clear needs review = \"audit\", verdict needs \"acceptance\", and the others have no review"
+                "findings_clear requires review = \"audit\", verdict requires \"acceptance\", and all others allow no review"
                     .into(),
         });
     }
@@ -268,8 +268,9 @@ fn complete(files: Vec<RecipeFile>) -> Result<Recipe, ConfigError> {
     if !serves {
         return Err(ConfigError::Recipe {
             place: place(),
-            problem: "'done' does not fit 'default_for'".to_owned(),
-            hint: "a recipe for a target has done = \"target\", one for milestones done = \"verdict\"".to_owned(),
+            problem: "'done' does not match 'default_for'".to_owned(),
+            hint: "default_for = \"target\" requires done = \"target\", and \"milestone\" requires done = \"verdict\""
+                .to_owned(),
         });
     }
     Ok(Recipe {
@@ -346,7 +347,7 @@ mod tests {
         let paths = Paths { data: dir.path().into(), user_config, user_config_named: false };
         let recipes = Recipes::find(&paths, Some(&dir.path().join("repo"))).unwrap();
         let error = recipes.get("mine").unwrap_err().to_string();
-        assert!(error.contains("there is no recipe 'base' to extend"), "{error}");
+        assert!(error.contains("unknown recipe 'base' in extends"), "{error}");
         write("user/recipes/base.toml", "extends = \"refine\"\nmax_iterations = 8\n");
         let recipes = Recipes::find(&paths, Some(&dir.path().join("repo"))).unwrap();
         assert_eq!(recipes.get("mine").unwrap().unwrap().done, DoneKind::Target);

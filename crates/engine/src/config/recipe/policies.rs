@@ -21,14 +21,14 @@ pub enum DoneKind {
     Verdict,
 }
 
-/// What a recipe is taken for if nobody names one.
+/// What a recipe is the default for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultFor {
     /// `windlass run "GOAL"`.
     Goal,
     /// `windlass run --iter` and `--time`.
     Target,
-    /// A plan that another agent hands over.
+    /// A plan that another agent wrote.
     Plan,
     /// `windlass milestone start`.
     Milestone,
@@ -75,7 +75,7 @@ impl Value for OnFailure {
         let times = table.get("retry").and_then(Toml::as_integer).and_then(|times| u32::try_from(times).ok());
         Some(match (times, table.len()) {
             (Some(times), 1) => Ok(OnFailure::Retry { times }),
-            _ => Err(ValueError::new("the table does not say how often to retry", "write { retry = 3 }")),
+            _ => Err(ValueError::new("the table has no 'retry'", "write { retry = 3 }")),
         })
     }
 
@@ -84,12 +84,7 @@ impl Value for OnFailure {
             "stop" => Ok(OnFailure::Stop),
             "continue" => Ok(OnFailure::Continue),
             "count_as_rejection" => Ok(OnFailure::CountAsRejection),
-            _ => Err(unknown_word(
-                "answer to a failure",
-                text,
-                &["stop", "continue", "count_as_rejection"],
-                Self::EXPECTED,
-            )),
+            _ => Err(unknown_word("failure policy", text, &["stop", "continue", "count_as_rejection"], Self::EXPECTED)),
         }
     }
 
@@ -109,7 +104,7 @@ impl Value for OnFailure {
     }
 }
 
-/// One key of a recipe that is no setting.
+/// One key of a recipe that is not a setting.
 #[derive(Debug, Clone, Copy)]
 pub struct PolicyKey {
     pub name: &'static str,
@@ -122,7 +117,7 @@ pub struct PolicyKey {
 
 macro_rules! policies {
     ($($key:ident: $type:ty, $doc:literal;)*) => {
-        /// Every key of a recipe that is no setting, but the table `prompts`.
+        /// Every key of a recipe that is not a setting, except the table `prompts`.
         pub const POLICY_KEYS: &[PolicyKey] = &[$(PolicyKey {
             name: stringify!($key),
             doc: $doc,
@@ -130,7 +125,7 @@ macro_rules! policies {
             example: <$type as Value>::EXAMPLE,
         }),*];
 
-        /// What one file says of them; unset is not said.
+        /// What one file sets; `None` if unset.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Policies {
             $(#[doc = $doc] pub $key: Option<$type>,)*
@@ -149,12 +144,12 @@ macro_rules! policies {
                 Ok(())
             }
 
-            /// The same with what `over` says on top.
+            /// These with those of `over` on top.
             pub(super) fn overlaid(self, over: &Self) -> Self {
                 Self { $($key: over.$key.clone().or(self.$key),)* }
             }
 
-            /// What is said, by key.
+            /// What is set, by key.
             pub fn to_json(&self) -> Vec<(&'static str, Json)> {
                 let mut said = Vec::new();
                 $(if let Some(value) = &self.$key {
@@ -167,13 +162,13 @@ macro_rules! policies {
 }
 
 policies! {
-    about: String, "What the recipe does, in one line";
-    extends: String, "The recipe that this one changes; without it, a recipe says everything";
-    default_for: DefaultFor, "Use this recipe if nobody names one: for a goal, for --iter and --time (target), for a plan \
+    about: String, "Description, one line";
+    extends: String, "Recipe to inherit from; without it, the recipe must set everything";
+    default_for: DefaultFor, "Use this recipe by default: for a goal, for --iter and --time (target), for a plan \
         handed over by another agent, or for a milestone. Not inherited";
-    done: DoneKind, "Which claim ends the loop";
-    review: ReviewKind, "Who judges the work besides the gates: an auditor who writes findings, or an acceptor";
-    on_failure: OnFailure, "What a failed turn does; rate limits are never a failure";
-    max_stalls: Times, "How many silent turns in a row end the loop";
-    max_rejections: Times, "How many rejections in a row before a person is asked";
+    done: DoneKind, "Condition that completes the loop";
+    review: ReviewKind, "Reviewer in addition to gates: an auditor that writes findings, or an acceptor";
+    on_failure: OnFailure, "What to do after a failed turn; rate limits are not failures";
+    max_stalls: Times, "Consecutive silent turns after which the loop stops";
+    max_rejections: Times, "Consecutive rejections after which Windlass asks a user";
 }
