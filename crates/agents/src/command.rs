@@ -117,6 +117,7 @@ pub fn check_patterns(profile: &AgentProfile) -> Result<(), (&'static str, regex
         ("session_pattern", &profile.session_pattern),
         ("usage_pattern", &profile.usage_pattern),
         ("answer_pattern", &profile.answer_pattern),
+        ("noise_pattern", &profile.noise_pattern),
         ("error_pattern", &profile.error_pattern),
     ];
     for (key, pattern) in patterns {
@@ -164,6 +165,7 @@ struct Patterns {
     session: Option<Regex>,
     usage: Option<Regex>,
     answer: Option<Regex>,
+    noise: Option<Regex>,
     error: Option<Regex>,
 }
 
@@ -178,9 +180,10 @@ impl CommandSession {
                     session: compile(&profile.session_pattern),
                     usage: compile(&profile.usage_pattern),
                     answer: compile(&profile.answer_pattern),
+                    noise: compile(&profile.noise_pattern),
                     error: compile(&profile.error_pattern),
                 };
-                let all = [&patterns.session, &patterns.usage, &patterns.answer, &patterns.error];
+                let all = [&patterns.session, &patterns.usage, &patterns.answer, &patterns.noise, &patterns.error];
                 let any = all.into_iter().any(Option::is_some);
                 Output::Text {
                     decoder: TextDecoder::default(),
@@ -368,6 +371,7 @@ fn hand_on(text: String, patterns: Option<&mut Patterns>, events: &mut Vec<Agent
         return;
     };
     let answers_only = patterns.answer.is_some();
+    let mut words = String::with_capacity(text.len());
     for part in text.split_inclusive('\n') {
         if patterns.line.len() + part.len() <= LONGEST_PATTERN_LINE {
             patterns.line.push_str(part);
@@ -376,10 +380,28 @@ fn hand_on(text: String, patterns: Option<&mut Patterns>, events: &mut Vec<Agent
             let line = std::mem::take(&mut patterns.line);
             patterns.look(&line, events);
         }
+        let whole_line = part.trim_end();
+        if !answers_only && patterns.noise.as_ref().is_some_and(|noise| noise.is_match(whole_line)) {
+            events.push(AgentEvent::Raw { line: whole_line.to_owned() });
+        } else {
+            words.push_str(part);
+        }
     }
-    if !answers_only {
-        events.push(AgentEvent::Text { text });
+    if !answers_only && !words.is_empty() {
+        events.push(AgentEvent::Text { text: words });
     }
+}
+
+/// A number of tokens, which may be in thousands or millions: `2.7k`.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within these bounds nothing is lost")]
+fn tokens_in(text: &str) -> Option<u64> {
+    let (figures, times) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 1e3),
+        b'm' | b'M' => (&text[..text.len() - 1], 1e6),
+        _ => return text.parse().ok(),
+    };
+    let tokens = figures.parse::<f64>().ok().filter(|figure| (0.0..1e9).contains(figure))? * times;
+    Some(tokens.round() as u64)
 }
 
 impl Patterns {
@@ -397,7 +419,7 @@ impl Patterns {
         }
         if let Some(found) = self.usage.as_ref().and_then(|pattern| pattern.captures(line)) {
             let number = |name: &str| found.name(name).map(|text| text.as_str().replace([',', '_'], ""));
-            let tokens = |name: &str| number(name).and_then(|text| text.parse().ok()).unwrap_or(0);
+            let tokens = |name: &str| number(name).and_then(|text| tokens_in(&text)).unwrap_or(0);
             events.push(AgentEvent::Usage {
                 model: String::new(),
                 usage: Usage {

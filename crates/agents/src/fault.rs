@@ -108,7 +108,7 @@ fn embedded(message: &str) -> Option<Value> {
 
 static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)(?:status(?: code)?|HTTP|API Error|last error|request rejected)[:( ]+\(?([1-5]\d\d)\b|^([45]\d\d) ",
+        r"(?i)(?:status(?: code)?|HTTP|API Error|last error|request rejected)[:(/ ]+\(?([1-5]\d\d)\b|^([45]\d\d) ",
     )
     .ok()
 });
@@ -197,9 +197,12 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "prompt as too long",
             "context length",
             "context window",
+            "context limit",
             "maximum number of tokens",
             "input is too long",
             "too many tokens",
+            "hit a token limit",
+            "contextwindowexceedederror",
         ],
     ),
     (
@@ -208,7 +211,16 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::RateLimit,
-        &["rate limit", "rate_limit", "too many requests", "usage limit", "quota", "hit your limit", "slow down"],
+        &[
+            "rate limit",
+            "rate_limit",
+            "ratelimiterror",
+            "too many requests",
+            "usage limit",
+            "quota",
+            "hit your limit",
+            "slow down",
+        ],
     ),
     (
         ErrorKind::ModelNotFound,
@@ -237,7 +249,15 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
     ),
     (
         ErrorKind::Overloaded,
-        &["overloaded", "high demand", "at capacity", "internal server error", "service unavailable"],
+        &[
+            "overloaded",
+            "high demand",
+            "at capacity",
+            "internal server error",
+            "service unavailable",
+            "serviceunavailableerror",
+            "badgatewayerror",
+        ],
     ),
     (
         ErrorKind::Network,
@@ -260,6 +280,10 @@ const WORDS: &[(ErrorKind, &[&str])] = &[
             "network",
             "timed out",
             "error sending request",
+            "error decoding response body",
+            "peer closed connection",
+            // LiteLLM's own words for all that it cannot tell.
+            "internalservererror",
         ],
     ),
 ];
@@ -268,6 +292,10 @@ fn by_words(words: &str) -> ErrorKind {
     // All that undici says of a body that ended early.
     if words.trim() == "terminated" {
         return ErrorKind::Network;
+    }
+    // With the id in between.
+    if words.contains("session \"") && words.contains("\" not found") {
+        return ErrorKind::UnknownSession;
     }
     let found = WORDS.iter().find(|(_, list)| list.iter().any(|word| words.contains(word)));
     let no_model = words.contains("model") && ["does not exist", "not found"].iter().any(|no| words.contains(no));

@@ -41,6 +41,11 @@ pub(crate) trait Dialect: Send + fmt::Debug {
         None
     }
 
+    /// The error in a line of standard error, for agents that report it only there.
+    fn error_aside<'a>(&self, _line: &'a str) -> Option<&'a str> {
+        None
+    }
+
     /// The output is at its end.
     fn end(&mut self, _turn: &mut Turn<'_>) {}
 
@@ -290,9 +295,13 @@ fn read_line<D: Dialect>(dialect: &mut D, known: &mut Known, line: &[u8], was_cu
     events.push(AgentEvent::Raw { line: line.into_owned() });
 }
 
-/// Takes only limits from there, and only until the agent reports an error, which is more specific.
+/// Takes only limits from there, and only until the agent reports an error, which is more specific, unless standard error is
+/// where the agent reports errors.
 fn read_aside<D: Dialect>(dialect: &D, known: &mut Known, line: &[u8], events: &mut Vec<AgentEvent>) {
     let line = String::from_utf8_lossy(line);
+    if let Some(message) = dialect.error_aside(line.trim_end()) {
+        return Turn { events, known }.trouble(Fault::of(None, "", message));
+    }
     let Some(message) = dialect.said_aside(&line) else { return };
     let fault = Fault::of(None, "", message);
     if fault.kind == ErrorKind::RateLimit && known.fault.is_none() {

@@ -99,7 +99,7 @@ pub const TRAPS: &[Trap] = &[
     file(&[Copilot], ".copilot/mcp-config.json", servers),
     below(&[Copilot], ".github/copilot", ".json", claude_settings),
     below(&[Copilot], ".github/hooks", ".json", anything),
-    // Of agents without an adapter: pi, Cline, Aider.
+    // Of agents without an adapter: pi, Cline, Aider, Mistral Vibe.
     below(&[Command], ".pi/extensions", "", anything),
     file(&[Command], ".pi/settings.json", pi_settings),
     below(&[Command], ".clinerules/hooks", "", anything),
@@ -107,6 +107,10 @@ pub const TRAPS: &[Trap] = &[
     below(&[Command], ".cline/plugins", "", anything),
     file(&[Command], ".aider.conf.yml", anything),
     file(&[Command], ".env", aider_variables),
+    file(&[Command], ".vibe/config.toml", anything),
+    file(&[Command], ".vibe/hooks.toml", anything),
+    below(&[Command], ".vibe/tools", ".py", anything),
+    below(&[Command], ".vibe/agents", ".toml", anything),
 ];
 
 fn pi_settings(text: &str) -> Vec<String> {

@@ -67,6 +67,9 @@ pub struct AgentProfile {
     /// A regular expression whose first group is the final answer, for `text` output: only there a promise counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_pattern: Option<String>,
+    /// A regular expression for lines of `text` output that are the program's own, not the agent's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_pattern: Option<String>,
     /// A regular expression whose first group is the message of an error, in a line of `text` output or of stderr.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_pattern: Option<String>,
@@ -235,6 +238,7 @@ impl AgentProfile {
             session_pattern: pick(&self.session_pattern, &over.session_pattern),
             usage_pattern: pick(&self.usage_pattern, &over.usage_pattern),
             answer_pattern: pick(&self.answer_pattern, &over.answer_pattern),
+            noise_pattern: pick(&self.noise_pattern, &over.noise_pattern),
             error_pattern: pick(&self.error_pattern, &over.error_pattern),
             model: pick(&self.model, &over.model),
             system_prompt: pick(&self.system_prompt, &over.system_prompt),

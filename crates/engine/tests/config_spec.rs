@@ -442,7 +442,7 @@ fn agents_are_found_by_name_or_made_from_a_command() {
     assert_eq!(error.to_string(), "unknown agent 'dmo'");
     assert!(error.hint().starts_with("did you mean 'demo'?"), "{}", error.hint());
     let hint = named(Some("zzz"), run()).unwrap_err().hint();
-    assert!(hint.starts_with("known agents: claude, ") && hint.contains("demo"), "{hint}");
+    assert!(hint.starts_with("known agents: aider, claude, ") && hint.contains("demo"), "{hint}");
     let demo = named(Some("demo"), run()).unwrap().spec.agent;
     assert_eq!((demo.display_name(), demo.profile.command[0].as_str()), ("Demo", "{self}"));
     let installed = RunOptions { installed_agent: Some("demo".into()), ..run() };
@@ -475,6 +475,7 @@ fn a_pattern_that_is_none_is_refused_with_its_key() {
         ("session_pattern", AgentProfile { session_pattern: Some("(".into()), ..text_agent() }),
         ("usage_pattern", AgentProfile { usage_pattern: Some("[".into()), ..text_agent() }),
         ("answer_pattern", AgentProfile { answer_pattern: Some("*".into()), ..text_agent() }),
+        ("noise_pattern", AgentProfile { noise_pattern: Some("(?<".into()), ..text_agent() }),
     ] {
         let error = resolve(Options::default(), profile).unwrap_err();
         assert!(error.to_string().starts_with(&format!("{key} of the agent 'mine' is not a regular expression: ")));

@@ -45,6 +45,14 @@ pub enum Cli {
     Pi,
     /// As pi.
     Cline,
+    /// As pi. It comes from PyPI.
+    Aider,
+    /// As Aider.
+    Vibe,
+    /// As pi.
+    Goose,
+    /// As pi. It needs a newer node than the others, which is installed with it.
+    Kimi,
     /// Speaks ACP for Claude Code.
     ClaudeAcp,
     /// Speaks ACP for Codex.
@@ -56,11 +64,7 @@ impl Cli {
     pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
 
     /// The agents of the conformance table.
-    pub const AGENTS: [Cli; 8] =
-        [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen, Cli::Pi, Cli::Cline];
-
-    /// Everything that is installed.
-    pub const ALL: [Cli; 10] = [
+    pub const AGENTS: [Cli; 12] = [
         Cli::Claude,
         Cli::Codex,
         Cli::Opencode,
@@ -69,6 +73,26 @@ impl Cli {
         Cli::Qwen,
         Cli::Pi,
         Cli::Cline,
+        Cli::Aider,
+        Cli::Vibe,
+        Cli::Goose,
+        Cli::Kimi,
+    ];
+
+    /// Everything that is installed.
+    pub const ALL: [Cli; 14] = [
+        Cli::Claude,
+        Cli::Codex,
+        Cli::Opencode,
+        Cli::Gemini,
+        Cli::Copilot,
+        Cli::Qwen,
+        Cli::Pi,
+        Cli::Cline,
+        Cli::Aider,
+        Cli::Vibe,
+        Cli::Goose,
+        Cli::Kimi,
         Cli::ClaudeAcp,
         Cli::CodexAcp,
     ];
@@ -83,6 +107,10 @@ impl Cli {
             Cli::Qwen => "qwen",
             Cli::Pi => "pi",
             Cli::Cline => "cline",
+            Cli::Aider => "aider",
+            Cli::Vibe => "mistral-vibe",
+            Cli::Goose => "goose",
+            Cli::Kimi => "kimi",
             Cli::ClaudeAcp => "claude-agent-acp",
             Cli::CodexAcp => "codex-acp",
         }
@@ -92,7 +120,7 @@ impl Cli {
         Cli::ALL.into_iter().find(|c| c.name() == name)
     }
 
-    /// The npm package.
+    /// The package, of npm or of PyPI.
     pub fn package(self) -> &'static str {
         match self {
             Cli::Claude => "@anthropic-ai/claude-code",
@@ -107,9 +135,30 @@ impl Cli {
             Cli::Cline if cfg!(target_os = "linux") => "@cline/cli-linux-arm64",
             Cli::Cline if cfg!(target_arch = "x86_64") => "@cline/cli-darwin-x64",
             Cli::Cline => "@cline/cli-darwin-arm64",
+            Cli::Aider => "aider-chat",
+            Cli::Vibe => "mistral-vibe",
+            Cli::Goose if cfg!(all(target_os = "linux", target_arch = "x86_64")) => "@aaif/goose-binary-linux-x64",
+            Cli::Goose if cfg!(target_os = "linux") => "@aaif/goose-binary-linux-arm64",
+            Cli::Goose if cfg!(target_arch = "x86_64") => "@aaif/goose-binary-darwin-x64",
+            Cli::Goose => "@aaif/goose-binary-darwin-arm64",
+            Cli::Kimi => "@moonshot-ai/kimi-code",
             Cli::ClaudeAcp => "@agentclientprotocol/claude-agent-acp",
             Cli::CodexAcp => "@agentclientprotocol/codex-acp",
         }
+    }
+
+    /// The versions of Python that it runs with, the best first, if it comes from PyPI; else it comes from npm.
+    pub fn pythons(self) -> Option<&'static [&'static str]> {
+        match self {
+            Cli::Aider => Some(&["3.12", "3.11", "3.10"]),
+            Cli::Vibe => Some(&["3.13", "3.12", "3.14"]),
+            _ => None,
+        }
+    }
+
+    /// Whether a turn can go on in the session of the one before.
+    pub fn resumes(self) -> bool {
+        !matches!(self, Cli::Cline | Cli::Aider | Cli::Goose)
     }
 
     /// The version that is installed.
@@ -123,9 +172,23 @@ impl Cli {
             Cli::Qwen => "0.24.4",
             Cli::Pi => "0.73.1",
             Cli::Cline => "3.0.65",
+            Cli::Aider => "0.86.2",
+            Cli::Vibe => "3.0.2",
+            Cli::Goose => "1.34.0",
+            Cli::Kimi => "2.1.0",
             Cli::ClaudeAcp => "0.49.0",
             Cli::CodexAcp => "2.6.0",
         }
+    }
+
+    /// The version of the package, which counts in its own way for some.
+    pub fn package_version(self) -> &'static str {
+        if self == Cli::Goose { "0.20.1" } else { self.version() }
+    }
+
+    /// What is installed beside the package: a node of its own.
+    pub fn node_package(self) -> Option<String> {
+        (self == Cli::Kimi).then(|| format!("node-{}@22.23.3", platform()))
     }
 
     /// The API by which it asks the model.
@@ -134,7 +197,15 @@ impl Cli {
             Cli::Claude | Cli::ClaudeAcp => Wire::Anthropic,
             Cli::Codex | Cli::CodexAcp => Wire::Responses,
             Cli::Gemini => Wire::Gemini,
-            Cli::Opencode | Cli::Copilot | Cli::Qwen | Cli::Pi | Cli::Cline => Wire::Chat,
+            Cli::Opencode
+            | Cli::Copilot
+            | Cli::Qwen
+            | Cli::Pi
+            | Cli::Cline
+            | Cli::Aider
+            | Cli::Vibe
+            | Cli::Goose
+            | Cli::Kimi => Wire::Chat,
         }
     }
 
@@ -146,7 +217,8 @@ impl Cli {
             Cli::Gemini => "gemini-2.5-pro",
             Cli::Copilot => "gpt-4.1",
             Cli::Pi => "local/scripted",
-            Cli::Opencode | Cli::Qwen | Cli::Cline => "scripted",
+            Cli::Aider => "openai/scripted",
+            Cli::Opencode | Cli::Qwen | Cli::Cline | Cli::Vibe | Cli::Goose | Cli::Kimi => "scripted",
         }
     }
 

@@ -1220,6 +1220,8 @@ export interface components {
             model?: string | null;
             /** @description Arguments for a turn with a model; `{model}` stands for it. */
             model_args?: string[];
+            /** @description A regular expression for lines of `text` output that are the program's own, not the agent's words. */
+            noise_pattern?: string | null;
             /** @description How standard output is read; `text` if unset. */
             output?: components["schemas"]["OutputFormat"] | null;
             /** @description Where the agent keeps what, for an agent without an adapter. */
@@ -1981,7 +1983,10 @@ export interface components {
             tool_input?: string | null;
             /** @description What a tool returned. */
             tool_result?: string | null;
-            /** @description The rule applies to lines with these values at these paths; `*` is any value but null and the empty text. */
+            /**
+             * @description The rule applies to lines with these values at these paths; `*` is any value but null and the empty text, and at the end
+             *     of a text any ending. The empty text is a value that is not there.
+             */
             when?: {
                 [key: string]: string;
             };
@@ -3558,6 +3563,11 @@ export interface components {
             show?: string[];
             /** @description The environment variable that names another directory. */
             variable?: string | null;
+            /**
+             * @description What it writes for itself at the top of the workspace: names, or beginnings of names with a `*` behind them. It is
+             *     in no commit.
+             */
+            workspace?: string[];
         };
         ProjectView: {
             /** Format: uint */

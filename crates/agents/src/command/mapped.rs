@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use regex::Regex;
 use serde_json::Value;
 use windlass_core::profile::{AgentProfile, EndOfTurn, EventRule};
 use windlass_core::usage::Usage;
@@ -16,6 +17,8 @@ use crate::prices::Prices;
 pub(crate) struct Mapped {
     rules: Arc<[EventRule]>,
     prices: Prices,
+    /// The error in a line of standard error.
+    error: Option<Regex>,
     /// The model of the last line that named one.
     model: String,
     session: Option<String>,
@@ -27,7 +30,9 @@ impl Mapped {
     /// `session` is the one to report if the agent names none.
     pub(crate) fn new(profile: &AgentProfile, session: Option<String>) -> Self {
         let model = profile.model.clone().unwrap_or_default();
-        Self { rules: profile.events.as_slice().into(), prices: Prices::of(profile), model, session, began: false }
+        let error = profile.error_pattern.as_deref().and_then(|pattern| Regex::new(pattern).ok());
+        let rules = profile.events.as_slice().into();
+        Self { rules, prices: Prices::of(profile), error, model, session, began: false }
     }
 }
 
@@ -50,6 +55,11 @@ impl Dialect for Mapped {
         }
         self.began |= known;
         known
+    }
+
+    fn error_aside<'a>(&self, line: &'a str) -> Option<&'a str> {
+        let found = self.error.as_ref()?.captures(line)?;
+        Some(found.get(1).or(found.get(0))?.as_str())
     }
 
     fn end(&mut self, turn: &mut Turn<'_>) {
@@ -153,7 +163,10 @@ fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
 fn fits(rule: &EventRule, line: &Value) -> bool {
     rule.when.iter().all(|(path, wanted)| {
         let found = at(line, path).map(plain).unwrap_or_default();
-        if wanted == "*" { !found.is_empty() } else { found == *wanted }
+        match wanted.strip_suffix('*') {
+            Some(start) => !found.is_empty() && found.starts_with(start),
+            None => found == *wanted,
+        }
     })
 }
 

@@ -136,6 +136,33 @@ fn patterns_find_session_usage_and_answer() {
 }
 
 #[test]
+fn lines_of_the_program_itself_are_not_the_agents_words() {
+    let profile = profile(|profile| {
+        profile.noise_pattern = Some("^(Agent v|Tokens: )".into());
+        profile.usage_pattern = Some(r"^Tokens: (?<input>[\d.]+[kM]?) sent, (?<output>[\d.]+[kM]?) received".into());
+    });
+    let output = b"Agent v1.2\n\nI wrote it.\nAgent: done\nTokens: 2.7k sent, 55 received.\n";
+    for chunk in 1..output.len() {
+        let (_, events) = read(&profile, output, chunk);
+        assert_eq!(texts(&events), "\nI wrote it.\nAgent: done\n");
+        assert!(events.contains(&AgentEvent::Raw { line: "Agent v1.2".into() }));
+        let usage = Usage { input_tokens: 2700, output_tokens: 55, ..Usage::default() }.named_by_agent();
+        assert!(events.contains(&AgentEvent::Usage { model: String::new(), usage }), "{events:?}");
+    }
+}
+
+#[test]
+fn tokens_may_be_counted_in_thousands() {
+    let cases = [("12", 12), ("2.7k", 2_700), ("31K", 31_000), ("1.2M", 1_200_000)];
+    for (text, tokens) in cases {
+        assert_eq!(tokens_in(text), Some(tokens), "{text}");
+    }
+    for text in ["", "k", "-1k", "1e30k", "2.7", "many"] {
+        assert_eq!(tokens_in(text), None, "{text}");
+    }
+}
+
+#[test]
 fn a_pattern_that_does_not_compile_is_named() {
     let (key, _) = check_patterns(&profile(|profile| profile.session_pattern = Some("(".into()))).unwrap_err();
     assert_eq!(key, "session_pattern");
@@ -375,4 +402,27 @@ fn a_mapped_turn_fails_without_its_last_line_or_with_an_error() {
     assert_eq!(kind(&endless, &[said], Exit::Code(0)), None);
     assert_eq!(kind(&endless, &[said, failed], Exit::Code(0)), Some(ErrorKind::Auth));
     assert_eq!(kind(&endless, &[], Exit::Code(0)), Some(ErrorKind::Other), "it said nothing");
+}
+
+#[test]
+fn an_error_on_standard_error_tells_why_a_mapped_turn_failed() {
+    let mut profile = mapped(serde_json::json!([
+        { "when": { "type": "message", "id": "", "text": "Ran into*" }, "error": "text" },
+        { "when": { "type": "message" }, "text": "text" },
+    ]));
+    profile.error_pattern = Some("^(?:Error: |see \\S+/HTTP/)(.+)$".into());
+    let outcome = |stdout: &str, stderr: &str, code: i32| {
+        let mut session = session(&profile);
+        let mut events = Vec::new();
+        session.stdout(stdout.as_bytes(), &mut events);
+        session.stderr(stderr.as_bytes(), &mut events);
+        session.finish(&mut events);
+        session.outcome(Exit::Code(code), now())
+    };
+    let kind = |outcome| if let TurnOutcome::Failed { kind, .. } = outcome { Some(kind) } else { None };
+    let said = "{\"type\":\"message\",\"id\":\"1\",\"text\":\"Ran into a wall\"}\n";
+    assert_eq!(outcome(said, "loading\n", 0), TurnOutcome::Finished);
+    assert_eq!(kind(outcome(said, "Error: Invalid API key.\n", 1)), Some(ErrorKind::Auth));
+    let limited = outcome(said, "Error: Client error for url 'x'\nsee https://y/HTTP/Status/429: no more\n", 2);
+    assert!(matches!(limited, TurnOutcome::RateLimited { .. }), "{limited:?}");
 }

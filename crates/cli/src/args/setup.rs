@@ -81,7 +81,7 @@ Examples:
   windlass agents
   windlass agents --call         make one small call each to check the login
   windlass agents --json
-  windlass agents add goose      show a profile for it, and write it to your settings"
+  windlass agents add crush      show a profile for it, and write it to your settings"
 )]
 pub struct AgentsCommandArgs {
     #[command(subcommand)]
@@ -101,8 +101,8 @@ pub enum AgentsCommand {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
-  windlass agents add goose
-  windlass agents add goose --yes
+  windlass agents add crush
+  windlass agents add crush --yes
   windlass agents add mine --command \"my-agent --print\"")]
 pub struct AddAgentArgs {
     /// Name of the agent

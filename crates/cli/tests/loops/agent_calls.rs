@@ -175,19 +175,19 @@ fn an_agent_that_a_repository_brings_runs_only_after_consent() {
 fn agents_add_shows_a_template_and_writes_it_when_told_to() {
     let world = World::new();
     world.config("# mine\nmax_iterations = 3\n");
-    let shown = call(&world, &["agents", "add", "goose"]);
-    shown.assert_code(0).assert_stdout_has("[agents.goose]");
+    let shown = call(&world, &["agents", "add", "openhands"]);
+    shown.assert_code(0).assert_stdout_has("[agents.openhands]");
     shown.assert_stdout_has("not tried with this agent");
     shown.assert_stdout_has("nothing written");
     let read = || std::fs::read_to_string(world.config_file()).unwrap();
     assert_eq!(read(), "# mine\nmax_iterations = 3\n");
-    let added = call(&world, &["agents", "add", "goose", "--yes"]);
+    let added = call(&world, &["agents", "add", "openhands", "--yes"]);
     added.assert_code(0).assert_stdout_has("not tried with this agent");
-    added.assert_stdout_has("goose configure");
+    added.assert_stdout_has("openhands login");
     assert!(read().starts_with("# mine\nmax_iterations = 3\n\n# Windlass was not tried"), "{}", read());
     let reports = agents(&world, &[]);
-    assert_eq!(one(&reports, "goose")["login"], "goose configure");
-    let again = call(&world, &["agents", "add", "goose", "--yes"]);
+    assert_eq!(one(&reports, "openhands")["login"], "openhands login");
+    let again = call(&world, &["agents", "add", "openhands", "--yes"]);
     again.assert_code(2);
     assert!(again.stderr.contains("already"), "{}", again.shown());
 }

@@ -30,6 +30,10 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
+        aider: Aider Differs("Aider keeps no session without a terminal: every turn is a fresh session with goal and history."),
+        vibe: Vibe Works,
+        goose: Goose Differs("goose names no session in its output: every turn is a fresh session with goal and history."),
+        kimi: Kimi Works,
     }
     working::words_of_trouble "Rate limits, overflows and wrong keys in tool output and in what the agent says trigger nothing" {
         claude: Claude Works,
@@ -40,6 +44,10 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Works,
     }
     waiting::limit_with_a_reset "A rate or usage limit that names its end: `waiting` until then, under another engine too, no iteration used" {
         claude: Claude Works,
@@ -57,6 +65,10 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Differs("Aider asks again by itself for a minute before the loop hears of it."),
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Differs("Kimi Code asks again by itself for two minutes before the loop hears of it."),
     }
     waiting::connection_cut "The connection breaks in the middle of every answer: the loop backs off for 10 seconds, then longer" {
         claude: Claude Works,
@@ -67,6 +79,10 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Differs("Aider asks again by itself for a minute before the loop hears of it."),
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Differs("Kimi Code asks again by itself for two minutes before the loop hears of it."),
     }
     failing::context_overflow "The context overflows: a fresh session with goal and history, which is said" {
         claude: Claude Works,
@@ -75,6 +91,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         pi: Pi Works,
+        vibe: Vibe Works,
+        kimi: Kimi Works,
     }
     failing::session_unknown "The agent no longer knows the session: a fresh one with goal and history, which is said" {
         claude: Claude Works,
@@ -83,6 +101,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         pi: Pi Works,
+        vibe: Vibe Works,
+        kimi: Kimi Works,
     }
     failing::wrong_key "The key is wrong: paused, exit code 6, with the command that logs in; `resume` completes" {
         claude: Claude Works,
@@ -92,6 +112,10 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Works,
     }
     failing::model_not_found "There is no such model: the turn fails for that reason and the loop is errored, exit code 7" {
         claude: Claude Works,
@@ -102,6 +126,10 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Works,
     }
     failing::model_fallback "There is no such model, and `--fallback` names another one: it takes over, no iteration used" {
         claude: Claude Works,
@@ -110,6 +138,10 @@ conformance! {
         copilot: Copilot Works,
         pi: Pi Works,
         cline: Cline Works,
+        aider: Aider Works,
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Works,
     }
     endings::killed_in_an_answer "Windlass is killed with -9 while an answer streams; no process is left, `resume` completes in the same session" {
         claude: Claude Works,
@@ -120,6 +152,9 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
+        aider: Aider Differs("Aider keeps no session without a terminal: every turn is a fresh session with goal and history."),
+        vibe: Vibe Works,
+        goose: Goose Differs("goose names no session in its output: every turn is a fresh session with goal and history."),
     }
     endings::terminated_in_a_tool "SIGTERM to Windlass while the agent runs `sleep 600`; no process is left, exit code 143, `resume` completes in the same session" {
         claude: Claude Works,
@@ -130,6 +165,8 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Differs("Cline takes a prompt for an existing session only in a terminal: every turn is a fresh session with goal and history."),
+        vibe: Vibe Works,
+        goose: Goose Differs("goose names no session in its output: every turn is a fresh session with goal and history."),
     }
     endings::ctrl_c_in_a_tool "Ctrl-C (SIGINT to the group) while the agent runs `sleep 600`; no process is left, exit code 130" {
         claude: Claude Works,
@@ -140,6 +177,9 @@ conformance! {
         qwen: Qwen Works,
         pi: Pi Works,
         cline: Cline Works,
+        vibe: Vibe Works,
+        goose: Goose Works,
+        kimi: Kimi Works,
     }
     endings::paused_and_resumed "`pause`, then `resume` in another process: the agent's session goes on" {
         claude: Claude Works,
@@ -147,6 +187,8 @@ conformance! {
         gemini: Gemini Works,
         copilot: Copilot Works,
         pi: Pi Works,
+        vibe: Vibe Works,
+        kimi: Kimi Works,
     }
 }
 

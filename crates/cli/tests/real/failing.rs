@@ -142,6 +142,8 @@ fn other_model(cli: Cli) -> &'static str {
         Cli::Claude => "claude-opus-4-5",
         Cli::Gemini => "gemini-2.5-flash",
         Cli::Pi => "local/other",
+        Cli::Aider => "openai/other",
+        Cli::Vibe | Cli::Goose | Cli::Kimi => "other",
         Cli::Cline | Cli::Codex | Cli::Copilot | Cli::Opencode | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => "gpt-5",
     }
 }

@@ -63,6 +63,10 @@ impl Driven {
             | Cli::Qwen
             | Cli::Pi
             | Cli::Cline
+            | Cli::Aider
+            | Cli::Vibe
+            | Cli::Goose
+            | Cli::Kimi
             | Cli::ClaudeAcp
             | Cli::CodexAcp => Some(self.cli.model()),
         }
@@ -136,6 +140,10 @@ fn own_file(cli: Cli) -> (&'static str, &'static str) {
         Cli::Qwen => (".qwen/QWEN.md", "Be brief.\n"),
         Cli::Pi => (".pi/agent/AGENTS.md", "Be brief.\n"),
         Cli::Cline => (".cline/rules/brief.md", "Be brief.\n"),
+        Cli::Aider => (".aider.conf.yml", "dark-mode: true\n"),
+        Cli::Vibe => (".vibe/AGENTS.md", "Be brief.\n"),
+        Cli::Kimi => (".kimi-code/AGENTS.md", "Be brief.\n"),
+        Cli::Goose => (".config/goose/.goosehints", "Be brief.\n"),
     }
 }
 

@@ -78,7 +78,7 @@ fn cells_say_what_was_declared_and_nothing_of_what_was_not() {
         ],
     };
     let text = put_into(&format!("x\n{START}\nold\n{END}\ny\n"), &[case]);
-    let row = "| `a` is done | works | differently (1) | – | differently (1) | – | not (2) | – | – |\n";
+    let row = "| `a` is done | works | differently (1) | – | differently (1) | – | not (2) | – | – | – | – | – | – |\n";
     assert!(text.contains(row), "{text}");
     assert!(text.contains("1. later\n2. never\n") && !text.contains("old"), "{text}");
 }

@@ -126,14 +126,16 @@ fn limit_that_names_its_end(cli: Cli) -> Limit {
         Cli::Codex => told(in_90_minutes, 5 * MINUTE),
         Cli::Opencode | Cli::Gemini => told(r#"{ kind = "rate_limit", retry_after_s = 1 }"#, SECOND),
         Cli::Qwen => Limit { failure: in_90_minutes, before_silence: Some("API Error: 429"), wait: 5 * MINUTE },
-        Cli::Pi | Cli::Cline => unreachable!("they name no end"),
+        Cli::Pi | Cli::Cline | Cli::Aider | Cli::Vibe | Cli::Goose | Cli::Kimi => unreachable!("they name no end"),
         Cli::ClaudeAcp | Cli::CodexAcp => unreachable!("they are no agents of their own"),
     }
 }
 
 fn limit_that_does_not(cli: Cli) -> Limit {
     let (failure, before_silence) = match cli {
-        Cli::Claude | Cli::Pi | Cli::Cline => (r#""rate_limit""#, None),
+        Cli::Claude | Cli::Pi | Cli::Cline | Cli::Aider | Cli::Vibe | Cli::Goose | Cli::Kimi => {
+            (r#""rate_limit""#, None)
+        }
         Cli::Copilot => (r#"{ kind = "rate_limit", retry_after_s = 1 }"#, None),
         Cli::Gemini => (r#""usage_limit""#, None),
         // They would be silent for that hour.

@@ -9,7 +9,7 @@ const TOO_EARLY: &str = r#"
     [[turn]]
     contains = "gates failed"
     steps = [
-        { say = "I will write the file.", shell = "echo scripted > out.txt", usage = { input = 100, output = 10 } },
+        { say = "I will write the file.", shell = "echo scripted > out.txt", usage = { input = 100, cached = 0, output = 10 } },
         { say = "The file is written.\n<promise>COMPLETE</promise>" },
     ]
     [[turn]]
@@ -27,8 +27,10 @@ pub fn promise_loop(cli: Cli) {
     let commits = driven.world.repo().commits("windlass/work");
     assert_eq!(commits[0].trailer("Windlass-Iteration"), Some("2"));
     assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "scripted\n");
-    // The second turn went on in the session of the first: the model was sent both prompts. Cline has no way to.
-    let prompts = if cli == Cli::Cline { 1 } else { 2 };
+    let changed = driven.world.repo().git(["diff", "--name-only", "main", "windlass/work"]);
+    assert_eq!(changed.trim(), "out.txt", "the branch has more than the work");
+    // The second turn went on in the session of the first, where there is a way to: the model was sent both prompts.
+    let prompts = if cli.resumes() { 2 } else { 1 };
     assert_eq!(driven.prompts_of_last_request().len(), prompts, "{}", driven.server.summary());
 }
 

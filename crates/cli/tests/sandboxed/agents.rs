@@ -48,6 +48,69 @@ fn cline() {
 }
 
 #[test]
+fn aider() {
+    crate::working::promise_loop(Cli::Aider);
+}
+
+#[test]
+fn vibe() {
+    crate::working::promise_loop(Cli::Vibe);
+}
+
+#[test]
+fn goose() {
+    crate::working::promise_loop(Cli::Goose);
+}
+
+#[test]
+fn kimi() {
+    crate::working::promise_loop(Cli::Kimi);
+}
+
+#[test]
+fn kimi_audits_with_its_own_shell() {
+    audits(Cli::Kimi, &[]);
+}
+
+#[test]
+fn vibe_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Vibe);
+}
+
+#[test]
+fn goose_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Goose);
+}
+
+#[test]
+fn vibe_audits_with_its_own_shell() {
+    audits(Cli::Vibe, &[]);
+}
+
+#[test]
+fn goose_audits_with_its_own_shell() {
+    audits(Cli::Goose, &[]);
+}
+
+#[test]
+fn aider_reviews_without_a_shell() {
+    let Some(driven) = Driven::new(Cli::Aider, "a reviewed loop", REVIEWED) else { return };
+    let output = driven.run(&["--recipe", "audited", "--gate", "test -f out.txt"]);
+    driven.assert_completed(&output);
+    // What it changes where it looks is put back and reported; what it writes for itself there is not.
+    output.assert_stdout_has("it may only read, but changed files, which were put back");
+    assert!(!output.stdout.contains(".aider"), "{}", output.shown());
+    assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "whole\n");
+    let changed = driven.world.repo().git(["diff", "--name-only", "main", "windlass/work"]);
+    assert!(!changed.contains(".aider"), "{changed}");
+}
+
+#[test]
+fn aider_through_a_list_of_hosts() {
+    through_a_list_of_hosts(Cli::Aider);
+}
+
+#[test]
 fn pi_through_a_list_of_hosts() {
     through_a_list_of_hosts(Cli::Pi);
 }
@@ -95,6 +158,18 @@ const AUDITED: &str = r###"
     [[turn]]
     steps = [
         { shell = "tr a-z A-Z < out.txt; echo spoiled > out.txt" },
+        { say = "It is clean.\n\n```windlass-review\n{\"verdict\": \"clean\"}\n```" },
+    ]
+"###;
+
+/// The same of one that only edits.
+const REVIEWED: &str = r###"
+    select = "starts"
+    [[turn]]
+    steps = [{ shell = "echo whole > out.txt" }, { say = "Written." }]
+    [[turn]]
+    steps = [
+        { shell = "echo spoiled > out.txt" },
         { say = "It is clean.\n\n```windlass-review\n{\"verdict\": \"clean\"}\n```" },
     ]
 "###;

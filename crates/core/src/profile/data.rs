@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventRule {
-    /// The rule applies to lines with these values at these paths; `*` is any value but null and the empty text.
+    /// The rule applies to lines with these values at these paths; `*` is any value but null and the empty text, and at the end
+    /// of a text any ending. The empty text is a value that is not there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub when: BTreeMap<String, String>,
     /// A list in the line: the other paths are read in each of its items.
@@ -99,6 +100,27 @@ pub struct ProfilePlaces {
     /// Read-only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<String>,
+    /// What it writes for itself at the top of the workspace: names, or beginnings of names with a `*` behind them. It is
+    /// in no commit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workspace: Vec<String>,
+}
+
+impl ProfilePlaces {
+    /// Whether a path in the workspace is what the agent writes there for itself.
+    pub fn is_own(&self, path: &str) -> bool {
+        let first = path.split('/').next().unwrap_or_default();
+        self.workspace.iter().any(|name| match name.strip_suffix('*') {
+            Some(start) => !start.is_empty() && first.starts_with(start),
+            None => first == name,
+        })
+    }
+
+    /// The same as globs of git.
+    pub fn own_globs(&self) -> Vec<String> {
+        let names = self.workspace.iter().filter(|name| !name.trim_matches('*').is_empty());
+        names.flat_map(|name| [name.clone(), format!("{name}/**")]).collect()
+    }
 }
 
 /// How to install a program and log in, how Windlass reads its version, and which hosts it contacts.
@@ -123,4 +145,23 @@ pub struct AboutAgent {
     /// Hosts that it contacts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_agent_writes_for_itself_is_told_by_the_first_part_of_its_path() {
+        let places = ProfilePlaces { workspace: vec![".aider.tags*".into(), ".mine".into()], ..Default::default() };
+        for own in [".aider.tags.v4/cache.db", ".aider.tags", ".mine", ".mine/a/b"] {
+            assert!(places.is_own(own), "{own}");
+        }
+        for other in ["src/.mine", ".mine2", ".aider.conf.yml", ""] {
+            assert!(!places.is_own(other), "{other}");
+        }
+        assert_eq!(places.own_globs(), [".aider.tags*", ".aider.tags*/**", ".mine", ".mine/**"]);
+        let all = ProfilePlaces { workspace: vec!["*".into(), String::new()], ..Default::default() };
+        assert!(all.own_globs().is_empty() && !all.is_own("a"), "nobody's whole workspace is left out");
+    }
 }

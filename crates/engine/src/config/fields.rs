@@ -123,7 +123,8 @@ const EVENTS: TableKind = TableKind {
         ProfileField {
             name: "when",
             kind: FieldKind::TextMap,
-            doc: "Values by path that a line must have; * is any. Paths are like message.content.0.text; -1 is the last item",
+            doc: "Values by path that a line must have; * is any, text* any that starts so, and an empty text none. Paths are like \
+                  message.content.0.text; -1 is the last item",
         },
         path("each", "List in the line; the other paths are then read in each of its items"),
         path("text", "A whole message of the agent"),
@@ -183,6 +184,11 @@ const PLACES: TableKind = TableKind {
         ProfileField { name: "login", kind: FieldKind::Texts, doc: "Files of the login: writable" },
         ProfileField { name: "copy", kind: FieldKind::Texts, doc: "Settings: the agent gets copies" },
         ProfileField { name: "show", kind: FieldKind::Texts, doc: "Read-only" },
+        ProfileField {
+            name: "workspace",
+            kind: FieldKind::Texts,
+            doc: "What it writes for itself at the top of the workspace, never committed: names, or beginnings of names with a *",
+        },
     ],
     required: &[],
     expected: "a table",
@@ -238,7 +244,7 @@ const PRICES: TableKind = TableKind {
 };
 
 /// Every field of a profile.
-pub const PROFILE_FIELDS: [ProfileField; 29] = [
+pub const PROFILE_FIELDS: [ProfileField; 30] = [
     ProfileField { name: "display_name", kind: FieldKind::Text, doc: "How people call it" },
     ProfileField {
         name: "adapter",
@@ -302,12 +308,17 @@ pub const PROFILE_FIELDS: [ProfileField; 29] = [
     ProfileField {
         name: "usage_pattern",
         kind: FieldKind::Text,
-        doc: "Regular expression with the named groups input, output, and cost, for text output",
+        doc: "Regular expression with the named groups input, output, and cost, for text output; 2.7k is 2700",
     },
     ProfileField {
         name: "answer_pattern",
         kind: FieldKind::Text,
         doc: "Regular expression whose first group is the answer, for text output; a promise counts only there",
+    },
+    ProfileField {
+        name: "noise_pattern",
+        kind: FieldKind::Text,
+        doc: "Regular expression for lines that are the program's own and not the agent's words, for text output",
     },
     ProfileField {
         name: "error_pattern",

@@ -28,8 +28,14 @@ pub(super) struct FileProfile {
 }
 
 /// Agents that Windlass was tried with and that need no adapter: settings files like any other.
-const PROFILES: [(&str, &str); 2] =
-    [("pi.toml", include_str!("../../profiles/pi.toml")), ("cline.toml", include_str!("../../profiles/cline.toml"))];
+const PROFILES: [(&str, &str); 6] = [
+    ("aider.toml", include_str!("../../profiles/aider.toml")),
+    ("cline.toml", include_str!("../../profiles/cline.toml")),
+    ("goose.toml", include_str!("../../profiles/goose.toml")),
+    ("kimi.toml", include_str!("../../profiles/kimi.toml")),
+    ("mistral-vibe.toml", include_str!("../../profiles/mistral-vibe.toml")),
+    ("pi.toml", include_str!("../../profiles/pi.toml")),
+];
 
 macro_rules! templates {
     ($($name:literal),*) => {
@@ -38,20 +44,8 @@ macro_rules! templates {
 }
 
 /// Agents that Windlass was not tried with, by name: settings files for `windlass agents add`.
-pub const TEMPLATES: [(&str, &str); 12] = templates!(
-    "aider",
-    "amp",
-    "auggie",
-    "crush",
-    "cursor-agent",
-    "droid",
-    "goose",
-    "junie",
-    "kimi",
-    "kiro",
-    "mistral-vibe",
-    "openhands"
-);
+pub const TEMPLATES: [(&str, &str); 8] =
+    templates!("amp", "auggie", "crush", "cursor-agent", "droid", "junie", "kiro", "openhands");
 
 /// The profile that a text has of an agent.
 pub fn profile_in(name: &str, text: &str) -> Result<AgentProfile, ConfigError> {

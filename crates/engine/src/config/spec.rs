@@ -334,7 +334,15 @@ fn put_model(
         (None, _) => {}
     }
     if takes_model {
-        let model = profile.model.clone().ok_or(UsageError::NoModel { agent })?;
+        let in_command = profile.command.iter().chain(&profile.resume_args).any(|word| word.contains(MODEL));
+        let Some(model) = profile.model.clone() else {
+            if in_command {
+                return Err(UsageError::NoModel { agent });
+            }
+            // A variable that names the model is for when there is one.
+            profile.env.retain(|_, value| !value.contains(MODEL));
+            return Ok(());
+        };
         let words = profile.command.iter_mut().chain(&mut profile.resume_args).chain(profile.env.values_mut());
         words.for_each(|word| *word = word.replace(MODEL, &model));
     }

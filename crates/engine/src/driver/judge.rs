@@ -158,6 +158,10 @@ pub(super) async fn put_back_after(
     if !own || state.spec.sandbox.is_off() {
         changed.extend(workspace::put_back(context, state).await?);
     }
+    if let Some(places) = &state.agent(role).profile.places {
+        // What the agent always writes for itself is put back like the rest, but is no news.
+        changed.retain(|file| !places.is_own(&file.path));
+    }
     Ok(changed)
 }
 

@@ -8,6 +8,7 @@ use windlass_core::machine::{
     Activity, ChangedFile, CheckpointReport, Doing, Input, LoopState, MergeIn, MergedTarget, Restore, WorkspaceFailure,
     WorkspaceOpening,
 };
+use windlass_core::profile::ProfilePlaces;
 use windlass_core::spec::{CommitPolicy, SessionPolicy, WorkspaceKind};
 
 use super::DriveError;
@@ -300,6 +301,10 @@ pub(super) async fn before_turn(
     }
     let lost = |error: &dyn std::fmt::Display| DriveError::Lost(format!("cannot read git's settings: {error}"));
     let workspace = handle(state)?;
+    let own = state.agent(turn.role).profile.places.as_ref().map(ProfilePlaces::own_globs).unwrap_or_default();
+    if !own.is_empty() {
+        context.engine.workspaces.leave_out(&workspace, &own)?;
+    }
     let looked = workspace.clone();
     let settings =
         windlass_workspace::blocking_until(context.ended(), move || GitSettings::of(&looked, sandboxed)).await;

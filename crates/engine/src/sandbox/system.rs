@@ -86,8 +86,14 @@ impl Shower<'_> {
     /// Not the home or something above it, and nothing of Windlass's own.
     fn may_show(&self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
+        // Every sandbox has devices and processes of its own; `/dev/null` as an argument means that one.
+        let made_inside = ["/dev", "/proc"].iter().any(|made| real.starts_with(made));
         let above_home = self.home.is_some_and(|home| home.starts_with(&real));
-        real.parent().is_some() && !above_home && !real.starts_with(self.own) && !self.own.starts_with(&real)
+        real.parent().is_some()
+            && !made_inside
+            && !above_home
+            && !real.starts_with(self.own)
+            && !self.own.starts_with(&real)
     }
 
     /// A directory of `PATH`: its installation, and what its links point to.
@@ -123,9 +129,12 @@ impl Shower<'_> {
             places.put(program, Access::ReadOnly);
         }
         if let Some(interpreter) = interpreter(&real)
-            && interpreter.canonicalize().is_ok_and(|path| !places.shows(&path) && self.may_show(&path))
+            && let Ok(behind) = interpreter.canonicalize()
+            && !places.shows(&behind)
+            && self.may_show(&behind)
         {
-            if let Some(dir) = interpreter.parent() {
+            // A Python environment has only a link to the interpreter, which belongs to another installation.
+            for dir in [&interpreter, &behind].into_iter().filter_map(|file| file.parent()) {
                 self.show_installation(places, dir);
             }
             places.show(&interpreter);
@@ -226,6 +235,26 @@ mod tests {
         let home = Home::with(&["bin/other", "venvs/tool/bin/tool", "venvs/tool/lib/x.py", "venvs/tool/pyvenv.cfg"]);
         std::os::unix::fs::symlink(home.path("venvs/tool/bin/tool"), home.path("bin/tool")).unwrap();
         assert_eq!(home.shown("bin", &["venvs/tool/lib/x.py", "venvs"]), [true, false]);
+    }
+
+    #[test]
+    fn the_interpreter_that_an_environment_links_to_is_shown_with_its_libraries() {
+        let home = Home::with(&["venv/bin/tool", "python/bin/python3", "python/lib/os.py", "python/other/mine"]);
+        std::os::unix::fs::symlink(home.path("python/bin/python3"), home.path("venv/bin/python3")).unwrap();
+        std::fs::write(home.path("venv/bin/tool"), format!("#!{}\n", home.path("venv/bin/python3").display())).unwrap();
+        let names = ["python/bin/python3", "python/lib/os.py", "python/other/mine"];
+        assert_eq!(home.shown("venv/bin", &names), [true, true, false]);
+    }
+
+    #[test]
+    fn devices_and_processes_are_those_of_the_sandbox() {
+        let stdin = windlass_process::Stdin::Null;
+        let args = vec!["/dev/null".to_owned(), "/proc/self/status".to_owned(), "/etc/passwd".to_owned()];
+        let command = CommandSpec { program: "/bin/sh".into(), args, env: BTreeMap::new(), cwd: "/".into(), stdin };
+        let mut places = Places::default();
+        show_programs(&mut places, &command, None, Path::new("/nowhere"));
+        let shown = |path: &str| places.shows(&Path::new(path).canonicalize().unwrap());
+        assert!(!shown("/dev/null") && !shown("/proc/self/status") && shown("/etc/passwd"));
     }
 
     #[test]

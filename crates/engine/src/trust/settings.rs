@@ -64,6 +64,7 @@ const HARMLESS_FIELDS: &[&str] = &[
     "session_pattern",
     "usage_pattern",
     "answer_pattern",
+    "noise_pattern",
     "model",
     "system_prompt",
     "denied_tools",

@@ -41,6 +41,11 @@ impl Cli {
         cache_dir().join(format!("{}-{}", self.name(), self.version()))
     }
 
+    /// The environment of a CLI that is written in Python.
+    pub fn environment(self) -> PathBuf {
+        self.dir().join("venv")
+    }
+
     /// The file that an installer writes last.
     pub fn finished_mark(self) -> PathBuf {
         self.dir().join(FINISHED)
@@ -54,6 +59,10 @@ impl Cli {
     /// Its program as it is in the directory, finished or not. The platform's own binary if there is one: the
     /// launchers around it need install scripts or leave processes behind.
     pub fn unproven_program(self) -> Option<PathBuf> {
+        if self.pythons().is_some() {
+            let name = if self == Cli::Vibe { "vibe" } else { self.name() };
+            return Some(self.environment().join("bin").join(name)).filter(|file| file.is_file());
+        }
         let modules = self.dir().join("node_modules");
         let platform = platform();
         let file = match self {
@@ -61,8 +70,8 @@ impl Cli {
             Cli::Codex => codex_binary(&modules.join(format!("@openai/codex-{platform}/vendor")))?,
             Cli::Opencode => modules.join(format!("opencode-{platform}/bin/opencode")),
             Cli::Copilot => modules.join(format!("@github/copilot-{platform}/copilot")),
-            Cli::Cline => modules.join(self.package()).join("bin/cline"),
-            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::ClaudeAcp | Cli::CodexAcp => {
+            Cli::Cline | Cli::Goose => modules.join(self.package()).join("bin").join(self.name()),
+            Cli::Gemini | Cli::Qwen | Cli::Pi | Cli::Kimi | Cli::Aider | Cli::Vibe | Cli::ClaudeAcp | Cli::CodexAcp => {
                 modules.join(".bin").join(self.name())
             }
         };

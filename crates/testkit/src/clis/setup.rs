@@ -79,6 +79,10 @@ impl Cli {
             Cli::Qwen => qwen(&mut setup, home, url, self.model()),
             Cli::Pi => pi(&mut setup, home, url),
             Cli::Cline => cline(&mut setup, home, url, self.model()),
+            Cli::Aider => aider(&mut setup, home, url, self.model()),
+            Cli::Vibe => vibe(&mut setup, home, url, self.model()),
+            Cli::Goose => goose(&mut setup, url, self.model()),
+            Cli::Kimi => kimi(&mut setup, home, url, self.model()),
         }
         setup
     }
@@ -227,4 +231,59 @@ fn cline(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
     let provider = json!({ "settings": settings, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual" });
     let all = json!({ "version": 1, "lastUsedProvider": name, "modes": {}, "providers": { name: provider } });
     setup.files.insert(home.join(".cline/data/settings/providers.json"), all.to_string());
+}
+
+fn aider(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    setup.set("OPENAI_API_BASE", format!("{url}/v1"));
+    setup.set("OPENAI_API_KEY", KEY);
+    setup.set_all(&[("COLUMNS", "4000"), ("BROWSER", "true"), ("LITELLM_LOCAL_MODEL_COST_MAP", "True")]);
+    // Or it would look them up in a list that it fetches.
+    let known = json!({
+        "max_input_tokens": 128_000, "max_output_tokens": 8192, "litellm_provider": "openai", "mode": "chat",
+        "input_cost_per_token": 0.000_003, "output_cost_per_token": 0.000_015,
+    });
+    let models = json!({ model: known.clone(), "openai/other": known });
+    setup.files.insert(home.join(".aider.model.metadata.json"), models.to_string());
+}
+
+fn vibe(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    setup.set("LOCAL_KEY", KEY);
+    // By itself it asks again for five minutes.
+    setup.set_all(&[("VIBE_API_RETRY_MAX_ELAPSED_TIME", "2")]);
+    setup.set_all(&[("VIBE_ENABLE_UPDATE_CHECKS", "false"), ("VIBE_ENABLE_TELEMETRY", "false")]);
+    let models: String = [model, "other"]
+        .iter()
+        .map(|name| format!("\n[[models]]\nname = {name:?}\nprovider = \"local\"\nalias = {name:?}\n"))
+        .collect();
+    let config = format!(
+        r#"active_model = "{model}"
+
+[[providers]]
+name = "local"
+api_base = "{url}/v1"
+api_key_env_var = "LOCAL_KEY"
+{models}"#
+    );
+    setup.files.insert(home.join(".vibe/config.toml"), config);
+}
+
+fn goose(setup: &mut CliSetup, url: &str, model: &str) {
+    setup.set("GOOSE_PROVIDER", "openai");
+    setup.set("GOOSE_MODEL", model);
+    setup.set("OPENAI_HOST", url);
+    setup.set("OPENAI_API_KEY", KEY);
+    setup.set_all(&[("GOOSE_MODE", "auto"), ("GOOSE_TELEMETRY_OFF", "1"), ("GOOSE_DISABLE_SESSION_NAMING", "true")]);
+    setup.set("GOOSE_DISABLE_KEYRING", "1");
+}
+
+fn kimi(setup: &mut CliSetup, home: &Path, url: &str, model: &str) {
+    let node = Cli::Kimi.dir().join(format!("node_modules/node-{}/bin", super::places::platform()));
+    setup.set("PATH", format!("{}:/usr/bin:/bin", node.display()));
+    let models: String = [model, "other"]
+        .iter()
+        .map(|name| format!("\n[models.{name}]\nprovider = \"local\"\nmodel = {name:?}\nmax_context_size = 128000\n"))
+        .collect();
+    let provider = format!("[providers.local]\ntype = \"openai\"\nbase_url = \"{url}/v1\"\napi_key = {KEY:?}\n");
+    let config = format!("default_model = {model:?}\n\n{provider}{models}");
+    setup.files.insert(home.join(".kimi-code/config.toml"), config);
 }

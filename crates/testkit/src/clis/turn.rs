@@ -30,6 +30,12 @@ impl Cli {
             Cli::Qwen => vec!["--auth-type", "openai", "--output-format", "stream-json", "--approval-mode", "yolo"],
             Cli::Pi => vec!["--mode", "json", "--model", self.model()],
             Cli::Cline => vec!["--json"],
+            Cli::Aider => {
+                vec!["--yes-always", "--stream", "--no-pretty", "--no-fancy-input", "--no-show-release-notes"]
+            }
+            Cli::Vibe => vec!["--auto-approve", "--trust", "--output", "streaming"],
+            Cli::Kimi => vec!["--output-format", "stream-json"],
+            Cli::Goose => vec!["run", "--quiet", "--output-format", "stream-json", "--no-session"],
             Cli::ClaudeAcp | Cli::CodexAcp => panic!("{} is driven over ACP", self.name()),
         };
         match self {
@@ -37,7 +43,21 @@ impl Cli {
             Cli::Gemini => args.extend(["-m", self.model()]),
             Cli::Copilot => args.push("--disable-builtin-mcps"),
             Cli::Qwen => args.extend(["--max-wall-time", "120s"]),
-            Cli::Codex | Cli::Opencode | Cli::Pi | Cli::Cline | Cli::ClaudeAcp | Cli::CodexAcp => {}
+            Cli::Aider => {
+                args.extend(["--no-show-model-warnings", "--no-check-update", "--no-analytics", "--no-detect-urls"]);
+                args.extend(["--no-suggest-shell-commands", "--no-gitignore", "--no-auto-commits"]);
+                args.extend(["--no-dirty-commits", "--chat-history-file", "/dev/null"]);
+                args.extend(["--input-history-file", "/dev/null", "--model", self.model()]);
+            }
+            Cli::Codex
+            | Cli::Opencode
+            | Cli::Pi
+            | Cli::Cline
+            | Cli::Vibe
+            | Cli::Goose
+            | Cli::Kimi
+            | Cli::ClaudeAcp
+            | Cli::CodexAcp => {}
         }
         let mut args: Vec<String> = args.into_iter().map(str::to_owned).collect();
         args.extend(self.session(session));
@@ -52,7 +72,16 @@ impl Cli {
             }
             Cli::Opencode | Cli::Cline => args.push(prompt.to_owned()),
             Cli::Pi => args.extend(["--print".to_owned(), prompt.to_owned()]),
-            Cli::Claude | Cli::Gemini | Cli::Copilot | Cli::Qwen | Cli::ClaudeAcp | Cli::CodexAcp => {
+            Cli::Aider => args.extend(["--message".to_owned(), prompt.to_owned()]),
+            Cli::Goose => args.extend(["--text".to_owned(), prompt.to_owned()]),
+            Cli::Claude
+            | Cli::Gemini
+            | Cli::Copilot
+            | Cli::Qwen
+            | Cli::Vibe
+            | Cli::Kimi
+            | Cli::ClaudeAcp
+            | Cli::CodexAcp => {
                 args.extend(["-p".to_owned(), prompt.to_owned()]);
             }
         }
@@ -67,9 +96,9 @@ impl Cli {
             (Session::Named(id), Cli::Copilot) => vec![format!("--session-id={id}")],
             (Session::Named(_), _) => Vec::new(),
             (Session::Resume(_), Cli::Codex) => words(&["resume"]),
-            // It has no way to, without a terminal.
-            (Session::Resume(_), Cli::Cline) => Vec::new(),
-            (Session::Resume(id), Cli::Opencode | Cli::Pi) => words(&["--session", id]),
+            // They have no way to, without a terminal.
+            (Session::Resume(_), Cli::Cline | Cli::Aider | Cli::Goose) => Vec::new(),
+            (Session::Resume(id), Cli::Opencode | Cli::Pi | Cli::Kimi) => words(&["--session", id]),
             (Session::Resume(id), Cli::Copilot) => vec![format!("--resume={id}")],
             (Session::Resume(id), _) => words(&["--resume", id]),
         }

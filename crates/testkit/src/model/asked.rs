@@ -44,6 +44,8 @@ pub struct Asked {
     pub tools: Vec<Tool>,
     /// The working directory, where the request mentions it.
     pub cwd: Option<String>,
+    /// It is Aider that asks: it has no tools, writes files from what the model says, and takes one answer a turn.
+    pub by_words: bool,
 }
 
 /// One entry of a transcript, as far as the script cares.
@@ -85,7 +87,8 @@ impl Asked {
             }
         };
         let (prompts, step) = read_entries(&entries);
-        Asked { wire, model, stream, prompts, step, tools, cwd: cwd(body) }
+        let by_words = tools.is_empty() && wire == Wire::Chat && chat::is_of_aider(body);
+        Asked { wire, model, stream, prompts, step, tools, cwd: cwd(body), by_words }
     }
 
     /// The prompt to answer.

@@ -28,6 +28,12 @@ pub(super) fn tools(body: &Value) -> Vec<Tool> {
     tools.iter().filter_map(tool).collect()
 }
 
+/// By how its instructions start; a request for a summary has others.
+pub(super) fn is_of_aider(body: &Value) -> bool {
+    let first = content_text(&body["messages"][0]["content"]);
+    first.starts_with("Act as an expert ")
+}
+
 fn usage(reply: &Reply) -> Value {
     let u = reply.usage;
     json!({

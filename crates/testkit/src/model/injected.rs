@@ -4,7 +4,7 @@
 //! of a text, so that a prompt which itself contains tags stays whole.
 
 /// Tags around text that a CLI adds to a user message.
-const TAGS: [&str; 14] = [
+const TAGS: [&str; 15] = [
     "system-reminder",
     "system_reminder",
     "system_notification",
@@ -19,14 +19,24 @@ const TAGS: [&str; 14] = [
     "turn_aborted",
     "sql_tables",
     "hook_context",
+    "info-msg",
 ];
 
 /// How a whole user message that no person wrote starts.
-const STARTS: [&str; 4] = [
+const STARTS: [&str; 12] = [
     "This is the Gemini CLI. We are setting up the context",
     "This is Qwen Code. We are setting up the context",
     "# AGENTS.md instructions for ",
     "[Request interrupted by user",
+    // Aider: an example, and what it says of files.
+    "Change the greeting to be more casual",
+    "I switched to a new code base.",
+    "Here are summaries of some files present in my git repository.",
+    "I am working with you on code in a git repository.",
+    "I am not sharing ",
+    "I have *added these files to the chat*",
+    "I added these files to the chat: ",
+    "Don't try and edit any existing code without asking me",
 ];
 
 /// The part of a user message that was asked, if any.

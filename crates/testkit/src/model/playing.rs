@@ -72,13 +72,16 @@ impl Player {
 
     pub(super) fn play(&self, asked: &Asked, gates: &Gates) -> Played {
         let script = Arc::clone(&self.lock().script);
-        if asked.tools.is_empty() {
+        if asked.tools.is_empty() && !asked.by_words {
             let usage = Usage { input: 100, cached: 0, output: 5, thinking: 0 };
             let answer = match &script.apart_fail {
                 Some(failure) => Answer::ApartFail(failure.clone()),
                 None => Answer::Apart(Reply::text(&script.apart, usage)),
             };
             return Played { turn: 0, step: 0, answer };
+        }
+        if asked.by_words {
+            return self.play_at_once(&script, asked, gates);
         }
         let number = self.number(script.select, asked);
         let pick = script.pick(&asked.model, asked.prompt(), number, asked.step);
@@ -94,6 +97,39 @@ impl Player {
             _ => Answer::Reply { hold, reply: Reply { cut: faulty, ..reply(asked, play) } },
         };
         Played { turn, step, answer }
+    }
+
+    /// All steps of the turn in one answer, up to the first that fails.
+    fn play_at_once(&self, script: &Script, asked: &Asked, gates: &Gates) -> Played {
+        let number = self.number(script.select, asked);
+        let turn = script.pick(&asked.model, asked.prompt(), number, 0).turn;
+        let steps = script.turns.get(turn).map(|of| of.steps.as_slice()).unwrap_or_default();
+        let mut all =
+            Reply { parts: Vec::new(), usage: Usage { input: 0, cached: 0, output: 0, thinking: 0 }, cut: false };
+        let mut hold = None;
+        for (step, play) in steps.iter().enumerate() {
+            hold = hold.or_else(|| play.hold.clone());
+            let faulty = (play.fail.is_some() || play.cut) && self.fails_now(play, (turn, step), gates);
+            if let (Some(failure), true) = (&play.fail, faulty) {
+                return Played { turn, step, answer: Answer::Fail { hold, failure: failure.clone() } };
+            }
+            if step > 0 {
+                all.parts.push(Part::Text("\n".to_owned()));
+            }
+            let Reply { parts, usage, .. } = said(asked, play);
+            all.parts.extend(parts);
+            all.usage = Usage {
+                input: all.usage.input + usage.input,
+                cached: all.usage.cached + usage.cached,
+                output: all.usage.output + usage.output,
+                thinking: all.usage.thinking + usage.thinking,
+            };
+            if faulty {
+                all.cut = true;
+                break;
+            }
+        }
+        Played { turn, step: 0, answer: Answer::Reply { hold, reply: all } }
     }
 
     /// An answer went out whole.
@@ -136,6 +172,19 @@ impl Player {
     fn lock(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A step of an agent that writes files from what is said and runs nothing.
+fn said(asked: &Asked, step: &Step) -> Reply {
+    let words_only = Step { shell: None, write: None, tool: None, ..step.clone() };
+    let mut reply = reply(asked, &words_only);
+    let file = step.write.clone().or_else(|| step.shell.as_deref().and_then(tools::written_by));
+    if let Some(file) = file {
+        reply.parts.push(Part::Text(tools::listing(&file)));
+    } else if let Some(command) = &step.shell {
+        reply.parts.push(Part::Text(format!("\n\nSomebody should run `{command}`.\n\n")));
+    }
+    reply
 }
 
 fn reply(asked: &Asked, step: &Step) -> Reply {

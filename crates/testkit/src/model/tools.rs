@@ -53,6 +53,21 @@ pub(super) fn write(asked: &Asked, file: &Write) -> Option<Call> {
     Some(call(tool, &inputs))
 }
 
+/// What Aider makes a file of: its name, then all of it between fences.
+pub(super) fn listing(file: &Write) -> String {
+    format!("\n\n{}\n```\n{}\n```\n\n", file.path, file.content.trim_end_matches('\n'))
+}
+
+/// The file that a command writes, for Aider, which runs none: `echo WORDS > FILE`, `echo 'WORDS' | tee FILE`.
+pub(super) fn written_by(command: &str) -> Option<Write> {
+    let words = command.strip_prefix("echo ")?;
+    let (content, rest) = words.split_once(" > ").or_else(|| words.split_once(" | tee "))?;
+    let path = rest.split_whitespace().next()?.to_owned();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+    let content = content.trim_matches('\'').to_owned();
+    path.chars().all(plain).then_some(Write { path, content })
+}
+
 /// A call of a tool by its name or the end of it.
 pub(super) fn raw(asked: &Asked, wanted: &RawCall) -> Option<Call> {
     let exact = asked.tools.iter().find(|t| t.name == wanted.name);
@@ -104,5 +119,19 @@ fn filler(schema: &Value) -> Value {
         "array" => json!([]),
         "object" => json!({}),
         _ => json!("scripted"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_writes_a_file_is_that_file() {
+        let write = |path: &str, content: &str| Some(Write { path: path.to_owned(), content: content.to_owned() });
+        assert_eq!(written_by("echo scripted > out.txt && cat out.txt"), write("out.txt", "scripted"));
+        assert_eq!(written_by("echo '429; too long' | tee a/out.txt"), write("a/out.txt", "429; too long"));
+        assert_eq!(written_by("echo no >&2; exit 3"), None);
+        assert_eq!(written_by("sleep 600"), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Installing the CLIs from npm at their pinned versions, each in its own directory.
+//! Installing the CLIs from npm or PyPI at their pinned versions, each in its own directory.
 //!
 //! Invariants: an installation counts only once its program has told the pinned version, and then it is never touched
-//! again; one that was cut off is done over (npm keeps what it has downloaded); two installers do not meet in one
-//! directory, not even an npm that has outlived its installer; nothing is waited for without end.
+//! again; one that was cut off is done over (npm and pip keep what they have downloaded); two installers do not meet in
+//! one directory, not even an npm that has outlived its installer; nothing is waited for without end.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -26,7 +26,7 @@ const PROOF_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) fn install(clis: &[Cli], limit: Duration) -> Result<(), String> {
     let missing: Vec<Cli> = clis.iter().copied().filter(|c| c.program().is_none()).collect();
-    if !missing.is_empty() {
+    if missing.iter().any(|cli| cli.pythons().is_none()) {
         need_npm()?;
     }
     fs::create_dir_all(cache_dir()).map_err(|e| format!("cannot make {}: {e}", cache_dir().display()))?;
@@ -89,6 +89,20 @@ fn install_one(cli: Cli, limit: Duration) -> Result<(), String> {
     }
     let started = Instant::now();
     eprintln!("{name} {version}: installing");
+    match cli.pythons() {
+        Some(pythons) => from_pypi(cli, pythons, &lock, limit)?,
+        None => from_npm(cli, &lock, limit)?,
+    }
+    let program = cli.unproven_program().ok_or_else(|| format!("no program for this platform in {}", dir.display()))?;
+    prove(cli, &program)?;
+    fs::write(cli.finished_mark(), format!("{version}\n")).map_err(|e| format!("cannot write its mark: {e}"))?;
+    drop(lock);
+    eprintln!("{name} {version}: installed in {} s", started.elapsed().as_secs());
+    Ok(())
+}
+
+fn from_npm(cli: Cli, lock: &File, limit: Duration) -> Result<(), String> {
+    let dir = cli.dir();
     // Half an installation looks whole to npm.
     let _ = fs::remove_dir_all(dir.join("node_modules"));
     fs::create_dir_all(&dir)
@@ -99,7 +113,8 @@ fn install_one(cli: Cli, limit: Duration) -> Result<(), String> {
     npm.args(["install", "--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--loglevel=error"])
         .arg("--prefix")
         .arg(&dir)
-        .arg(format!("{}@{version}", cli.package()))
+        .arg(format!("{}@{}", cli.package(), cli.package_version()))
+        .args(cli.node_package())
         .current_dir(&dir)
         // Empty to read, and locked for as long as npm has it open.
         .stdin(lock.try_clone().map_err(|e| format!("cannot hand on the lock: {e}"))?);
@@ -108,12 +123,39 @@ fn install_one(cli: Cli, limit: Duration) -> Result<(), String> {
         return Err(format!("npm: {status}\n{said}"));
     }
     make_executable(&dir.join(format!("node_modules/{}/vendor/ripgrep", cli.package())));
-    let program = cli.unproven_program().ok_or_else(|| format!("no program for this platform in {}", dir.display()))?;
-    prove(cli, &program)?;
-    fs::write(cli.finished_mark(), format!("{version}\n")).map_err(|e| format!("cannot write its mark: {e}"))?;
-    drop(lock);
-    eprintln!("{name} {version}: installed in {} s", started.elapsed().as_secs());
     Ok(())
+}
+
+/// Into an environment of its own, with an interpreter of this machine.
+fn from_pypi(cli: Cli, pythons: &[&str], lock: &File, limit: Duration) -> Result<(), String> {
+    let (version, environment) = (cli.version(), cli.environment());
+    let python = pythons.iter().find_map(|version| python(version)).ok_or_else(|| {
+        format!("no Python {} among the programs of PATH; `PYENV_VERSION` chooses one of pyenv's", pythons.join(" or "))
+    })?;
+    let _ = fs::remove_dir_all(&environment);
+    let mut make = Command::new(&python);
+    make.args(["-m", "venv"]).arg(&environment);
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"])
+        .arg(format!("{}=={version}", cli.package()));
+    for (what, mut command) in [("venv", make), ("pip", pip)] {
+        // Empty to read, and locked for as long as it has it open.
+        command.stdin(lock.try_clone().map_err(|e| format!("cannot hand on the lock: {e}"))?);
+        let (status, said) = run_limited(command, limit).map_err(|e| format!("{what} {e}"))?;
+        if !status.success() {
+            return Err(format!("{what}: {status}\n{said}"));
+        }
+    }
+    Ok(())
+}
+
+/// The interpreter of that version, if this machine has one. A launcher such as pyenv's may be there without one.
+fn python(version: &str) -> Option<String> {
+    let wanted = format!("Python {version}.");
+    [format!("python{version}"), "python3".to_owned()].into_iter().find(|name| {
+        let said = Command::new(name).arg("--version").stdin(Stdio::null()).output();
+        said.is_ok_and(|said| said.status.success() && said.stdout.starts_with(wanted.as_bytes()))
+    })
 }
 
 /// What an install script would have done to the `rg` in each directory below, if there are any.
