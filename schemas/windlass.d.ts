@@ -210,6 +210,8 @@ export interface AgentProfile {
   model?: string;
   /** Arguments added if a model is set; {model} stands for it */
   model_args?: Array<string>;
+  /** Regular expression for lines that are the program's own and not the agent's words, for text output */
+  noise_pattern?: string;
   /** How standard output is read: as text, or as JSON lines (jsonl) */
   output?: "text" | "jsonl";
   /** Directory of an agent without an adapter, and what of it a sandbox shows */
@@ -230,7 +232,7 @@ export interface AgentProfile {
   system_prompt?: string;
   /** Arguments added if there is a system prompt; {system_prompt} stands for it */
   system_prompt_args?: Array<string>;
-  /** Regular expression with the named groups input, output, and cost, for text output */
+  /** Regular expression with the named groups input, output, and cost, for text output; 2.7k is 2700 */
   usage_pattern?: string;
 }
 
@@ -288,7 +290,7 @@ export interface EventRule {
   tool_input?: string;
   /** What a tool returned */
   tool_result?: string;
-  /** Values by path that a line must have; * is any. Paths are like message.content.0.text; -1 is the last item */
+  /** Values by path that a line must have; * is any, text* any that starts so, and an empty text none. Paths are like message.content.0.text; -1 is the last item */
   when?: Record<string, string>;
 }
 
@@ -327,4 +329,6 @@ export interface ProfilePlaces {
   show?: Array<string>;
   /** Environment variable that names another directory; set if the profile has config_dir */
   variable?: string;
+  /** What it writes for itself at the top of the workspace, never committed: names, or beginnings of names with a * */
+  workspace?: Array<string>;
 }

@@ -53,7 +53,9 @@ pub fn view(listed: &Listed) -> Result<LoopView, Problem> {
 
 /// A row of the list.
 pub fn summary(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
-    Ok(LoopSummary { view: LoopView { history: Vec::new(), ..view(listed)? }, ..lively(engine, listed)? })
+    let mut summary = lively(engine, listed)?;
+    summary.view.history = Vec::new();
+    Ok(summary)
 }
 
 pub(crate) fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {

@@ -11,6 +11,11 @@ pub fn harmless(c: char) -> bool {
     matches!(c, '\n' | '\t') || !(c.is_control() || turns)
 }
 
+/// Whether all of it is. Plain ASCII, which most texts are, is told by its bytes.
+pub fn all_harmless(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) || text.chars().all(harmless)
+}
+
 /// The first line, of at most so many characters.
 pub fn one_line(text: &str, most: usize) -> String {
     let line = safe(text.lines().next().unwrap_or_default());

@@ -210,6 +210,6 @@ fn json(rows: &[LoopView]) -> String {
     if rows.is_empty() {
         return "[]\n".to_owned();
     }
-    let rows: Vec<String> = rows.iter().map(|row| json_line(&serde_json::json!(row)).trim_end().to_owned()).collect();
+    let rows: Vec<String> = rows.iter().map(|row| json_line(row).trim_end().to_owned()).collect();
     format!("[\n{}\n]\n", rows.join(",\n"))
 }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use windlass_app::words::harmless;
+use windlass_app::words::{all_harmless, harmless};
 pub use windlass_app::words::{one_line, safe, short};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub fn columns() -> usize {
 /// Text that came from elsewhere or holds such, made safe for a terminal: colours stay, everything else that a terminal would
 /// obey is shown, since a reader has to see it.
 pub fn printable(text: &str) -> String {
+    if all_harmless(text) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(|c| !harmless(c)) {
@@ -114,7 +117,7 @@ pub fn warn(text: impl std::fmt::Display) {
 /// ASCII and those that turn the text around, is escaped. The value stays the same.
 pub fn json_line(value: &impl serde::Serialize) -> String {
     let mut line = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-    if !line.chars().all(harmless) {
+    if !all_harmless(&line) {
         let plain = std::mem::take(&mut line);
         for c in plain.chars() {
             if harmless(c) {

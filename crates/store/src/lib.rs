@@ -114,6 +114,8 @@ pub struct ListFilter {
     /// Only of this project; of every project if `None`.
     pub project: Option<String>,
     pub open_only: bool,
+    /// Only these loops, in one read instead of one for each.
+    pub ids: Option<Vec<String>>,
     pub limit: Option<usize>,
     /// Fetch `summary` too. Without it `summary` is empty, and ten thousand loops are listed without
     /// touching the pages with the summaries.

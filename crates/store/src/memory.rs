@@ -220,6 +220,7 @@ impl Store for MemoryStore {
             .filter(|row| !row.removed)
             .filter(|row| filter.project.as_ref().is_none_or(|project| row.entry.project == *project))
             .filter(|row| row.entry.open || !filter.open_only)
+            .filter(|row| filter.ids.as_ref().is_none_or(|ids| ids.contains(&row.entry.id)))
             .collect();
         // Stable, so loops of the same moment keep the order of creation, last first.
         found.sort_by_key(|row| std::cmp::Reverse(row.entry.created_at));

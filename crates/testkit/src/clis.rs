@@ -152,7 +152,8 @@ impl Cli {
         match self {
             Cli::Aider => Some(&["3.12", "3.11", "3.10"]),
             Cli::Vibe => Some(&["3.13", "3.12", "3.14"]),
-            _ => None,
+            Cli::Claude | Cli::Codex | Cli::Opencode | Cli::Gemini | Cli::Copilot | Cli::Qwen | Cli::Pi => None,
+            Cli::Cline | Cli::Goose | Cli::Kimi | Cli::ClaudeAcp | Cli::CodexAcp => None,
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::stop::Outcome;
 use windlass_engine::engine::{Engine, status_word};
+use windlass_engine::view::LoopView;
 use windlass_store::{ListFilter, Listed};
 
 use crate::local::{Local, settled};
@@ -45,6 +46,8 @@ impl Request for ListLoops {
 
     async fn perform(self, here: &Local) -> Result<LoopList, Problem> {
         const USUAL: usize = 100;
+        /// So many summaries are in memory at a time, beyond those that are shown.
+        const AT_ONCE: usize = 256;
         let limit = self.limit.unwrap_or(USUAL).clamp(1, 1000);
         let mut list = LoopList { loops: Vec::new(), next: None, total: None, counts: BTreeMap::new() };
         let Some(engine) = here.reader().await? else { return Ok(list) };
@@ -60,13 +63,14 @@ impl Request for ListLoops {
             let passed = found.iter().position(|listed| listed.entry.id == *after);
             found.drain(..passed.map_or(0, |index| index + 1));
         }
-        for listed in found {
-            let Some(listed) = wanted.in_full(&engine, listed).await? else { continue };
-            if list.loops.len() == limit {
-                list.next = list.loops.last().map(|row| row.view.id.clone());
-                break;
+        for some in found.chunks(limit.min(AT_ONCE) + 1) {
+            for listed in wanted.in_full(&engine, some).await? {
+                if list.loops.len() == limit {
+                    list.next = list.loops.last().map(|row| row.view.id.clone());
+                    return Ok(list);
+                }
+                list.loops.push(if self.history { lively(&engine, &listed)? } else { summary(&engine, &listed)? });
             }
-            list.loops.push(if self.history { lively(&engine, &listed)? } else { summary(&engine, &listed)? });
         }
         Ok(list)
     }
@@ -115,19 +119,25 @@ impl Wanted {
         !self.outcomes.is_empty() || self.agent.is_some()
     }
 
-    /// The loop with its summary, if that fits as well.
-    async fn in_full(&self, engine: &Engine, listed: &Listed) -> Result<Option<Listed>, Problem> {
-        let Some(listed) = engine.store.get(&listed.entry.id).await? else { return Ok(None) };
-        let listed = settled(engine, listed).await?;
-        if !self.reads_summaries() {
-            return Ok(Some(listed));
+    /// The loops with their summaries, without those whose summaries do not fit.
+    async fn in_full(&self, engine: &Engine, some: &[&Listed]) -> Result<Vec<Listed>, Problem> {
+        let ids = some.iter().map(|listed| listed.entry.id.clone()).collect();
+        let filter = ListFilter { ids: Some(ids), summaries: true, ..ListFilter::default() };
+        let mut fitting = Vec::with_capacity(some.len());
+        for listed in engine.store.list(filter).await? {
+            let listed = settled(engine, listed).await?;
+            if !self.reads_summaries() || self.fits(&listed, &view(&listed)?) {
+                fitting.push(listed);
+            }
         }
-        let view = view(&listed)?;
-        let fits = (self.outcomes.is_empty()
+        Ok(fitting)
+    }
+
+    fn fits(&self, listed: &Listed, view: &LoopView) -> bool {
+        (self.outcomes.is_empty()
             || self.has_status(&view.status, listed.entry.open)
             || view.outcome.is_some_and(|outcome| self.outcomes.contains(&outcome)))
-            && self.agent.as_ref().is_none_or(|agent| *agent == view.agent);
-        Ok(fits.then_some(listed))
+            && self.agent.as_ref().is_none_or(|agent| *agent == view.agent)
     }
 }
 

@@ -38,11 +38,15 @@ pub(super) fn by_name(connection: &Connection, project: &str, name: &str) -> rus
 pub(super) fn list(connection: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<Listed>> {
     let project = if filter.project.is_some() { "l.project = ?1" } else { "?1 IS NULL" };
     let open = if filter.open_only { "AND l.open = 1" } else { "" };
-    let sql =
-        format!("{} WHERE {project} {open} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2", select(filter.summaries));
+    let ids = if filter.ids.is_some() { "AND l.id IN (SELECT value FROM json_each(?3))" } else { "AND ?3 IS NULL" };
+    let sql = format!(
+        "{} WHERE {project} {open} {ids} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2",
+        select(filter.summaries)
+    );
     let limit = filter.limit.map_or(-1, row_limit);
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map(params![filter.project, limit], listed)?.collect()
+    let ids = filter.ids.as_ref().map(|ids| serde_json::Value::from(ids.as_slice()).to_string());
+    statement.query_map(params![filter.project, limit, ids], listed)?.collect()
 }
 
 pub(super) fn events(

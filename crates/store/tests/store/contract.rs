@@ -422,6 +422,10 @@ async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store: Shared) {
     assert_eq!(ids(ListFilter { open_only: true, ..of_p.clone() }).await, "l3 l0");
     assert_eq!(ids(ListFilter { open_only: true, ..ListFilter::default() }).await, "l3 l1 l0");
     assert_eq!(ids(ListFilter { limit: Some(2), ..of_p.clone() }).await, "l3 l2");
+    let some = Some(["l0", "l1", "l3", "it's \"none\""].map(str::to_owned).to_vec());
+    assert_eq!(ids(ListFilter { ids: some.clone(), ..ListFilter::default() }).await, "l3 l1 l0");
+    assert_eq!(ids(ListFilter { ids: some, ..of_p.clone() }).await, "l3 l0");
+    assert_eq!(ids(ListFilter { ids: Some(Vec::new()), ..of_p.clone() }).await, "");
     assert_eq!(ids(ListFilter { limit: Some(0), ..of_p.clone() }).await, "");
     assert_eq!(ids(ListFilter { project: Some("/none".into()), ..of_p.clone() }).await, "");
 

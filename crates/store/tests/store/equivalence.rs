@@ -109,10 +109,15 @@ async fn everything(store: &dyn Store) -> String {
     for item in ["i0", "i1", "i2", "i3"] {
         all.push_str(&format!("{:?}\n", store.answer(item).await.unwrap()));
     }
-    for (project, open_only, limit) in
-        [(None, false, None), (Some("/0"), false, None), (Some("/1"), true, Some(1)), (None, true, None)]
-    {
-        let filter = ListFilter { project: project.map(str::to_owned), open_only, limit, summaries: open_only };
+    for (project, open_only, ids, limit) in [
+        (None, false, None, None),
+        (Some("/0"), false, None, None),
+        (Some("/1"), true, None, Some(1)),
+        (None, true, None, None),
+        (None, true, Some(vec!["l2".to_owned(), "l0".to_owned()]), None),
+        (None, false, Some(Vec::new()), None),
+    ] {
+        let filter = ListFilter { project: project.map(str::to_owned), open_only, ids, limit, summaries: open_only };
         all.push_str(&format!("{:#?}\n", store.list(filter).await.unwrap()));
     }
     all
