@@ -145,6 +145,7 @@ fn cells(row: &LoopView, now: Timestamp) -> [String; 5] {
 /// The status; of a completed loop what it amounts to.
 fn word(row: &LoopView) -> String {
     match row.outcome.filter(|_| row.status == "completed") {
+        Some(Outcome::Verified) if row.merged.is_some() => "✔ merged".to_owned(),
         Some(Outcome::Verified) => "✔ verified".to_owned(),
         Some(Outcome::Claimed) => "claimed".to_owned(),
         Some(Outcome::Unchanged) => "unchanged".to_owned(),

@@ -1,6 +1,5 @@
 //! `windlass status` and `windlass logs`.
 
-use std::fmt::Write as _;
 use std::io::Write;
 
 use windlass_app::{App, ShowLoop, Until};
@@ -33,10 +32,11 @@ pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
 fn in_full(state: &LoopState, word: &str) -> String {
     let style = Style::for_stdout();
     let mut text = status::plan(state, &[], style);
-    let mut row = |label: &str, value: String| {
-        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<7}")));
-    };
-    row("status", format!("{} · {}", style.status(word), status::doing(state)));
+    let mut row = |label: &str, value: String| text.push_str(&style.field(label, 7, &value));
+    let (doing, status) = (status::doing(state), style.status(word));
+    // What it does often begins with its status.
+    let more = doing.strip_prefix(word).unwrap_or(&doing).trim_start_matches([':', ' ']);
+    row("status", if more.is_empty() { status } else { format!("{status} · {more}") });
     for record in &state.iterations {
         let commit = match (&record.checkpoint.commit, record.checkpoint.files_changed) {
             (_, 0) => "no changes".to_owned(),

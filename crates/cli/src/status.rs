@@ -81,7 +81,7 @@ fn aim(state: &LoopState) -> String {
 pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
     let mut text = format!("{}\n", style.bold(&format!("windlass · {}", state.name)));
     for (label, value) in plan_rows(state) {
-        let _ = writeln!(text, "  {} {value}", style.dim(&format!("{label:<7}")));
+        text.push_str(&style.field(label, 7, &value));
     }
     for note in notes {
         let _ = writeln!(text, "  {} {note}", style.warn("note   "));
@@ -113,7 +113,7 @@ pub fn usage(usage: &Usage) -> Option<String> {
 
 /// A line of the summary.
 pub fn row(label: &str, value: &str, style: Style) -> String {
-    format!("  {} {value}\n", style.dim(&format!("{label:<9}")))
+    style.field(label, 9, value)
 }
 
 /// How the loop ended, and how to get its work. `word` is the displayed status.
@@ -284,7 +284,10 @@ fn row_work(state: &LoopState, row: &mut impl FnMut(&str, String)) {
     match (&workspace.branch, state.spec.workspace.kind) {
         (Some(branch), WorkspaceKind::Clone) => {
             row("review", format!("windlass diff {0}, or git diff {1}..{branch}", state.name, short(base)));
-            row("merge", format!("windlass merge {0}, or git merge {branch}", state.name));
+            match &state.merged {
+                Some(merge) => row("merged", format!("into {} at {}", merge.target, short(&merge.commit))),
+                None => row("merge", format!("windlass merge {0}, or git merge {branch}", state.name)),
+            }
             row("workspace", workspace.dir.clone());
         }
         _ => row("review", format!("git diff {}..{}", short(base), short(head))),

@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 
+use unicode_width::UnicodeWidthStr as _;
+use windlass_agents::plain_text;
 use windlass_app::words::{all_harmless, harmless};
 pub use windlass_app::words::{one_line, safe, short};
 
@@ -54,6 +56,13 @@ impl Style {
         self.painted_as(status, status)
     }
 
+    /// A line of a summary: a label in a column, and its value, which a terminal shows in as many lines as it needs.
+    pub fn field(self, label: &str, label_width: usize, value: &str) -> String {
+        let indent = 2 + label.width().max(label_width) + 1;
+        let value = terminal().map_or_else(|| value.to_owned(), |width| wrapped(value, indent, width));
+        format!("  {} {value}\n", self.dim(&format!("{label:<label_width$}")))
+    }
+
     /// Text in the color of a status.
     pub fn painted_as(self, status: &str, text: &str) -> String {
         match status {
@@ -69,9 +78,32 @@ impl Style {
 pub fn columns() -> usize {
     const USUAL: usize = 80;
     let said = || std::env::var("COLUMNS").ok()?.trim().parse::<usize>().ok();
-    let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    let real = |columns: &usize| *columns > 0;
-    terminal().filter(real).or_else(said).filter(real).unwrap_or(USUAL)
+    terminal().or_else(said).filter(|columns| *columns > 0).unwrap_or(USUAL)
+}
+
+/// The columns of the terminal that standard output is, if it is one.
+fn terminal() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Breaks a text between words, so that lines that start `indent` columns in end before `width`. A word that fits on no line
+/// stays whole: it is often a path, to be copied.
+fn wrapped(text: &str, indent: usize, width: usize) -> String {
+    let (mut lines, mut at) = (String::with_capacity(text.len()), indent);
+    for (number, word) in text.split(' ').enumerate() {
+        let length = plain_text(word).width();
+        if number > 0 && at + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            at = indent + length;
+        } else {
+            lines.push_str(if number > 0 { " " } else { "" });
+            at += length + usize::from(number > 0);
+        }
+        lines.push_str(word);
+    }
+    lines
 }
 
 /// Text that came from elsewhere or holds such, made safe for a terminal: colours stay, everything else that a terminal would
@@ -133,7 +165,16 @@ pub fn json_line(value: &impl serde::Serialize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{json_line, printable, safe};
+    use super::{json_line, printable, safe, wrapped};
+
+    #[test]
+    fn a_long_value_breaks_between_words_and_never_inside_one() {
+        assert_eq!(wrapped("one two three", 4, 12), "one two\n    three");
+        assert_eq!(wrapped("one two", 4, 11), "one two", "it fits exactly");
+        assert_eq!(wrapped("in /a/path/that/is/long now", 4, 12), "in\n    /a/path/that/is/long\n    now");
+        assert_eq!(wrapped("\x1b[32mgood\x1b[0m day", 4, 12), "\x1b[32mgood\x1b[0m day", "colors take no room");
+        assert_eq!(wrapped("", 4, 12), "");
+    }
 
     #[test]
     fn what_turns_the_text_around_is_taken_out() {

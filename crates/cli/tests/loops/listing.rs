@@ -51,6 +51,8 @@ fn list_fits_the_terminal_and_marks_verified_work() {
     assert!(!narrow.contains("Describe") && usual.contains("Describe"), "{narrow}{usual}");
     assert!(usual.contains("Fix the login form for…") || usual.contains('…'), "{usual}");
     assert!(wide.contains("Fix the login form for users with long names"), "{wide}");
+    call(&world, &["merge", "fix-login"]).assert_code(0);
+    assert!(listed(&world, "80", &[]).contains("✔ merged"), "a merge shows");
 }
 
 #[test]

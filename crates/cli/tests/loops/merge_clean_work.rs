@@ -106,6 +106,9 @@ fn merge_brings_the_branch_home_plain() {
     assert_eq!(world.repo().status(), "");
     assert_eq!(world.repo().commits("main^1..main").len(), 4, "three commits and the merge");
     call(&world, &["merge", "work"]).assert_code(0).assert_stdout_has("already merged into");
+    let status = call(&world, &["status", "work"]);
+    status.assert_code(0).assert_stdout_has(&format!("merged    into main at {}", &world.repo().head()[..10]));
+    assert!(!status.stdout.contains("windlass merge"), "{}", status.stdout);
 }
 
 #[test]
