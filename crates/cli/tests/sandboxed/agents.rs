@@ -97,8 +97,8 @@ fn aider_reviews_without_a_shell() {
     let Some(driven) = Driven::new(Cli::Aider, "a reviewed loop", REVIEWED) else { return };
     let output = driven.run(&["--recipe", "audited", "--gate", "test -f out.txt"]);
     driven.assert_completed(&output);
-    // What it changes where it looks is put back and reported; what it writes for itself there is not.
-    output.assert_stdout_has("it may only read, but changed files, which were put back");
+    // Its changes where it looks are reverted and reported; what it writes for itself there is not.
+    output.assert_stdout_has("reverted changes of a read-only role");
     assert!(!output.stdout.contains(".aider"), "{}", output.shown());
     assert_eq!(driven.world.repo().file_at("windlass/work", "out.txt"), "whole\n");
     let changed = driven.world.repo().git(["diff", "--name-only", "main", "windlass/work"]);
