@@ -1,7 +1,7 @@
 //! One tiny call of an agent outside any loop: whether it is logged in and answers.
 //!
 //! The agent runs as in a turn: the same adapter, the same supervisor, in its own directory that is gone
-//! afterwards, and where there is a sandbox as a reviewer that changes nothing. Whoever calls must know that the provider may charge for it.
+//! afterwards, and where there is a sandbox as a reviewer that changes nothing. The provider may charge for the call.
 
 mod version;
 

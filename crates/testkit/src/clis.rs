@@ -61,25 +61,12 @@ pub enum Cli {
 
 impl Cli {
     /// The agents with an adapter.
-    pub const SIX: [Cli; 6] = [Cli::Claude, Cli::Codex, Cli::Opencode, Cli::Gemini, Cli::Copilot, Cli::Qwen];
+    pub const SIX: [Cli; 6] = *Cli::ALL.first_chunk().expect("they are the first");
 
     /// The agents of the conformance table.
-    pub const AGENTS: [Cli; 12] = [
-        Cli::Claude,
-        Cli::Codex,
-        Cli::Opencode,
-        Cli::Gemini,
-        Cli::Copilot,
-        Cli::Qwen,
-        Cli::Pi,
-        Cli::Cline,
-        Cli::Aider,
-        Cli::Vibe,
-        Cli::Goose,
-        Cli::Kimi,
-    ];
+    pub const AGENTS: [Cli; 12] = *Cli::ALL.first_chunk().expect("they are the first");
 
-    /// Everything that is installed.
+    /// Everything that is installed: agents with an adapter, agents without, and programs that speak ACP for one.
     pub const ALL: [Cli; 14] = [
         Cli::Claude,
         Cli::Codex,

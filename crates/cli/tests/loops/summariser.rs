@@ -4,7 +4,7 @@ use crate::support::*;
 use windlass_testkit::World;
 use windlass_testkit::model::ModelServer;
 
-/// Works in its own turns; requested a summary, it answers in the form that the question shows.
+/// Works in its own turns; asked for a summary, it answers in the form that the question shows.
 const SUMS_UP: &str = r#"
     [[turn]]
     steps = [{ write = { path = "parser.txt", content = "works" } }, { say = "I wrote the parser." }]
@@ -60,7 +60,7 @@ fn an_endpoint_that_is_not_there_costs_no_commit() {
 // promise: summaries-8
 fn the_agent_itself_sums_up_in_an_extra_turn_that_does_not_count() {
     let world = World::new();
-    // A script cannot know the form it is requested, so this agent is a shell script that copies it from the question.
+    // A script cannot know the form that it is asked for, so this agent is a shell script that copies it from the question.
     let agent = world.install_script(
         "sums-up",
         "#!/bin/sh\nprompt=$(cat)\ncase \"$WINDLASS_TURN\" in\n*.summariser.*) printf '%s' \"$prompt\" > \"$HOME/asked\"; echo 'no form at all' ;;\n*) echo works > parser.txt; echo 'I wrote the parser.' ;;\nesac\n",

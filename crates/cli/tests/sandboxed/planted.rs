@@ -1,4 +1,4 @@
-//! What an agent leaves for the git of a user who goes to the workspace, or works on in his checkout.
+//! What an agent leaves for the git of a user who opens the workspace or continues in their own checkout.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Programs of agents that are run outside any loop: requested a version, or called.
+//! Programs of agents that are run outside any loop: asked for a version, or called.
 
 use crate::support::*;
 use windlass_testkit::sandbox_works;

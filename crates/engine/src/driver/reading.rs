@@ -167,7 +167,7 @@ impl Reading {
             Ended::SpawnFailed(failure) => {
                 match record.by {
                     EndedBy::Itself => {}
-                    // It was told to end before it had started, which is not a fault of the agent's.
+                    // Windlass stopped it before it had started, which is not the agent's fault.
                     EndedBy::Stopped => return (TurnOutcome::Interrupted, None),
                     EndedBy::EngineGone => return (TurnOutcome::CutOff, None),
                 }

@@ -166,7 +166,7 @@ pub(super) async fn run(
     })
 }
 
-/// Which limits a command reached that did not pass, for whoever reads its output.
+/// The limits that a failed command reached, for the readers of its output.
 fn limits_note(verdict: Verdict, record: Option<&ExitRecord>, state: &LoopState, disk_short: Option<String>) -> String {
     if verdict.passed() {
         return String::new();

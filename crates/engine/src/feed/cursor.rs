@@ -1,6 +1,6 @@
 //! Where a reader of a feed is, in a form that can be handed out and come back.
 //!
-//! Invariant: whoever continues from a cursor gets all that its giver had not given out, and nothing else, also in the
+//! Invariant: a reader that continues from a cursor gets everything not given out before, and nothing else, also in the
 //! middle of a turn's output. For that it says how the output was cut into pieces: from where the session read, and
 //! which piece was being given out.
 
