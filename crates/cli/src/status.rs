@@ -16,7 +16,7 @@ use windlass_core::usage::{CostBasis, Usage};
 use windlass_engine::loop_log;
 
 use crate::render::{pause, reason};
-use crate::style::{Style, one_line, short};
+use crate::style::{Style, fitted, one_line, short};
 
 /// What the loop is doing, in words.
 pub fn doing(state: &LoopState) -> String {
@@ -84,7 +84,7 @@ pub fn plan(state: &LoopState, notes: &[String], style: Style) -> String {
         text.push_str(&style.field(label, 7, &value));
     }
     for note in notes {
-        let _ = writeln!(text, "  {} {note}", style.warn("note   "));
+        let _ = writeln!(text, "  {} {}", style.warn("note   "), fitted(note, 10, 10));
     }
     text
 }
@@ -128,7 +128,7 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
         Status::Paused { why } => style.warn(&format!("‖ {}: {}", state.status().name(), pause(why))),
         Status::Queued | Status::Running | Status::Waiting { .. } => style.warn(&format!("■ {word}: {}", doing(state))),
     };
-    let _ = writeln!(text, "{headline}");
+    let _ = writeln!(text, "{}", fitted(&headline, 0, 2));
     let mut row = |label: &str, value: String| text.push_str(&self::row(label, &value, style));
     if state.status().is_ended()
         && let Some(line) = loop_log::result_line(state)

@@ -31,8 +31,8 @@ Examples:
   windlass list --status open,verified --since 7d
   windlass list --all --agent claude --page 2
 
-In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged,
-in place or rolled back.")]
+In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged, in place, or \
+rolled back.")]
 pub struct ListArgs {
     /// List the loops of every project, grouped by project
     #[arg(long)]
@@ -44,7 +44,7 @@ pub struct ListArgs {
     /// Show only loops of this agent
     #[arg(long, value_name = "AGENT", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     pub agent: Option<String>,
-    /// Show only loops started since a duration such as 7d, or a date such as 2026-11-01 (UTC)
+    /// Show only loops started within a duration such as 7d, or since a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Timestamp>,
     /// Loops per page
@@ -66,7 +66,8 @@ Examples:
   windlass status fix-login --json
   windlass status fix-login --exit-code; echo $?
 
-With --exit-code, exits with the code that 'run' would exit with, 10 if the loop is running, 11 if it was interrupted.")]
+With --exit-code, exits with the code that 'run' would exit with, with 10 if the loop is running, or with 11 if it was \
+interrupted.")]
 pub struct StatusArgs {
     #[command(flatten)]
     pub name: LoopName,
@@ -110,6 +111,9 @@ pub struct LogsArgs {
 pub struct LoopArgs {
     #[command(flatten)]
     pub name: LoopName,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Pause a loop after its current turn
@@ -125,6 +129,9 @@ pub struct PauseArgs {
     /// Interrupt the current turn instead of waiting for it to end
     #[arg(long)]
     pub now: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Resume a loop that was interrupted, paused, or hit a limit
@@ -172,8 +179,8 @@ pub struct RestartArgs {
 
 /// Continue a completed loop on the same branch, after merging the target into it
 ///
-/// The agent gets the goal, or a new one, and any merge conflicts. This new stretch of the loop may use as many
-/// iterations and as much time as the loop used before. Gates and reviewers check the result again.
+/// The agent gets the goal, or a new one, and any merge conflicts. The limits on iterations and time start
+/// over. Gates and reviewers check the result again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -227,6 +234,9 @@ pub struct SteerArgs {
     /// Interrupt the current turn instead of waiting for it to end, and continue its session with the message
     #[arg(long)]
     pub now: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl SteerArgs {

@@ -59,10 +59,10 @@ Examples:
 See 'windlass COMMAND --help' for more about a command.")]
 pub struct Cli {
     /// Run as if started in DIR
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = "Global options")]
     pub dir: Option<PathBuf>,
     /// Connect to a remote Windlass server (address or login link)
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, help_heading = "Global options")]
     pub server: Option<String>,
     #[command(subcommand)]
     pub command: Command,
@@ -80,6 +80,7 @@ pub enum Command {
     #[command(after_help = "\
 Examples:
   windlass stop fix-login
+  windlass stop fix-login --json
   windlass restart fix-login     start it again later, with a new agent session")]
     Stop(LoopArgs),
     Pause(PauseArgs),

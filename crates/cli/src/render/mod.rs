@@ -6,6 +6,7 @@ mod shown_errors;
 mod tools;
 
 use jiff::Timestamp;
+use windlass_agents::plain_text;
 use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
@@ -18,7 +19,7 @@ use windlass_engine::environment::Variables;
 use windlass_engine::feed::{FeedBody, FeedItem};
 
 use crate::status::{clock_time, left};
-use crate::style::{Style, one_line, safe, short};
+use crate::style::{Style, folded, one_line, safe, short, terminal};
 
 use hints::Hints;
 pub use review::finding_line;
@@ -37,6 +38,8 @@ pub struct Renderer {
     /// The workspace, which paths are shown relative to.
     workspace: String,
     errors: Errors,
+    /// The width of the terminal, if there is one.
+    width: Option<usize>,
 }
 
 const LONGEST_LINE: usize = 4_000;
@@ -52,6 +55,7 @@ impl Renderer {
             hints: Hints::default(),
             workspace: String::new(),
             errors: Errors::default(),
+            width: terminal(),
         }
     }
 
@@ -67,7 +71,8 @@ impl Renderer {
         match &item.body {
             FeedBody::Journal(event) => {
                 let mut text = self.flush();
-                text.push_str(&self.event(event, item.at));
+                let said = self.event(event, item.at);
+                text.push_str(&self.width.map_or_else(|| said.clone(), |width| fold_own(&said, width)));
                 text
             }
             FeedBody::Live { event, .. } => self.live(event),
@@ -392,7 +397,7 @@ impl Renderer {
         const SHOWN: usize = 8;
         let output: Vec<&str> = report.output_tail.lines().collect();
         let last = &output[output.len().saturating_sub(SHOWN)..];
-        last.iter().map(|line| self.style.dim(&format!("\n      {}", clipped(&safe(line))))).collect()
+        last.iter().map(|line| self.style.dim(&format!("\n{QUOTE}{}", clipped(&safe(line))))).collect()
     }
 
     fn gate(&self, report: &GateReport) -> String {
@@ -418,6 +423,15 @@ impl Renderer {
         }
         lines
     }
+}
+
+/// What a gate printed, as it is quoted below its verdict.
+const QUOTE: &str = "      ";
+
+/// Fits Windlass's own lines to the terminal; quoted output keeps its lines.
+fn fold_own(text: &str, width: usize) -> String {
+    let fold = |line: &str| if plain_text(line).starts_with(QUOTE) { line.to_owned() } else { folded(line, width) };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
 }
 
 fn clipped(line: &str) -> String {

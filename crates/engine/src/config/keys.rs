@@ -480,7 +480,7 @@ settings! {
         doc: "Show desktop notifications with notify-send or osascript, if available",
     }
     notify_on: Occasions {
-        env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed and stopped",
+        env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed, and stopped",
         doc: "Events to notify about: needs_person, completed, stopped (ended in any other way), waiting",
     }
     max_running: Slots {

@@ -124,7 +124,7 @@ impl Entry {
         }
         if !is_valid_name(&self.name) {
             let problem = format!("'{}' is not a valid recipe name", self.name.escape_debug());
-            return fault(problem, "use a-z, 0-9, - and _, at most 64 characters, not starting with -");
+            return fault(problem, "use a-z, 0-9, -, and _, at most 64 characters, not starting with -");
         }
         Ok(())
     }
