@@ -75,7 +75,7 @@ export interface WindlassSettings {
   notify_command?: string;
   /** Show desktop notifications with notify-send or osascript, if available. Default: false. */
   notify_desktop?: boolean;
-  /** Events to notify about: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed and stopped. */
+  /** Events to notify about: needs_person, completed, stopped (ended in any other way), waiting. Default: needs_person, completed, and stopped. */
   notify_on?: Array<string>;
   /** HTTP or HTTPS URL to post notifications to. Default: none. */
   notify_webhook?: string;

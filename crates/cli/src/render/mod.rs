@@ -395,7 +395,9 @@ impl Renderer {
     /// The end of what a gate printed.
     fn last_lines(&self, report: &GateReport) -> String {
         const SHOWN: usize = 8;
-        let output: Vec<&str> = report.output_tail.lines().collect();
+        // npm advertises its next version below every failure.
+        let news = |line: &&str| !line.trim().is_empty() && !line.starts_with("npm notice");
+        let output: Vec<&str> = report.output_tail.lines().filter(news).collect();
         let last = &output[output.len().saturating_sub(SHOWN)..];
         last.iter().map(|line| self.style.dim(&format!("\n{QUOTE}{}", clipped(&safe(line))))).collect()
     }
