@@ -14,7 +14,7 @@ use windlass_core::spec::{Limits, Parent, ReviewKind, SessionPolicy, Verify};
 use windlass_core::stop::{Outcome, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
-use windlass_store::CatalogueEntry;
+use windlass_store::{CatalogueEntry, LOOP};
 
 /// `status --json`. Fields are only ever added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -409,6 +409,7 @@ pub fn catalogue_entry(state: &LoopState) -> CatalogueEntry {
     let view = LoopView::of(state);
     CatalogueEntry {
         id: view.id.clone(),
+        kind: LOOP.to_owned(),
         project: view.project.clone(),
         name: view.name.clone(),
         goal: view.goal.lines().next().unwrap_or_default().chars().take(LONGEST_GOAL).collect(),
