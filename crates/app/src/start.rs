@@ -134,7 +134,12 @@ impl Prepared {
 }
 
 /// Makes of what somebody asks for, here or over the API, a loop that can be made. Without a name it gets one.
-fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: RunOptions) -> Result<Prepared, Problem> {
+pub(crate) fn prepare(
+    context: &Context,
+    project: PathBuf,
+    settings: &Settings,
+    wanted: RunOptions,
+) -> Result<Prepared, Problem> {
     let numbered = wanted.name.is_empty();
     let slugged = slug(&wanted.goal);
     let name = match numbered {

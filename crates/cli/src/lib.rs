@@ -145,6 +145,8 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(args) => run::resume(app, args).await,
         Command::Restart(args) => run::restart(app, args).await,
         Command::Continue(args) => run::go_on(app, args).await,
+        Command::Fork(args) => run::fork(app, args).await,
+        Command::Compare(args) => work::compare(app, args).await,
         Command::Steer(args) => control::steer(app, args).await,
         Command::Approve(args) => review::approve(app, args).await,
         Command::Reject(args) => review::reject(app, args).await,

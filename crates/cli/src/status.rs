@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use windlass_agents::Facts;
-use windlass_app::plan_rows;
 pub use windlass_app::words::count;
+use windlass_app::{fork_words, plan_rows};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{AcceptedFeature, Aim, LoopState, Phase};
@@ -137,6 +137,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     }
     let took = human(state.elapsed_ms);
     row("loop", format!("{}, {} in {took}", state.name, count(state.iteration, "iteration")));
+    if let Some(parent) = &state.spec.parent {
+        row("fork", fork_words(parent));
+    }
     if let Some(used) = usage(&state.used().total()) {
         row("usage", used);
     }

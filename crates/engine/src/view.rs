@@ -10,11 +10,11 @@ use windlass_core::machine::{
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
-use windlass_core::spec::{Limits, ReviewKind, SessionPolicy, Verify};
+use windlass_core::spec::{Limits, Parent, ReviewKind, SessionPolicy, Verify};
 use windlass_core::stop::{Outcome, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
-use windlass_store::CatalogueEntry;
+use windlass_store::{CatalogueEntry, LOOP};
 
 /// `status --json`. Fields are only ever added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -48,6 +48,9 @@ pub struct LoopView {
     /// The last merge of its work by Windlass.
     #[serde(default)]
     pub merged: Option<Merge>,
+    /// The loop that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -163,6 +166,7 @@ impl LoopView {
             verified: state.is_verified(),
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
+            parent: state.spec.parent.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),
@@ -405,6 +409,7 @@ pub fn catalogue_entry(state: &LoopState) -> CatalogueEntry {
     let view = LoopView::of(state);
     CatalogueEntry {
         id: view.id.clone(),
+        kind: LOOP.to_owned(),
         project: view.project.clone(),
         name: view.name.clone(),
         goal: view.goal.lines().next().unwrap_or_default().chars().take(LONGEST_GOAL).collect(),

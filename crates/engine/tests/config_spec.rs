@@ -95,6 +95,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
             prompts: std::collections::BTreeMap::new(),
+            parent: None,
         }
     );
     let off = "sandbox: off — the sandbox was not probed: the agent and gates run with your full permissions; \

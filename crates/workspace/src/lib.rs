@@ -61,7 +61,7 @@ use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 pub use agent_git::beneath::Beneath;
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use copying::copy_into_checkout;
-pub use create::{Opened, WorkspaceRequest};
+pub use create::{ForkRequest, Opened, WorkspaceRequest};
 pub use dependencies::leads_back;
 pub use disk::{DiskUse, blocking_until, disk_use, remove_tree};
 pub use failure::WorkspaceError;

@@ -25,7 +25,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
+    ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs,
+    SteerArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -41,8 +42,8 @@ pub use setup::{
 };
 pub use trust::TrustArgs;
 pub use work::{
-    CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat, ReportsArgs,
-    RollbackArgs, VerifyArgs,
+    CleanArgs, CompareArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat,
+    ReportsArgs, RollbackArgs, VerifyArgs,
 };
 
 /// Run coding agents in a loop until the work is verified.
@@ -87,6 +88,8 @@ Examples:
     Resume(ResumeArgs),
     Restart(RestartArgs),
     Continue(ContinueArgs),
+    Fork(Box<ForkArgs>),
+    Compare(CompareArgs),
     Steer(SteerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),

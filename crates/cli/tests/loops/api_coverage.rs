@@ -23,6 +23,8 @@ const COMMANDS: &[(&str, Over)] = &[
     ("resume", Route("post", "/api/loops/{id}/resume")),
     ("restart", Route("post", "/api/loops/{id}/restart")),
     ("continue", Route("post", "/api/loops/{id}/continue")),
+    ("fork", Route("post", "/api/loops/{id}/fork")),
+    ("compare", Route("get", "/api/loops/compare")),
     ("steer", Route("post", "/api/loops/{id}/steer")),
     ("approve", Route("post", "/api/loops/{id}/approve")),
     ("reject", Route("post", "/api/loops/{id}/reject")),

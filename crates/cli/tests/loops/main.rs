@@ -4,6 +4,7 @@ mod acp;
 mod agent_calls;
 mod any_state;
 mod api_coverage;
+mod attempts;
 mod audited_loop;
 mod continuing;
 mod control;

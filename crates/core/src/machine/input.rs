@@ -226,6 +226,9 @@ pub struct WorkspaceOpening {
     /// The tree of the head commit, empty where it is not known.
     #[serde(default)]
     pub tree: String,
+    /// The tree of the base commit, if the branch does not start there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_tree: Option<String>,
     /// Where the tree of a cut-off turn was saved before it was reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,

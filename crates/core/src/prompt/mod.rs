@@ -15,8 +15,8 @@ use crate::machine::{GateReport, LoopState, SessionUse, Verdict};
 use crate::spec::CommitPolicy;
 
 use text::{
-    ASK_PROMISE, BASELINE, BEGUN_AGAIN, COMMITS_AGENT, COMMITS_ENGINE, GATES_FAILED, GOAL, HELD_BACK, HIDDEN_FAILED,
-    MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, STEERING, STEERING_PENDING,
+    ASK_PROMISE, BASELINE, BEGUN_AGAIN, COMMITS_AGENT, COMMITS_ENGINE, FORKED, GATES_FAILED, GOAL, HELD_BACK,
+    HIDDEN_FAILED, MERGED_TARGET, NUDGE, OVERFLOW, PROTECTED, RECOVERY, STEERING, STEERING_PENDING,
 };
 pub use text::{TEXTS, Text, TextError};
 
@@ -78,6 +78,7 @@ pub fn build(state: &LoopState, facts: &Facts, count: &dyn Fn(&str) -> usize) ->
     if state.iteration <= 1 {
         parts.extend(task_context::plan_alone(state, count));
     }
+    parts.extend(forked(state));
     parts.extend(baseline(state));
     parts.extend(merged_target(state));
     parts.extend(recovery(state));
@@ -113,6 +114,16 @@ fn baseline(state: &LoopState) -> Option<String> {
     let flaky = named(&|index| state.is_flaky(index));
     let nothing = resumed || state.continued.merged.is_some() || (failing.is_empty() && flaky.is_empty());
     (!nothing).then(|| BASELINE.fill(state, context! { failing, flaky }))
+}
+
+/// Whose work the workspace has already; told to each agent session that does not know it yet.
+fn forked(state: &LoopState) -> Option<String> {
+    let parent = state.spec.parent.as_ref().filter(|parent| parent.iteration > 0)?;
+    let resumed = state.turn().is_some_and(|turn| matches!(turn.session, SessionUse::Resume { .. }));
+    let base_commit = state.workspace.as_ref().and_then(|workspace| workspace.base_commit.clone());
+    let (agent, name) = (parent.agent.as_str(), parent.name.as_str());
+    let values = context! { parent => name, agent, iteration => parent.iteration, base_commit };
+    (!resumed).then(|| FORKED.fill(state, values))
 }
 
 /// What the agent changed where it may not.

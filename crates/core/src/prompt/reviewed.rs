@@ -11,8 +11,8 @@ use super::text::{
     PLANNER, REJECTED,
 };
 use super::{
-    Facts, baseline, fence_around, held_back, last_chars, merged_target, nudge, overflow, protected, recovery, refusal,
-    steering, who_commits,
+    Facts, baseline, fence_around, forked, held_back, last_chars, merged_target, nudge, overflow, protected, recovery,
+    refusal, steering, who_commits,
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
@@ -86,6 +86,7 @@ impl Told<'_> {
         if self.spec.kind == ReviewKind::Audit && !resumed {
             parts.extend(who_commits(state));
         }
+        parts.extend(forked(state));
         parts.extend(baseline(state));
         parts.extend(merged_target(state));
         parts.extend(recovery(state));

@@ -69,6 +69,8 @@ texts! {
     HELD_BACK = "held_back", "Changes that Windlass does not commit", [files];
     PROTECTED = "protected", "Protected files that were restored", [files];
     MERGED_TARGET = "merged_target", "The target branch was merged into the loop's branch", [branch, conflicts, failing];
+    FORKED = "forked", "The loop was forked, so the workspace has earlier work on the task",
+        [parent, agent, iteration, base_commit];
     RECOVERY = "recovery", "The previous turn was cut off, and its session continues", [why, commits_itself];
     BEGUN_AGAIN = "begun_again", "The previous turn was cut off, and a fresh session starts at the last commit", [saved];
     OVERFLOW = "overflow", "The previous session ran out of context", [];

@@ -146,6 +146,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         context: context(settings, run),
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
         prompts: recipe.prompts(),
+        parent: None,
         recipe: recipe.name,
     };
     let nobody_takes_over =

@@ -249,5 +249,6 @@ fn spec(registration: Registration) -> LoopSpec {
         context: ContextSpec::default(),
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),
         prompts: std::collections::BTreeMap::new(),
+        parent: None,
     }
 }

@@ -292,7 +292,7 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
                 dir: opening.dir.clone(),
                 branch: opening.branch.clone(),
                 base_commit: opening.base_commit.clone(),
-                base_tree: known(&opening.tree),
+                base_tree: opening.base_tree.clone().or_else(|| known(&opening.tree)),
                 bases: Vec::new(),
                 head_commit: opening.head_commit.clone(),
                 tree: known(&opening.tree),

@@ -70,6 +70,7 @@ pub fn promise_loop() -> LoopSpec {
         resources: ResourceSpec::default(),
         follow_up: "continue".into(),
         prompts: std::collections::BTreeMap::new(),
+        parent: None,
     }
 }
 
@@ -207,6 +208,7 @@ pub fn opening() -> WorkspaceOpening {
         base_commit: Some("base".into()),
         head_commit: Some("base".into()),
         tree: "tree-base".into(),
+        base_tree: None,
         saved: None,
         notes: Vec::new(),
         recreated: false,
