@@ -1,12 +1,13 @@
-//! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`.
+//! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`, `answer`.
 
-use windlass_app::{App, PauseLoop, Request, SteerLoop, StopLoop};
+use windlass_app::{AnswerLoop, App, PauseLoop, Request, SteerLoop, StopLoop};
 use windlass_engine::view::LoopView;
 
-use crate::args::{LoopArgs, PauseArgs, SteerArgs};
+use crate::args::{AnswerArgs, LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
+use crate::style::json_line;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
@@ -25,6 +26,17 @@ pub async fn steer(app: &App, args: &SteerArgs) -> Result<Exit, Failure> {
     let (name, message) = args.name_and_message();
     let LoopView { id, name, .. } = app.find(name).await?;
     tell(app, &name, SteerLoop { id, message: message.to_owned(), now: args.now }, done).await
+}
+
+pub async fn answer(app: &App, args: &AnswerArgs) -> Result<Exit, Failure> {
+    let (name, text) = args.name_and_answer();
+    let LoopView { id, name, .. } = app.find(name).await?;
+    let request = AnswerLoop { id, text: text.to_owned(), question: args.question.clone() };
+    if args.json {
+        print(&json_line(&serde_json::json!(app.run(request).await?)));
+        return Ok(Exit::Completed);
+    }
+    tell(app, &name, request, "answered; the next turn gets it").await
 }
 
 async fn tell(app: &App, name: &str, request: impl Request<Report = LoopView>, done: &str) -> Result<Exit, Failure> {

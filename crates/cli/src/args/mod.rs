@@ -25,7 +25,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
+    AnswerArgs, ContinueArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs,
+    SteerArgs, TopArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -73,6 +74,7 @@ pub enum Command {
     Run(Box<RunArgs>),
     Demo(DemoArgs),
     Init(InitArgs),
+    Top(TopArgs),
     List(ListArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
@@ -87,6 +89,7 @@ Examples:
     Restart(RestartArgs),
     Continue(ContinueArgs),
     Steer(SteerArgs),
+    Answer(AnswerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),
     Findings(FindingsArgs),
