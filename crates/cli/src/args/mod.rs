@@ -74,8 +74,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     Demo(DemoArgs),
     Init(InitArgs),
-    Top(TopArgs),
     List(ListArgs),
+    Top(TopArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
     /// Stop a loop immediately and wait until its processes have exited
