@@ -30,6 +30,7 @@ mod start;
 mod takeover;
 mod trust;
 mod views;
+mod watch;
 pub mod words;
 mod work;
 
@@ -58,3 +59,4 @@ pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, R
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
+pub use watch::{Changes, LoopFeed, RemoteChanges};

@@ -1,9 +1,9 @@
-//! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`.
+//! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`, `answer`.
 
-use windlass_app::{App, PauseLoop, Request, SteerLoop, StopLoop};
+use windlass_app::{AnswerLoop, App, PauseLoop, Request, SteerLoop, StopLoop};
 use windlass_engine::view::LoopView;
 
-use crate::args::{LoopArgs, PauseArgs, SteerArgs};
+use crate::args::{AnswerArgs, LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
@@ -27,6 +27,13 @@ pub async fn steer(app: &App, args: &SteerArgs) -> Result<Exit, Failure> {
     let LoopView { id, name, .. } = app.find(name).await?;
     let request = SteerLoop { id, message: message.to_owned(), now: args.now };
     tell(app, &name, request, done, args.json).await
+}
+
+pub async fn answer(app: &App, args: &AnswerArgs) -> Result<Exit, Failure> {
+    let (name, text) = args.name_and_answer();
+    let LoopView { id, name, .. } = app.find(name).await?;
+    let request = AnswerLoop { id, text: text.to_owned(), question: args.question.clone() };
+    tell(app, &name, request, "answered; the next turn gets it", args.json).await
 }
 
 async fn tell(

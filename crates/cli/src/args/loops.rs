@@ -368,3 +368,52 @@ impl SteerArgs {
         }
     }
 }
+
+/// Answer a question of the agent
+#[derive(Debug, Clone, Args)]
+#[command(override_usage = "windlass answer [OPTIONS] [NAME] <ANSWER>")]
+#[command(after_help = "\
+Examples:
+  windlass answer \"use SQLite\"                the latest loop
+  windlass answer fix-login \"yes, drop the old table\"
+  windlass answer fix-login --question q2 \"no\"")]
+pub struct AnswerArgs {
+    /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
+    first: String,
+    /// Answer for the agent's next turn, in quotes
+    #[arg(value_name = "ANSWER", value_parser = not_blank)]
+    second: Option<String>,
+    /// Question to answer, such as q2 [default: the only open one]
+    #[arg(long, value_name = "ID", value_parser = not_blank)]
+    pub question: Option<String>,
+    /// Print the loop as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AnswerArgs {
+    /// Loop and answer. One value alone is an answer for the latest loop.
+    pub fn name_and_answer(&self) -> (Option<&str>, &str) {
+        match &self.second {
+            Some(answer) => (Some(&self.first), answer),
+            None => (None, &self.first),
+        }
+    }
+}
+
+/// Watch and control all loops on the terminal
+///
+/// Shows what runs and what needs you, in every project. Keys: Enter opens a loop's feed, m sends a message, w answers a
+/// question, p pauses, r resumes, s stops, a approves, x rejects, / filters, ? shows help, q quits. Loops keep running.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass top
+  windlass top --ended
+  windlass --server https://build.example:4747 top")]
+pub struct TopArgs {
+    /// Show loops that have ended too
+    #[arg(long)]
+    pub ended: bool,
+}

@@ -25,8 +25,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs,
-    SteerArgs,
+    AnswerArgs, ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs,
+    StatusArgs, SteerArgs, TopArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -75,6 +75,7 @@ pub enum Command {
     Demo(DemoArgs),
     Init(InitArgs),
     List(ListArgs),
+    Top(TopArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
     /// Stop a loop immediately and wait until its processes have exited
@@ -91,6 +92,7 @@ Examples:
     Fork(Box<ForkArgs>),
     Compare(CompareArgs),
     Steer(SteerArgs),
+    Answer(AnswerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),
     Findings(FindingsArgs),

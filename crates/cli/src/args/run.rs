@@ -9,7 +9,7 @@ use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Ver
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
     BranchTemplate, Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise,
-    Sandbox, Size, Tokens, Usd, Weight, Wishes,
+    Sandbox, Size, Tokens, Usd, Wait, Weight, Wishes,
 };
 
 use super::goal::GoalSource;
@@ -237,6 +237,10 @@ pub struct RunArgs {
     /// [default: wait]
     #[arg(long, value_parser = word::<OnRateLimit>(&["wait", "fallback", "pause"]), help_heading = "Limits")]
     on_rate_limit: Option<OnRateLimit>,
+    /// How long a question of the agent waits for your answer (windlass answer) before its default is taken [default: 0,
+    /// never wait]
+    #[arg(long, value_name = "D", value_parser = setting::<Wait>, help_heading = "Limits")]
+    question_wait: Option<Wait>,
     /// Timeout for each gate [default: 10m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     gate_timeout: Option<Millis>,
@@ -319,6 +323,7 @@ impl RunArgs {
             max_tokens: self.max_tokens,
             on_limit: self.on_limit,
             on_rate_limit: self.on_rate_limit,
+            question_wait: self.question_wait,
             completion_promise: self.completion_promise.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
             hidden_gates: (!self.hidden_gates.is_empty())

@@ -126,6 +126,11 @@ pub enum Input {
         /// Whether the coder's turn is interrupted for it.
         now: bool,
     },
+    /// A person answers a question; the only open one if it is not named.
+    Answer {
+        question: Option<String>,
+        text: String,
+    },
     /// The milestone's file was edited; only a loop at rest takes it.
     AmendMilestone {
         milestone: Box<Milestone>,
