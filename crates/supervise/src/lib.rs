@@ -48,6 +48,7 @@ pub mod docker;
 #[cfg(not(target_os = "linux"))]
 #[path = "docker_elsewhere.rs"]
 pub mod docker;
+mod nursery;
 #[cfg(target_os = "linux")]
 mod process_cap;
 mod sys;
