@@ -18,6 +18,7 @@ import { RefusalCard } from "./RefusalCard";
 import { ReviewCard } from "./ReviewCard";
 import { baseGates, cellsOf, refusalOf } from "./story";
 import type { Wish } from "./useFeed";
+import { isOpen } from "../ui/status";
 import { LastWords } from "./Words";
 
 /** What there is to know before anything is opened: what is asked, how it went, why it was refused, what comes next. */
@@ -54,7 +55,7 @@ export default function OverviewTab({ loop, wish, iteration, onShow, onAsk }: { 
             ) : null}
           </Part>
         ) : null}
-        {story.refusal ? <RefusalCard refusal={story.refusal} onShow={onShow} /> : null}
+        {story.refusal ? <RefusalCard refusal={story.refusal} over={!isOpen(loop.status)} onShow={onShow} /> : null}
         {asks ? null : <LastWords turns={turns} onShow={onShow} />}
       </div>
       <div className="min-w-0 space-y-3">
