@@ -191,6 +191,18 @@ async fn a_link_in_the_place_of_a_submodule_is_not_written_through() {
 }
 
 #[tokio::test]
+async fn a_pointer_that_nothing_declares_is_named() {
+    let fx = project();
+    let head = fx.git(&fx.repo, &["rev-parse", "HEAD"]);
+    let entry = format!("160000,{},vendor/lost", head.trim());
+    fx.git(&fx.repo, &["update-index", "--add", "--cacheinfo", &entry]);
+    fx.git(&fx.repo, &["commit", "-qm", "a pointer"]);
+    let opened = fx.open("fix", Kind::Clone).await;
+    let [note] = &opened.notes[..] else { panic!("{:?}", opened.notes) };
+    assert!(note.contains("does not declare stay empty: vendor/lost ("), "{note}");
+}
+
+#[tokio::test]
 async fn a_submodule_that_the_user_has_not_is_empty_and_named() {
     let fx = project();
     fx.git(&fx.repo, &["submodule", "--quiet", "deinit", "--all", "-f"]);
