@@ -185,6 +185,12 @@ impl Workspace {
         [self.objects()].into_iter().chain(modules).collect()
     }
 
+    /// Where objects of the user's submodules are. What an agent made of others is not among them: nobody but Windlass could
+    /// check it out.
+    pub(super) fn submodule_stores(&self) -> Vec<PathBuf> {
+        self.submodules.iter().map(|module| module.git_dir.join("objects")).collect()
+    }
+
     /// The user's repository of the submodule at this path.
     pub(super) fn users_submodule(&self, path: &FilePath) -> Option<&Submodule> {
         self.submodules.iter().find(|module| module.path.as_bytes() == path.as_bytes())
