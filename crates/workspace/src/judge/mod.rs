@@ -91,7 +91,7 @@ impl Workspaces {
             git,
             base: workspace.base_commit.clone(),
             id_len: workspace.id_len,
-            stores: workspace.object_stores(),
+            stores: workspace.submodule_stores(),
         })
     }
 
