@@ -166,3 +166,9 @@ fn defaults() -> Options {
         ..Options::default()
     }
 }
+
+/// For the fuzzer.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use super::recipe::fuzzing::read_recipe;
+}
