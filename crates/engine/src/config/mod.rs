@@ -167,3 +167,9 @@ fn defaults() -> Options {
         ..Options::default()
     }
 }
+
+/// For the fuzzer.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use super::recipe::fuzzing::read_recipe;
+}
