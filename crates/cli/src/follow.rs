@@ -173,6 +173,7 @@ impl Only {
                 | Event::QueueLeft { .. }
                 | Event::NotTried { .. }
                 | Event::Merged { .. }
+                | Event::Minimised { .. }
                 | Event::WorkspaceOpened { .. }
                 | Event::WorkspaceSetUp
                 | Event::AgentChanged { .. }

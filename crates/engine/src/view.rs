@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
     AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion, Phase,
-    Verdict,
+    Smaller, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -48,6 +48,9 @@ pub struct LoopView {
     /// The last merge of its work by Windlass.
     #[serde(default)]
     pub merged: Option<Merge>,
+    /// The smaller tree on top of its branch, from `windlass minimise --take`.
+    #[serde(default)]
+    pub smaller: Option<Smaller>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -163,6 +166,7 @@ impl LoopView {
             verified: state.is_verified(),
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
+            smaller: state.smaller.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),

@@ -6,7 +6,7 @@ use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
     Aim, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Opinion, Phase, Raise, RefusedBecause,
-    ReviewEvent, SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
+    ReviewEvent, SessionUse, SkippedBecause, Smaller, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
@@ -147,6 +147,7 @@ pub fn every_event() -> Vec<Event> {
         Event::UsageReported { turn, usage: usage(0.1, 3) },
         Event::LoopQueued { max_running: 2 },
         Event::QueueLeft { turn_began: false },
+        Event::Minimised { smaller: Smaller { commit: "c8".into(), head: "c7".into(), kept: 2, hunks: 5 } },
     ]
 }
 
@@ -228,8 +229,9 @@ fn the_list_above_has_every_event() {
         Event::UsageReported { .. } => 50,
         Event::LoopQueued { .. } => 51,
         Event::QueueLeft { .. } => 52,
+        Event::Minimised { .. } => 53,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..53).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..54).collect::<Vec<_>>());
 }
 
 #[test]

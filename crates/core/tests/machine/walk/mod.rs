@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, SummaryReport,
+    CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, Smaller, SummaryReport,
     TimerKind, Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
 use windlass_core::spec::{
@@ -312,7 +312,7 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(13) {
+        match self.throw(14) {
             0..=2 => self.open(),
             11 => Input::Queue { max_running: 2 },
             12 => Input::LeaveQueue { turn_began: self.one_in(2) },
@@ -335,6 +335,10 @@ impl Dice {
                 }
             }
             9 => Input::Merged { merge: Merge { commit: format!("merge-{}", self.throw(3)), target: "main".into() } },
+            13 => {
+                let head = format!("commit-{}.coder.1", self.throw(4));
+                Input::Minimised { smaller: Smaller { commit: "smaller".into(), head, kept: 1, hunks: 2 } }
+            }
             _ => Input::Steer {
                 id: format!("message-{}", self.throw(20)),
                 text: "do it well".into(),
