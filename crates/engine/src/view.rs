@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
     AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
-    Phase, Question, Verdict,
+    Phase, Question, Smaller, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -51,6 +51,9 @@ pub struct LoopView {
     /// The loop that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The smaller tree on top of its branch, from `windlass minimise --take`.
+    #[serde(default)]
+    pub smaller: Option<Smaller>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -206,6 +209,7 @@ impl LoopView {
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
             parent: state.spec.parent.clone(),
+            smaller: state.smaller.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),
