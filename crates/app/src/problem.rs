@@ -294,6 +294,8 @@ fn refusal_hint(refusal: &windlass_core::machine::Refusal) -> Option<&'static st
         Refusal::NothingToRule => {
             Some("see what it is doing with `windlass status`, or send it a message with `windlass steer`")
         }
+        Refusal::NoQuestion | Refusal::Answered { .. } => Some("send a message with `windlass steer` instead"),
+        Refusal::WhichQuestion { .. } => Some("see them with `windlass status`"),
         Refusal::NotReviewed => Some("use the recipe audited or milestone"),
         Refusal::Stale
         | Refusal::AlreadyAsked

@@ -2496,6 +2496,8 @@ export interface components {
             exists: boolean;
             /** @description The settings file of the project. */
             file: string;
+            /** @description What a loop that starts in this directory can be checked with, and the set-up that it needs. */
+            for_a_loop: components["schemas"]["Found"];
             found: components["schemas"]["Found"];
             /** @description Whether the settings name gates already, in whichever file. */
             has_gates: boolean;
