@@ -143,8 +143,46 @@ impl Problem {
 
 impl From<UsageError> for Problem {
     fn from(error: UsageError) -> Self {
-        let field = matches!(error, UsageError::Unconfined { .. }).then(|| NO_SANDBOX.to_owned());
+        let field = usage_field(&error).map(str::to_owned);
         Problem { field, ..Problem::of(Kind::Refused, &error, Some(error.hint())) }
+    }
+}
+
+/// The part of the request that is meant, for a form.
+fn usage_field(error: &UsageError) -> Option<&'static str> {
+    match error {
+        UsageError::EmptyGoal | UsageError::GoalHasNul => Some("goal"),
+        UsageError::Name { .. } => Some("name"),
+        UsageError::UnknownRecipe { .. } => Some("recipe"),
+        UsageError::Unset { key } => Some(key),
+        UsageError::NoAgent
+        | UsageError::UnknownAgent { .. }
+        | UsageError::NoCommand { .. }
+        | UsageError::Pattern { .. }
+        | UsageError::NotTaken { .. } => Some("agent"),
+        UsageError::UnclosedQuote | UsageError::EmptyCommand => Some("agent_command"),
+        UsageError::ModelUnused { .. } | UsageError::NoModel { .. } => Some("model"),
+        UsageError::NotKeptAlive { .. } => Some("session"),
+        UsageError::Promise { .. } => Some("completion_promise"),
+        UsageError::Unbounded | UsageError::NoTokens { .. } => Some("max_iterations"),
+        UsageError::NoPrice { .. } => Some("budget_usd"),
+        UsageError::NoFallback => Some("fallbacks"),
+        UsageError::PlanUnused { .. } | UsageError::Plan { .. } | UsageError::PlanShape { .. } => Some("plan"),
+        UsageError::Unconfined { .. } => Some(NO_SANDBOX),
+        UsageError::NetworkOpen { .. } => Some("network"),
+        UsageError::HiddenGates { .. } => Some("hidden_gates"),
+        UsageError::ReviewerUnused { .. } => Some("reviewer"),
+        UsageError::NoEndpoint { key, .. } => Some(key),
+        UsageError::EndpointAddress => Some("summariser_url"),
+        // No field of their own: a target is no setting, a wish may be the reviewer's or a fallback's, and a level that is
+        // not available must not look like a machine without a sandbox.
+        UsageError::BothTargets
+        | UsageError::NoTarget { .. }
+        | UsageError::TargetRange { .. }
+        | UsageError::Target { .. }
+        | UsageError::TargetTime { .. }
+        | UsageError::NoSandbox { .. }
+        | UsageError::Wish { .. } => None,
     }
 }
 
@@ -179,7 +217,8 @@ impl From<StoreError> for Problem {
             | StoreError::Sqlite { .. }
             | StoreError::Stopped => Kind::Failed,
         };
-        Problem::of(code, &error, error.hint())
+        let field = matches!(error, StoreError::NameTaken { .. }).then(|| "name".to_owned());
+        Problem { field, ..Problem::of(code, &error, error.hint()) }
     }
 }
 

@@ -18,7 +18,7 @@ export function GateTable({ loop, base }: { loop: LoopView; base: ReadonlyMap<st
           <tr key={gate.command} className="border-t border-line align-baseline">
             <th scope="row" className="py-1 text-left font-normal"><code title={gate.command} className="line-clamp-3 [overflow-wrap:anywhere]">{gate.command}</code></th>
             <td className="px-2 py-1"><Mark verdict={base.get(gate.command)} /></td>
-            <td className="py-1"><Mark verdict={gate.verdict} />{gate.exit_code ? <span className="text-soft"> ({gate.exit_code})</span> : null}{gate.duration_ms == null ? null : <span className="figures text-faint"> · {duration(gate.duration_ms)}</span>}</td>
+            <td className="py-1"><Mark verdict={gate.verdict} />{gate.exit_code ? <span className="text-soft"> ({gate.exit_code})</span> : null}{gate.duration_ms == null ? null : <span className="figures block text-faint">{duration(gate.duration_ms)}</span>}</td>
           </tr>
         ))}
       </tbody>

@@ -104,4 +104,44 @@ mod tests {
             assert_eq!(read(&sentence.fixed.join("7")).0, sentence.id);
         }
     }
+
+    /// The error types whose sentences a request can answer with.
+    const SOURCES: [&str; 6] = [
+        include_str!("../../../engine/src/config/usage.rs"),
+        include_str!("../../../engine/src/config/error.rs"),
+        include_str!("../../../engine/src/config/request.rs"),
+        include_str!("../../../engine/src/milestones.rs"),
+        include_str!("../../../core/src/machine/decide/mod.rs"),
+        include_str!("../../../workspace/src/failure.rs"),
+    ];
+
+    /// A sentence as its type has it, with something in each place.
+    fn filled(text: &str) -> String {
+        let mut filled = String::new();
+        let mut rest = text.replace("{{", "\u{1}").replace("}}", "\u{2}");
+        while let Some((before, _, after)) = next_place(&rest) {
+            filled = format!("{filled}{before}7");
+            rest = after.to_owned();
+        }
+        (filled + &rest).replace('\u{1}', "{").replace('\u{2}', "}")
+    }
+
+    #[test]
+    fn every_sentence_of_the_error_types_has_a_code() {
+        let mut seen = 0;
+        for source in SOURCES {
+            for after in source.split("#[error(").skip(1) {
+                let Some(text) = after.trim_start().strip_prefix('"').and_then(|text| text.split_once('"')) else {
+                    continue;
+                };
+                seen += 1;
+                let text = filled(text.0);
+                assert!(
+                    coded(&text).is_some(),
+                    "add to schemas/messages.json, with words in web/src/i18n/server: {text}"
+                );
+            }
+        }
+        assert!(seen > 60, "{seen} sentences found");
+    }
 }
