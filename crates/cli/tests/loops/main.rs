@@ -46,6 +46,7 @@ mod signals;
 mod signed_proof;
 mod summariser;
 mod terminal;
+mod tries;
 mod trust;
 mod usage_flags;
 mod usage_reference;
