@@ -77,6 +77,9 @@ pub(crate) fn no_such_point(error: &NoSuchPoint, name: &str) -> Problem {
         NoSuchPoint::NotCommitted { .. } => {
             "the loop runs with --commit off, so it has no commits per iteration".to_owned()
         }
+        NoSuchPoint::Undone { iteration } => {
+            format!("use an earlier iteration, or bring it back with `windlass rollback {name} --to {iteration}`")
+        }
     };
     Problem::refused(format!("{name}: {error}"), hint).field("iteration")
 }

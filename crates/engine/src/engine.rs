@@ -212,7 +212,7 @@ impl Engine {
                 return Err(error.into());
             }
         };
-        let workspace = opened.workspace.clone();
+        let (workspace, start) = (opened.workspace.clone(), opened.head_commit.clone());
         faults::point("create.before");
         let opening = crate::driver::workspace_opening(self, &state, opened);
         take(&mut state, &Input::WorkspaceOpened { opening })?;
@@ -226,7 +226,7 @@ impl Engine {
             .await;
         if let Err(error) = written {
             // Nobody has worked there yet.
-            match self.workspaces.remove(&workspace, Some(&workspace.base_commit)).await {
+            match self.workspaces.remove(&workspace, Some(&start)).await {
                 Ok(_) => creating.done(),
                 Err(error) => tracing::warn!(%error, "cannot remove the workspace of a loop that was not created"),
             }

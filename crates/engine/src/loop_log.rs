@@ -120,6 +120,11 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         | Event::PauseRequested { .. }
         | Event::StopRequested
         | Event::SteeringQueued { .. } => Vec::new(),
+        Event::QuestionAsked { id, question, .. } => vec![format!("Question {id}: {question}")],
+        Event::QuestionAnswered { id, by, answer, .. } => {
+            let answer = answer.as_deref().unwrap_or("no answer; the agent decides");
+            vec![format!("Answer to {id} ({}): {answer}", by.name())]
+        }
     }
 }
 

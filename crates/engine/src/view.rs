@@ -2,19 +2,19 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use windlass_core::ids::Role;
+use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
-    AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion, Phase,
-    Smaller, Verdict,
+    AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
+    Phase, Question, Smaller, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
 use windlass_core::sandbox::{NetworkAccess, SandboxLevel, SandboxSpec};
-use windlass_core::spec::{Limits, ReviewKind, SessionPolicy, Verify};
+use windlass_core::spec::{Limits, Parent, ReviewKind, SessionPolicy, Verify};
 use windlass_core::stop::{Outcome, PauseReason, Status, StopReason, WaitReason};
 use windlass_core::usage::Usage;
 
-use windlass_store::CatalogueEntry;
+use windlass_store::{CatalogueEntry, LOOP};
 
 /// `status --json`. Fields are only ever added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -51,6 +51,9 @@ pub struct LoopView {
     /// The smaller tree on top of its branch, from `windlass minimise --take`.
     #[serde(default)]
     pub smaller: Option<Smaller>,
+    /// The loop that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -71,6 +74,9 @@ pub struct LoopView {
     pub gates: Vec<GateView>,
     pub usage: UsageView,
     pub steering: Vec<SteeringView>,
+    /// What the coder asked the user.
+    #[serde(default)]
+    pub questions: Vec<QuestionView>,
     /// In a loop in which somebody judges the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewView>,
@@ -138,6 +144,42 @@ pub struct SteeringView {
     pub delivered: bool,
 }
 
+/// A question of the coder. Fields are only ever added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct QuestionView {
+    pub id: String,
+    pub turn: TurnKey,
+    pub question: String,
+    /// What the agent does if nobody answers; without one it uses its own judgment.
+    pub default: Option<String>,
+    pub asked_at: Timestamp,
+    /// When the default is taken; none if nobody was waited for.
+    pub until: Option<Timestamp>,
+    /// Nobody answered yet, and the default is not taken.
+    pub open: bool,
+    pub answer: Option<String>,
+    pub answered_by: Option<AnsweredBy>,
+    pub answered_at: Option<Timestamp>,
+}
+
+impl QuestionView {
+    fn of(question: &Question) -> Self {
+        let answer = question.answer.as_ref();
+        Self {
+            id: question.id.clone(),
+            turn: question.turn,
+            question: question.question.clone(),
+            default: question.default.clone(),
+            asked_at: question.asked_at,
+            until: question.until,
+            open: answer.is_none(),
+            answer: answer.and_then(|answer| answer.text.clone()),
+            answered_by: answer.map(|answer| answer.by),
+            answered_at: answer.map(|answer| answer.at),
+        }
+    }
+}
+
 /// The model that did most of the coder's work, else the one that was asked for.
 fn model(state: &LoopState) -> Option<String> {
     let used = state.used();
@@ -167,6 +209,7 @@ impl LoopView {
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
             smaller: state.smaller.clone(),
+            parent: state.spec.parent.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),
@@ -186,6 +229,7 @@ impl LoopView {
                 .iter()
                 .map(|message| SteeringView { text: message.text.clone(), delivered: message.delivered.is_some() })
                 .collect(),
+            questions: state.questions.iter().map(QuestionView::of).collect(),
             review: review(state),
             denied_hosts: state
                 .denied_hosts
@@ -409,6 +453,7 @@ pub fn catalogue_entry(state: &LoopState) -> CatalogueEntry {
     let view = LoopView::of(state);
     CatalogueEntry {
         id: view.id.clone(),
+        kind: LOOP.to_owned(),
         project: view.project.clone(),
         name: view.name.clone(),
         goal: view.goal.lines().next().unwrap_or_default().chars().take(LONGEST_GOAL).collect(),

@@ -124,6 +124,11 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at}>{t("feed.milestone_amended")}</Line>;
     case "question_deferred":
       return <Line at={at} tone="ask" icon={Message}>{t("feed.question")}: {item.question}</Line>;
+    case "question_asked":
+      return <Line at={at} tone="ask" icon={Message}>{t(item.until ? "feed.asked" : "feed.question")}: {item.question}</Line>;
+    case "question_answered":
+      if (item.by === "person") return <Line at={at} tone="ask" icon={Message}>{t("feed.answered")}: {item.answer}</Line>;
+      return <Line at={at}>{item.answer ? `${t("feed.default_taken")}: ${item.answer}` : t("feed.no_default")}</Line>;
     case "answer_unreadable":
       return <Line at={at} tone="wait">{t("feed.answer_unreadable")}: {item.why}</Line>;
     case "post_action_ended":

@@ -14,6 +14,7 @@ mod evolve;
 mod gates;
 mod input;
 mod outcome;
+mod question;
 mod review;
 mod shared;
 mod spending;
@@ -32,6 +33,7 @@ pub use input::{
     WorkspaceFailure, WorkspaceOpening,
 };
 pub use outcome::{Merge, Smaller};
+pub use question::{AnsweredBy, Question, QuestionAnswer};
 pub use review::{
     AcceptedFeature, Accepting, Agreed, Aim, Auditing, DeferredQuestion, FinishedSection, Judging, Objection, Opinion,
     PlanAim, PostActionRecord, Review, ReviewEvent, SkippedBecause,

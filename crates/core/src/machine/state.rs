@@ -10,6 +10,7 @@ use super::continuing::{Base, Continued};
 use super::event::{Restore, SessionUse};
 use super::input::{CheckpointReport, GateReport};
 use super::outcome::{Merge, Smaller};
+use super::question::Question;
 use super::review::Review;
 use super::shared::Shared;
 use super::turn::EndedTurn;
@@ -65,6 +66,8 @@ pub struct LoopState {
     pub(super) usage: UsageLedger,
     pub claims: Claims,
     pub steering: Shared<Vec<Steering>>,
+    /// What the coder asked the user.
+    pub questions: Shared<Vec<Question>>,
     /// Hosts that were asked for and are not on the loop's list, and how often at least.
     pub denied_hosts: BTreeMap<String, u64>,
     /// What was left when the loop last came to rest; unknown while it is under way.

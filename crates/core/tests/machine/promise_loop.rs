@@ -26,7 +26,15 @@ fn entered(phase: Phase, iteration: u32) -> Event {
 
 fn turn_started(iteration: u32, session: SessionUse) -> Event {
     let turn = key(iteration, 1);
-    Event::TurnStarted { turn, turn_id: format!("l1.{turn}"), session, steering: vec![], agent: 0, recovery: false }
+    Event::TurnStarted {
+        turn,
+        turn_id: format!("l1.{turn}"),
+        session,
+        steering: vec![],
+        answers: vec![],
+        agent: 0,
+        recovery: false,
+    }
 }
 
 fn resumed() -> SessionUse {

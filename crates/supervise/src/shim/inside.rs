@@ -123,7 +123,7 @@ fn arguments(program: &Path, policy: &SandboxPolicy, own: RawFd, orders: RawFd) 
     let mut words: Vec<OsString> = vec![program.as_os_str().to_owned()];
     words.extend(bwrap_arguments(policy, rustix::process::geteuid().is_root()));
     words.push(format!("/proc/self/fd/{own}").into());
-    words.extend(std::env::args_os().skip(1));
+    words.extend(std::env::args_os().skip(1).filter(|word| word != crate::nursery::WORD));
     words.extend([WORD.into(), orders.to_string().into()]);
     let words: Result<Vec<_>, _> = words.into_iter().map(|word| CString::new(word.into_vec())).collect();
     Ok(StringArray::new(words?))

@@ -349,3 +349,13 @@ pub(crate) fn is_held(lock: &Path, git_dir: &Path, work_tree: &Path) -> bool {
 pub(crate) fn at_work(index: &Path) -> bool {
     leftover::at_work(index)
 }
+
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing {
+    pub(crate) fn read_everything(bytes: &[u8]) {
+        let _ = super::changes::parse_raw("fuzzed", bytes);
+        for id_len in [20, 32] {
+            let _ = super::index::Index::parse(bytes, id_len);
+        }
+    }
+}

@@ -404,3 +404,10 @@ fn is_real_dir(path: &Path) -> bool {
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), WorkspaceError> {
     std::fs::write(path, content).map_err(WorkspaceError::file("write", path))
 }
+
+#[cfg(fuzzing)]
+pub(crate) mod fuzzing {
+    pub(crate) fn read_everything(bytes: &[u8]) {
+        let _ = super::parse_status(bytes);
+    }
+}

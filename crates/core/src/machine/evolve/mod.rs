@@ -1,6 +1,7 @@
 //! The fold: what an event means for the state. It decides nothing and never fails.
 
 mod activity;
+mod question;
 mod review;
 
 use std::collections::BTreeMap;
@@ -70,6 +71,7 @@ impl LoopState {
             usage: UsageLedger::default(),
             claims: Claims::default(),
             steering: Shared::default(),
+            questions: Shared::default(),
             denied_hosts: BTreeMap::new(),
             residue: None,
             wish: None,
@@ -123,7 +125,8 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             review::remember(state);
             state.iteration = *iteration;
         }
-        Event::TurnStarted { turn, session, steering, recovery, .. } => {
+        Event::TurnStarted { turn, session, steering, answers, recovery, .. } => {
+            question::delivered(state, *turn, answers);
             turn_started(state, at, *turn, session, steering, *recovery);
         }
         Event::SessionFound { turn, session } => {
@@ -189,6 +192,8 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         Event::SteeringQueued { id, text } => {
             state.steering.push(Steering { id: id.clone(), text: text.clone(), delivered: None });
         }
+        Event::QuestionAsked { .. } => question::asked(state, at, event),
+        Event::QuestionAnswered { .. } => question::answered(state, at, event),
         Event::RolledBack { to_iteration, commit, tree, .. } => rolled_back(state, *to_iteration, commit, tree),
         Event::NetworkDenied { host, count, .. } => {
             state.denied_hosts.insert(host.clone(), *count);
@@ -295,7 +300,7 @@ fn workspace_opened(state: &mut LoopState, opening: &WorkspaceOpening) {
                 dir: opening.dir.clone(),
                 branch: opening.branch.clone(),
                 base_commit: opening.base_commit.clone(),
-                base_tree: known(&opening.tree),
+                base_tree: opening.base_tree.clone().or_else(|| known(&opening.tree)),
                 bases: Vec::new(),
                 head_commit: opening.head_commit.clone(),
                 tree: known(&opening.tree),
