@@ -333,7 +333,7 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(14) {
+        match self.throw(15) {
             0..=2 => self.open(),
             13 => self.person_answers(),
             11 => Input::Queue { max_running: 2 },
@@ -357,7 +357,7 @@ impl Dice {
                 }
             }
             9 => Input::Merged { merge: Merge { commit: format!("merge-{}", self.throw(3)), target: "main".into() } },
-            13 => {
+            14 => {
                 let head = format!("commit-{}.coder.1", self.throw(4));
                 Input::Minimised { smaller: Smaller { commit: "smaller".into(), head, kept: 1, hunks: 2 } }
             }
