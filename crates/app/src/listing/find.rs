@@ -5,7 +5,7 @@ use windlass_engine::view::LoopView;
 use windlass_store::{ListFilter, Listed};
 
 use crate::local::{Local, settled};
-use crate::loops::view;
+use crate::loops::whole_view;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::FindLoop;
@@ -28,7 +28,7 @@ impl Request for FindLoop {
             Some(name) => named(&engine, project, name).await?,
             None => latest(&engine, project).await?,
         };
-        view(&settled(&engine, found).await?)
+        whole_view(&engine, &settled(&engine, found).await?).await
     }
 }
 
