@@ -8,6 +8,7 @@ use windlass_core::ids::LoopId;
 use windlass_engine::activity;
 use windlass_engine::command::{Answer, Command};
 use windlass_engine::engine::{Engine, is_alive, status_word};
+use windlass_engine::journal;
 use windlass_engine::view::{LoopView, UsageView};
 use windlass_store::{ListFilter, Listed};
 
@@ -51,15 +52,23 @@ pub fn view(listed: &Listed) -> Result<LoopView, Problem> {
     Ok(view)
 }
 
-/// A row of the list.
-pub fn summary(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
-    let mut summary = lively(engine, listed)?;
-    summary.view.history = Vec::new();
-    Ok(summary)
+/// The same with its history, which the catalogue has only of ended loops.
+pub(crate) async fn whole_view(engine: &Engine, listed: &Listed) -> Result<LoopView, Problem> {
+    let mut view = view(listed)?;
+    if listed.entry.open && view.iterations > 0 && view.history.is_empty() {
+        let state = journal::load(engine.store.as_ref(), &LoopId(listed.entry.id.clone())).await?;
+        view.history = LoopView::history_of(&state);
+    }
+    Ok(view)
 }
 
-pub(crate) fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
-    let view = view(listed)?;
+/// A row of the list.
+pub fn summary(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Problem> {
+    let view = LoopView { history: Vec::new(), ..view(listed)? };
+    Ok(lively(engine, listed, view))
+}
+
+pub(crate) fn lively(engine: &Engine, listed: &Listed, view: LoopView) -> LoopSummary {
     let seen = if listed.entry.open {
         activity::activity(&engine.data, &listed.entry.id, engine.clock.now())
     } else {
@@ -67,7 +76,7 @@ pub(crate) fn lively(engine: &Engine, listed: &Listed) -> Result<LoopSummary, Pr
     };
     let last_activity_at = seen.last_at.filter(|at| *at > view.updated_at).unwrap_or(view.updated_at);
     let driven = listed.holder.as_ref().is_some_and(is_alive);
-    Ok(LoopSummary { view, activity: seen.intervals, last_activity_at, driven })
+    LoopSummary { view, activity: seen.intervals, last_activity_at, driven }
 }
 
 impl Request for ListProjects {
@@ -102,7 +111,7 @@ impl Request for ShowLoop {
     const NAME: &'static str = "status";
 
     async fn perform(self, here: &Local) -> Result<LoopView, Problem> {
-        view(&here.found(&self.id).await?)
+        whole_view(&*here.readable().await?, &here.found(&self.id).await?).await
     }
 }
 
@@ -142,7 +151,9 @@ impl Request for LoopUsage {
 async fn ask(here: &Local, id: &str, command: Command) -> Result<LoopView, Problem> {
     let id = here.found(id).await?.entry.id;
     match here.engine().await?.command(&LoopId(id.clone()), &command).await? {
-        Answer::Accepted { .. } | Answer::Done { .. } => view(&here.found(&id).await?),
+        Answer::Accepted { .. } | Answer::Done { .. } => {
+            whole_view(&*here.readable().await?, &here.found(&id).await?).await
+        }
         Answer::Refused { message } => Err(Problem::refused(message, "check it with `windlass status`")),
     }
 }

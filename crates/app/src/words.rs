@@ -11,9 +11,21 @@ pub fn harmless(c: char) -> bool {
     matches!(c, '\n' | '\t') || !(c.is_control() || turns)
 }
 
-/// Whether all of it is. Plain ASCII, which most texts are, is told by its bytes.
+/// Whether all of it is. Plain ASCII, which most texts are, is told by its bytes, eight at a time.
 pub fn all_harmless(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) || text.chars().all(harmless)
+    let plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    let (eights, rest) = text.as_bytes().as_chunks::<8>();
+    eights.iter().all(|eight| all_printable(*eight) || eight.iter().all(plain)) && rest.iter().all(plain)
+        || text.chars().all(harmless)
+}
+
+/// Whether each byte is between a space and a tilde.
+fn all_printable(bytes: [u8; 8]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    let word = u64::from_ne_bytes(bytes);
+    // The first term has the high bit of bytes below a space, the second of the byte 127, if no byte has it by itself.
+    (word | word.wrapping_sub(ONES * 0x20) | word.wrapping_add(ONES)) & HIGH == 0
 }
 
 /// The first line, of at most so many characters.
@@ -32,4 +44,23 @@ pub fn short(commit: &str) -> &str {
 
 pub fn count(number: u32, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_at_every_place_counts() {
+        for at in 0..24 {
+            for byte in 0..=127_u8 {
+                let mut bytes = [b'a'; 24];
+                bytes[at] = byte;
+                let text = std::str::from_utf8(&bytes).unwrap();
+                assert_eq!(all_harmless(text), text.chars().all(harmless), "{byte} at {at}");
+            }
+        }
+        assert!(all_harmless("plain é text"));
+        assert!(!all_harmless("turned\u{202e}around"));
+    }
 }

@@ -1,6 +1,7 @@
 //! `windlass list`.
 
 use std::fmt::Write as _;
+use std::io::{BufWriter, Write};
 
 use jiff::Timestamp;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -15,7 +16,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::status::{clock_time, left};
-use crate::style::{Style, columns, json_line, one_line};
+use crate::style::{Style, columns, json_line, one_line, safe_json};
 
 pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
     let project = match app {
@@ -31,15 +32,19 @@ pub async fn list(app: &App, args: &ListArgs) -> Result<Exit, Failure> {
         history: args.json,
         ..ListLoops::default()
     };
-    print(&if args.json { json(&every_page(app, request).await?) } else { page(app, request, args).await? });
+    match app {
+        App::Here(local) if args.json => print_rows(&request.all_as_json(local).await?),
+        App::There(_) if args.json => print_rows(&every_page(app, request).await?),
+        App::Here(_) | App::There(_) => print(&page(app, request, args).await?),
+    }
     Ok(Exit::Completed)
 }
 
-async fn every_page(app: &App, mut request: ListLoops) -> Result<Vec<LoopView>, Failure> {
+async fn every_page(app: &App, mut request: ListLoops) -> Result<Vec<String>, Failure> {
     let mut rows = Vec::new();
     loop {
         let page = app.run(request.clone()).await?;
-        rows.extend(page.loops.into_iter().map(|row| row.view));
+        rows.extend(page.loops.iter().map(|row| json_line(&row.view).trim_end().to_owned()));
         request.after = page.next;
         if request.after.is_none() {
             return Ok(rows);
@@ -238,10 +243,20 @@ async fn project(local: &Local) -> Result<String, Failure> {
 }
 
 /// One loop a line.
-fn json(rows: &[LoopView]) -> String {
+fn print_rows(rows: &[String]) {
+    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    // If nobody reads on, there is nobody to tell either.
+    let _ = write_rows(&mut out, rows).and_then(|()| out.flush());
+}
+
+fn write_rows(out: &mut impl Write, rows: &[String]) -> std::io::Result<()> {
     if rows.is_empty() {
-        return "[]\n".to_owned();
+        return out.write_all(b"[]\n");
     }
-    let rows: Vec<String> = rows.iter().map(|row| json_line(row).trim_end().to_owned()).collect();
-    format!("[\n{}\n]\n", rows.join(",\n"))
+    out.write_all(b"[\n")?;
+    for (number, row) in rows.iter().enumerate() {
+        out.write_all(safe_json(row).as_bytes())?;
+        out.write_all(if number + 1 < rows.len() { b",\n" } else { b"\n" })?;
+    }
+    out.write_all(b"]\n")
 }

@@ -1,5 +1,6 @@
 //! Colours, only on a terminal.
 
+use std::borrow::Cow;
 use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthStr as _;
@@ -162,22 +163,27 @@ pub fn warn(text: impl std::fmt::Display) {
     eprintln!("warning: {}", printable(&text.to_string()));
 }
 
-/// A value as one line of JSON that a terminal shows and does not obey: what JSON itself leaves as it is, controls above
-/// ASCII and those that turn the text around, is escaped. The value stays the same.
+/// A value as one line of JSON that a terminal shows and does not obey.
 pub fn json_line(value: &impl serde::Serialize) -> String {
-    let mut line = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-    if !all_harmless(&line) {
-        let plain = std::mem::take(&mut line);
-        for c in plain.chars() {
-            if harmless(c) {
-                line.push(c);
-            } else {
-                line.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
+    let line = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+    safe_json(&line).into_owned() + "\n"
+}
+
+/// JSON that a terminal shows and does not obey: what JSON itself leaves as it is, controls above ASCII and those that turn
+/// the text around, is escaped. The value stays the same.
+pub fn safe_json(json: &str) -> Cow<'_, str> {
+    if all_harmless(json) {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        if harmless(c) {
+            safe.push(c);
+        } else {
+            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
         }
     }
-    line.push('\n');
-    line
+    Cow::Owned(safe)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Its tables are loaded when a text is first counted, once per process: a loop whose texts are short never pays for
 //! them. No text is too long or too odd to be counted.
 
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use tiktoken_rs::CoreBPE;
 
@@ -20,6 +21,33 @@ static TOKENIZER: LazyLock<Option<CoreBPE>> = LazyLock::new(|| match tiktoken_rs
 /// Longer pieces make the tokenizer slow (a megabyte without a break took two seconds), and its patterns can overflow
 /// their stack, which panics: `o200k_base` did on a megabyte of blanks.
 const PIECE: usize = 4 * 1024;
+
+/// Counts of short texts: a prompt tells of the same iterations again in each turn.
+static COUNTED: LazyLock<Mutex<HashMap<Box<str>, usize>>> = LazyLock::new(Mutex::default);
+
+/// Longer texts are not kept.
+const KEPT_TEXT: usize = 1024;
+
+/// At most a few megabytes; then all are forgotten.
+const KEPT_COUNTS: usize = 16 * 1024;
+
+/// The tokens of a text that is likely to be counted again.
+pub fn count_again(text: &str) -> usize {
+    if text.len() > KEPT_TEXT {
+        return count(text);
+    }
+    let counted = || COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = counted().get(text) {
+        return *known;
+    }
+    let tokens = count(text);
+    let mut counted = counted();
+    if counted.len() >= KEPT_COUNTS {
+        counted.clear();
+    }
+    counted.insert(text.into(), tokens);
+    tokens
+}
 
 /// The tokens of a text. Exact up to a piece; above that each seam may add one.
 pub fn count(text: &str) -> usize {
@@ -66,6 +94,14 @@ mod tests {
         assert_eq!(count("[... truncated for length ...]"), 7);
         assert!(count("修复了所有的测试") >= 6);
         assert_eq!(count("<|endoftext|>"), 7, "a user's text holds no special tokens");
+    }
+
+    #[test]
+    fn a_text_counts_the_same_again_however_many_came_between() {
+        let first = count_again("hello world");
+        (0..KEPT_COUNTS).for_each(|number| drop(count_again(&number.to_string())));
+        assert_eq!((first, count_again("hello world")), (2, 2));
+        assert!(COUNTED.lock().unwrap().len() <= KEPT_COUNTS);
     }
 
     #[test]

@@ -193,6 +193,14 @@ fn model(state: &LoopState) -> Option<String> {
 
 impl LoopView {
     pub fn of(state: &LoopState) -> Self {
+        Self { history: Self::history_of(state), ..Self::without_history(state) }
+    }
+
+    pub fn history_of(state: &LoopState) -> Vec<IterationRecord> {
+        state.iterations.iter().map(|record| (**record).clone()).collect()
+    }
+
+    fn without_history(state: &LoopState) -> Self {
         let workspace = state.workspace.as_ref();
         let last = state.iterations.last();
         Self {
@@ -245,7 +253,7 @@ impl LoopView {
             ignored_new: last.map(|last| last.checkpoint.ignored_new.clone()).unwrap_or_default(),
             ignored_new_count: last.map(|last| last.checkpoint.ignored_new_count).unwrap_or_default(),
             moved_refs: state.iterations.iter().flat_map(|record| record.checkpoint.moved_refs.clone()).collect(),
-            history: state.iterations.iter().map(|record| (**record).clone()).collect(),
+            history: Vec::new(),
             elapsed_ms: state.elapsed_ms,
             created_at: state.created_at,
             started_at: state.started_at,
@@ -453,9 +461,11 @@ fn usage(state: &LoopState) -> UsageView {
 }
 
 /// The catalogue's row for a state, with the whole view as its summary.
+/// The row of an open loop has no history, or each step of a long loop would write all of it again. Readers take it from the
+/// journal; the row of an ended loop has all.
 pub fn catalogue_entry(state: &LoopState) -> CatalogueEntry {
     const LONGEST_GOAL: usize = 200;
-    let view = LoopView::of(state);
+    let view = if state.is_open() { LoopView::without_history(state) } else { LoopView::of(state) };
     CatalogueEntry {
         id: view.id.clone(),
         kind: LOOP.to_owned(),

@@ -5,7 +5,7 @@
 //! because output goes to files and only offsets come here.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,9 +64,7 @@ impl Launcher {
             .ok_or(StartError::TooLong(json.len()))?;
 
         let spawn = |source| StartError::Spawn { program: self.shim_program.clone(), source };
-        let (their_control, control) = io::pipe().map_err(spawn)?;
-        let (status, their_status) = io::pipe().map_err(spawn)?;
-        let shim = self.fork(&[their_control.into(), their_status.into()]).map_err(spawn)?;
+        let (shim, control, status) = self.fork().map_err(spawn)?;
         let mut control = pipe::Sender::from_owned_fd(control.into()).map_err(StartError::Send)?;
         let status = pipe::Receiver::from_owned_fd(status.into()).map_err(StartError::Send)?;
         let message = [&length.to_le_bytes(), &json[..]].concat();
@@ -75,21 +73,28 @@ impl Launcher {
         Ok(Running { control, status, shim, unread: Vec::new(), end: End::Open, input: Feeding::default() })
     }
 
-    /// A new shim with these as its standard input and output.
-    fn fork(&self, stdio: &[OwnedFd; 2]) -> io::Result<u32> {
-        let stdio = [stdio[0].as_fd(), stdio[1].as_fd()];
+    fn fork(&self) -> io::Result<(u32, PipeWriter, PipeReader)> {
         let mut nursery = self.nursery.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = &*nursery
-            && let Ok(pid) = open.fork(stdio)
+            && let Ok(forked) = forked(open)
         {
-            return Ok(pid);
+            return Ok(forked);
         }
-        let pid = nursery.insert(Nursery::open(&self.shim_program, &self.shim_args)?).fork(stdio);
-        if pid.is_err() {
+        let forked = forked(nursery.insert(Nursery::open(&self.shim_program, &self.shim_args)?));
+        if forked.is_err() {
             *nursery = None;
         }
-        pid
+        forked
     }
+}
+
+/// A new shim: its process id, and our ends of its standard input and output. They are new in each attempt, because a nursery that is
+/// given up may still fork.
+fn forked(nursery: &Nursery) -> io::Result<(u32, PipeWriter, PipeReader)> {
+    let (their_control, control) = io::pipe()?;
+    let (status, their_status) = io::pipe()?;
+    let shim = nursery.fork([their_control.as_fd(), their_status.as_fd()])?;
+    Ok((shim, control, status))
 }
 
 /// What a tree did.

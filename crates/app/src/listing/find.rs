@@ -5,7 +5,7 @@ use windlass_engine::view::LoopView;
 use windlass_store::{LOOP, ListFilter, Listed};
 
 use crate::local::{Local, settled};
-use crate::loops::view;
+use crate::loops::whole_view;
 use crate::problem::{Kind, Problem};
 use crate::request::Request;
 use crate::requests::FindLoop;
@@ -31,7 +31,7 @@ impl Request for FindLoop {
         if found.entry.kind != LOOP {
             return Err(Problem::group(&found.entry.name));
         }
-        view(&settled(&engine, found).await?)
+        whole_view(&engine, &settled(&engine, found).await?).await
     }
 }
 

@@ -1,16 +1,17 @@
 //! Which loops there are: the list with its filters, and one loop by name.
 
 mod find;
+mod json;
 
 use std::collections::BTreeMap;
 
 use windlass_core::stop::Outcome;
 use windlass_engine::engine::{Engine, status_word};
 use windlass_engine::view::LoopView;
-use windlass_store::{ListFilter, Listed};
+use windlass_store::{CatalogueEntry, ListFilter, Listed};
 
 use crate::local::{Local, settled};
-use crate::loops::{lively, summary, view};
+use crate::loops::{lively, summary, view, whole_view};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::requests::ListLoops;
@@ -69,7 +70,11 @@ impl Request for ListLoops {
                     list.next = list.loops.last().map(|row| row.view.id.clone());
                     return Ok(list);
                 }
-                list.loops.push(if self.history { lively(&engine, &listed)? } else { summary(&engine, &listed)? });
+                list.loops.push(if self.history {
+                    lively(&engine, &listed, whole_view(&engine, &listed).await?)
+                } else {
+                    summary(&engine, &listed)?
+                });
             }
         }
         Ok(list)
@@ -102,12 +107,16 @@ impl Wanted {
     fn at_a_glance(&self, listed: &Listed) -> bool {
         let entry = &listed.entry;
         let word = status_word(listed);
-        let text = format!("{}\n{}\n{}", entry.name, entry.goal, entry.project).to_lowercase();
         (self.statuses.is_empty() && self.outcomes.is_empty()
             || self.has_status(word, entry.open)
             || (!self.outcomes.is_empty() && word == "completed"))
             && self.since.is_none_or(|since| entry.created_at >= since)
-            && self.words.split_whitespace().all(|part| text.contains(part))
+            && (self.words.is_empty() || self.has_words(entry))
+    }
+
+    fn has_words(&self, entry: &CatalogueEntry) -> bool {
+        let text = format!("{}\n{}\n{}", entry.name, entry.goal, entry.project).to_lowercase();
+        self.words.split_whitespace().all(|part| text.contains(part))
     }
 
     fn has_status(&self, word: &str, open: bool) -> bool {

@@ -72,8 +72,8 @@ fn row(scale: Scale, bytes: usize, name: &str, shown: Option<&str>, json: bool) 
         ratio,
         spread: quartiles(&ratios),
         count: ratios.len(),
-        aim: format!("≥ 0.5×, ≤ {MOST_MB:.0} MB"),
-        met: ratio >= 0.5 && most <= MOST_MB,
+        aim: format!("≥ 0.8×, ≤ {MOST_MB:.0} MB"),
+        met: ratio >= 0.8 && most <= MOST_MB,
     }
 }
 

@@ -10,6 +10,7 @@
 mod checkpoint;
 mod fleet;
 mod flood;
+mod growth;
 mod history;
 mod journal;
 mod judging;
@@ -40,8 +41,9 @@ impl Scale {
 /// A group's name, and what measures it.
 type Group = (&'static str, fn(Scale) -> Vec<Row>);
 
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     ("overhead", overhead::rows),
+    ("growth", growth::rows),
     ("sandbox", sandbox::rows),
     ("flood", flood::rows),
     ("redaction", redaction::rows),

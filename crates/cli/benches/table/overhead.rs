@@ -54,5 +54,5 @@ pub fn rows(scale: Scale) -> Vec<Row> {
     let pairs = Pairs { reference, ours: measured };
     let what = format!("one iteration with checkpoint and journal ({FILES} files)");
     let reference = "bash `while`: agent, `git add -A && git commit`";
-    vec![Row::of_times(&what, reference, &pairs, "≤ 1.5×", |ratio, _| ratio <= 1.5)]
+    vec![Row::of_times(&what, reference, &pairs, "≤ 1.25×", |ratio, _| ratio <= 1.25)]
 }

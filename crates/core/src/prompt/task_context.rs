@@ -18,34 +18,73 @@ const LONGEST_LINES: [usize; 3] = [120, 40, 0];
 /// The plan's share of the block.
 const PLAN_SHARE: f64 = 0.5;
 
+/// `count` never says more than the bytes of a text, nor more of a text than of its parts together.
 pub(super) fn build(state: &LoopState, count: &dyn Fn(&str) -> usize) -> String {
     let most = state.spec.context.max_tokens;
     let plan = plan(state, count);
     let earlier = earlier(state);
+    if let Some(text) = all_in_full(state, &earlier, plan.as_deref(), most) {
+        return text;
+    }
     // The goal is never cut, so the rest gives way: first old words, then the plan, then whole iterations.
     let with_plan = LONGEST_LINES.map(|longest| (longest, plan.as_deref()));
-    for (longest, plan) in with_plan.into_iter().chain([(0, None)]) {
-        let lines: Vec<String> = earlier.iter().map(|record| line(record, longest)).collect();
-        let all_lines = block(state, &lines.join("\n"), &[], LONGEST_SUMMARY, plan);
-        let mut left = most.checked_sub(count(&all_lines));
+    let without = plan.is_some().then_some((0, None));
+    let fitting = with_plan.into_iter().chain(without).find_map(|(longest, plan)| {
+        let room = Room { most, longest, plan, count };
+        room.fill(state, &earlier)
+    });
+    fitting.unwrap_or_else(|| {
+        let (older, newest) = earlier.split_at(earlier.len().saturating_sub(1));
+        block(state, &digest(older).unwrap_or_default(), newest, LONGEST_SUMMARY / 4, None)
+    })
+}
+
+/// All there is to tell, if its bytes are within the limit: nothing is counted then.
+fn all_in_full(state: &LoopState, earlier: &[&IterationRecord], plan: Option<&str>, most: usize) -> Option<String> {
+    let mut left = most;
+    for record in earlier {
+        left = left.checked_sub(full(record, LONGEST_SUMMARY).len())?;
+    }
+    Some(block(state, "", earlier, LONGEST_SUMMARY, plan)).filter(|text| text.len() <= most)
+}
+
+/// What a block may take, and how it is told.
+struct Room<'a> {
+    most: usize,
+    /// Of an older iteration's summary.
+    longest: usize,
+    plan: Option<&'a str>,
+    count: &'a dyn Fn(&str) -> usize,
+}
+
+impl Room<'_> {
+    /// A line for each iteration, and as many of the newest in full as there is room for; nothing if not even the lines fit.
+    ///
+    /// Parts are counted one by one, each of which a long loop has counted before. So the cost of a turn does not grow with
+    /// the turns before it beyond what fits.
+    fn fill(&self, state: &LoopState, earlier: &[&IterationRecord]) -> Option<String> {
+        /// What joining parts may add.
+        const SEAMS: usize = 8;
+        let frame = block(state, "-", &[], LONGEST_SUMMARY, self.plan);
+        let mut left = self.most.checked_sub((self.count)(&frame) + SEAMS)?;
+        let mut lines = Vec::new();
+        for record in earlier.iter().rev() {
+            let line = line(record, self.longest);
+            left = left.checked_sub((self.count)(&line) + 1)?;
+            lines.push(line);
+        }
+        lines.reverse();
         let mut in_full = 0;
         // The newest first, as long as there is room for more than their line.
         for (record, line) in earlier.iter().zip(&lines).rev() {
-            let more = (count(&full(record, LONGEST_SUMMARY)) + 1).saturating_sub(count(line));
-            left = left.and_then(|left| left.checked_sub(more));
-            if left.is_none() {
-                break;
-            }
+            let more = ((self.count)(&full(record, LONGEST_SUMMARY)) + 1).saturating_sub((self.count)(line));
+            let Some(rest) = left.checked_sub(more) else { break };
+            left = rest;
             in_full += 1;
         }
         let (older, newest) = earlier.split_at(earlier.len() - in_full);
-        let text = block(state, &lines[..older.len()].join("\n"), newest, LONGEST_SUMMARY, plan);
-        if count(&text) <= most {
-            return text;
-        }
+        Some(block(state, &lines[..older.len()].join("\n"), newest, LONGEST_SUMMARY, self.plan))
     }
-    let (older, newest) = earlier.split_at(earlier.len().saturating_sub(1));
-    block(state, &digest(older).unwrap_or_default(), newest, LONGEST_SUMMARY / 4, None)
 }
 
 /// The plan for a first turn, which has no block.

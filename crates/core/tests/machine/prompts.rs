@@ -169,6 +169,32 @@ fn prompt_of_a_resumed_session_does_not_grow_and_that_of_a_fresh_one_is_bounded(
 }
 
 #[test]
+fn work_of_a_prompt_does_not_grow_beyond_what_fits() {
+    let counted = |iterations| {
+        let mut driven = after(iterations, SessionPolicy::Fresh);
+        driven.state.spec.context.max_tokens = 500;
+        let bytes = std::cell::Cell::new(0);
+        let count = |text: &str| {
+            bytes.set(bytes.get() + text.len());
+            text.len() / 4
+        };
+        prompt::build(&driven.state, &prompt::Facts::default(), &count);
+        bytes.get()
+    };
+    let (some, many) = (counted(49), counted(99));
+    assert!(many * 10 <= some * 11, "{some} bytes counted at iteration 50, {many} at iteration 100");
+}
+
+#[test]
+fn prompt_within_its_limit_by_its_bytes_counts_no_tokens() {
+    let driven = after(4, SessionPolicy::Fresh);
+    let prompt = prompt::build(&driven.state, &prompt::Facts::default(), &|text: &str| {
+        unreachable!("counted {text}");
+    });
+    assert!(prompt.contains("### Iteration 1 →") && prompt.contains("### Iteration 4 →"), "{prompt}");
+}
+
+#[test]
 // promise: context-6
 fn fresh_session_after_33_iterations_hears_of_each_and_of_the_newest_in_full() {
     let mut driven = after(33, SessionPolicy::Fresh);

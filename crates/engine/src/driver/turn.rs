@@ -38,7 +38,7 @@ pub(super) async fn run(
         return recover(context, state, turn).await;
     }
     let facts = review::facts(&context, state, turn).await?;
-    let prompt = prompt::build(state, &facts, &crate::tokens::count);
+    let prompt = prompt::build(state, &facts, &crate::tokens::count_again);
     let prompt = context.engine.secrets(state).text(&prompt);
     if let Some(message) = limits::disk_short(&context.engine, state).await {
         context.tell(Input::DiskShort { turn, message });

@@ -320,7 +320,7 @@ pub(super) async fn before_turn(
     let settings = settings.map_err(|error| lost(&error))?.map_err(|error| lost(&error))?;
     let content = serde_json::to_string(&settings).map_err(|error| lost(&error))?;
     let mut remembered = vec![PrivateFile { path: files.git_settings(), content }];
-    if let Some(refs) = RefsSeen::of(&workspace).filter(|_| !sandboxed) {
+    if !sandboxed && let Some(refs) = RefsSeen::of(&workspace) {
         let content = serde_json::to_string(&refs).map_err(|error| lost(&error))?;
         remembered.push(PrivateFile { path: files.refs_before(), content });
     }
