@@ -8,8 +8,12 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::style::json_line;
+use crate::tries;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
+    if let Some(group) = app.find_group(args.name.get()).await? {
+        return tries::stop(app, group).await;
+    }
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     tell(app, &name, StopLoop { id }, "stopped; all processes have exited", args.json).await
 }

@@ -174,6 +174,7 @@ impl Only {
                 | Event::QueueLeft { .. }
                 | Event::NotTried { .. }
                 | Event::Merged { .. }
+                | Event::Minimised { .. }
                 | Event::WorkspaceOpened { .. }
                 | Event::WorkspaceSetUp
                 | Event::AgentChanged { .. }

@@ -27,6 +27,7 @@ mod show;
 mod status;
 mod style;
 mod top;
+mod tries;
 mod trust;
 mod work;
 

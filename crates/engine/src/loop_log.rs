@@ -80,6 +80,9 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
         Event::WaitStarted { until, why } => {
             vec![format!("Waiting until {}: {}", until.strftime("%H:%M:%S"), one_line(&why.to_string()))]
         }
+        Event::Minimised { smaller } => {
+            vec![format!("Kept {} of {} hunks in {}", smaller.kept, smaller.hunks, one_line(&smaller.commit))]
+        }
         Event::Merged { merge } => vec![format!("Merged into {}", one_line(&merge.target))],
         Event::RolledBack { to_iteration, .. } => vec![format!("Rolled back to iteration {to_iteration}")],
         Event::LoopStopped { stop_reason, .. } => {

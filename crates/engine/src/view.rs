@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use windlass_core::group::Membership;
 use windlass_core::ids::{Role, TurnKey};
 use windlass_core::machine::{
     AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
-    Phase, Question, Verdict,
+    Phase, Question, Smaller, Verdict,
 };
 use windlass_core::residue::{Certificate, Leftover};
 use windlass_core::resources::ResourceSpec;
@@ -51,6 +52,9 @@ pub struct LoopView {
     /// The loop that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The smaller tree on top of its branch, from `windlass minimise --take`.
+    #[serde(default)]
+    pub smaller: Option<Smaller>,
     pub iterations: u32,
     pub limits: Limits,
     pub branch: Option<String>,
@@ -62,6 +66,9 @@ pub struct LoopView {
     #[serde(default)]
     pub model: Option<String>,
     pub session_policy: SessionPolicy,
+    /// The group that the loop belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Membership>,
     #[serde(default)]
     pub sandbox: SandboxView,
     /// What the loop's processes may take of the machine, and what holds it.
@@ -206,6 +213,7 @@ impl LoopView {
             verify: state.spec.workspace.verify,
             merged: state.merged.clone(),
             parent: state.spec.parent.clone(),
+            smaller: state.smaller.clone(),
             iterations: state.iteration,
             limits: state.spec.limits.clone(),
             branch: workspace.and_then(|workspace| workspace.branch.clone()),
@@ -214,6 +222,7 @@ impl LoopView {
             head_commit: state.head_commit().map(str::to_owned),
             agent: state.agent(Role::Coder).name.clone(),
             model: model(state),
+            group: state.spec.group.clone(),
             session_policy: state.spec.session,
             sandbox: SandboxView::of(&state.spec.sandbox),
             resources: state.spec.resources.clone(),

@@ -221,7 +221,9 @@ fn say_both(schema: &mut Value) {
         Value::Object(object) => {
             object.values_mut().for_each(say_both);
             let fields = object.get_mut("properties").and_then(Value::as_object_mut);
-            for field in fields.into_iter().flat_map(|fields| fields.values_mut()).filter(|field| **field == json!(true)) {
+            for field in
+                fields.into_iter().flat_map(|fields| fields.values_mut()).filter(|field| **field == json!(true))
+            {
                 *field = json!({});
             }
             if object.contains_key("properties")

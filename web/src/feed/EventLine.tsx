@@ -98,6 +98,8 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at}>{t(`opened.${item.by}`)}</Line>;
     case "loop_stopped":
       return <Line at={at} tone={endTone(item)} icon={item.outcome === "verified" ? Check : Warn}><strong>{t(`status.${item.status}`)}</strong> · {item.outcome ? t(`completed.${item.outcome}`) : t(`reason.${item.stop_reason.type}`)}</Line>;
+    case "minimised":
+      return <Line at={at} tone="good" icon={Commit}>{t("feed.minimised", { kept: item.kept, hunks: item.hunks })}</Line>;
     case "merged":
       return <Line at={at} tone="good" icon={Commit}>{t("feed.merged", { target: item.target })}</Line>;
     case "section_finished":

@@ -12,7 +12,7 @@ use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
     AnsweredBy, CheckpointReport, Event, GateOn, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause,
-    SessionUse, StallStep, Verdict,
+    SessionUse, Smaller, StallStep, Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
@@ -279,6 +279,10 @@ impl Renderer {
                     if *to_iteration == 0 { "the base commit".to_owned() } else { format!("iteration {to_iteration}") };
                 let kept = saved.as_ref().map_or(String::new(), |saved| format!("; the undone work is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
+            }
+            Event::Minimised { smaller } => {
+                let Smaller { commit, kept, hunks, .. } = smaller;
+                style.good(&format!("minimised to {kept} of {hunks} hunks ({})", short(commit)))
             }
             Event::Merged { merge } => style.good(&format!("merged into {} ({})", merge.target, short(&merge.commit))),
             Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  reviewing …"),

@@ -49,6 +49,7 @@ mod signed_proof;
 mod summariser;
 mod terminal;
 mod top;
+mod tries;
 mod trust;
 mod usage_flags;
 mod usage_reference;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Phase;
 use super::input::{CheckpointReport, GateKey, GateReport, Raise, SummaryReport, WorkspaceOpening};
-use super::outcome::Merge;
+use super::outcome::{Merge, Smaller};
 use super::question::AnsweredBy;
 use super::review::ReviewEvent;
 use super::state::GateMark;
@@ -221,6 +221,11 @@ pub enum Event {
         #[serde(flatten)]
         merge: Merge,
     },
+    /// A smaller tree that gates passed on is on the loop's branch.
+    Minimised {
+        #[serde(flatten)]
+        smaller: Smaller,
+    },
     /// A host was asked for that is not on the loop's list: the first time, the tenth, the hundredth …
     NetworkDenied {
         host: String,
@@ -383,6 +388,7 @@ impl Event {
             Event::RolledBack { .. } => "rolled_back",
             Event::LoopStopped { .. } => "loop_stopped",
             Event::Merged { .. } => "merged",
+            Event::Minimised { .. } => "minimised",
             Event::NetworkDenied { .. } => "network_denied",
             Event::ResidueChecked { .. } => "residue_checked",
         }

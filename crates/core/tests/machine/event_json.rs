@@ -6,7 +6,7 @@ use windlass_core::findings::{Finding, FindingId, FindingStatus, Severity};
 use windlass_core::ids::{LoopId, Role, TurnKey};
 use windlass_core::machine::{
     Aim, AnsweredBy, Counted, Event, GateKey, GateMark, Interrupt, Merge, Opener, Opinion, Phase, Raise,
-    RefusedBecause, ReviewEvent, SessionUse, SkippedBecause, StallStep, SummaryReport, Verdict,
+    RefusedBecause, ReviewEvent, SessionUse, SkippedBecause, Smaller, StallStep, SummaryReport, Verdict,
 };
 use windlass_core::milestone::Milestone;
 use windlass_core::plan::{Adjustment, Plan};
@@ -156,6 +156,7 @@ pub fn every_event() -> Vec<Event> {
             until: Some(start_of_time()),
         },
         Event::QuestionAnswered { id: "q1".into(), by: AnsweredBy::Default, answer: Some("this".into()), told: true },
+        Event::Minimised { smaller: Smaller { commit: "c8".into(), head: "c7".into(), kept: 2, hunks: 5 } },
     ]
 }
 
@@ -239,8 +240,9 @@ fn the_list_above_has_every_event() {
         Event::QueueLeft { .. } => 52,
         Event::QuestionAsked { .. } => 53,
         Event::QuestionAnswered { .. } => 54,
+        Event::Minimised { .. } => 55,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..55).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..56).collect::<Vec<_>>());
 }
 
 #[test]

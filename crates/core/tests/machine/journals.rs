@@ -13,8 +13,8 @@ use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::findings::{NewFinding, Severity};
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    Act, CheckpointReport, Effect, Event, Input, LoopState, Merge, Opener, Question, Raise, Replayed, TimerKind,
-    Verdict, effects, replay,
+    Act, CheckpointReport, Effect, Event, Input, LoopState, Merge, Opener, Question, Raise, Replayed, Smaller,
+    TimerKind, Verdict, effects, replay,
 };
 use windlass_core::spec::{Done, Limits, LoopSpec, OnFailure, OnLimit, PostAction, ReviewSpec};
 use windlass_core::trouble::{Trouble, TroubleKind};
@@ -31,9 +31,10 @@ struct Recording {
     make: fn() -> Driven,
 }
 
-const RECORDINGS: [Recording; 10] = [
+const RECORDINGS: [Recording; 11] = [
     Recording { name: "promise-completed-and-continued", make: promise_completed_and_continued },
     Recording { name: "promise-paused-and-rolled-back", make: promise_paused_and_rolled_back },
+    Recording { name: "promise-minimised", make: promise_minimised },
     Recording { name: "promise-failures", make: promise_failures },
     Recording { name: "promise-without-progress", make: promise_without_progress },
     Recording { name: "promise-questions", make: promise_questions },
@@ -308,6 +309,15 @@ fn promise_paused_and_rolled_back() -> Driven {
     driven.ok(workspace_opened());
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
+    driven
+}
+
+fn promise_minimised() -> Driven {
+    let mut driven = Driven::working(LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() });
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    let head = driven.state.head_commit().unwrap_or_default().to_owned();
+    driven.ok(Input::Minimised { smaller: Smaller { commit: "s1".into(), head, kept: 1, hunks: 3 } });
     driven
 }
 

@@ -10,7 +10,7 @@ use crate::driven::*;
 use crate::transition_places::{Place, recipes};
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::machine::{
-    Act, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Phase, Raise, Refusal, TimerKind, Verdict,
+    Act, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Phase, Raise, Refusal, Smaller, TimerKind, Verdict,
     WorkspaceFailure,
 };
 use windlass_core::stop::{PauseReason, Status};
@@ -297,6 +297,13 @@ pub fn inputs() -> Vec<Case> {
         Case {
             name: "merged",
             input: |_| Input::Merged { merge: Merge { commit: "m1".into(), target: "main".into() } },
+        },
+        Case {
+            name: "minimised",
+            input: |driven| {
+                let head = driven.state.head_commit().unwrap_or_default().to_owned();
+                Input::Minimised { smaller: Smaller { commit: "s1".into(), head, kept: 1, hunks: 3 } }
+            },
         },
         Case { name: "stop", input: |_| Input::Stop },
         Case { name: "pause", input: |_| Input::Pause { now: false } },

@@ -84,6 +84,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         | Event::QueueLeft { .. }
         | Event::NotTried { .. }
         | Event::Merged { .. }
+        | Event::Minimised { .. }
         | Event::PhaseEntered { .. }
         | Event::WorkspaceOpened { .. }
         | Event::IterationStarted { .. }

@@ -52,6 +52,7 @@ impl LoopState {
             seq: 1,
             activity: Activity::Created,
             merged: None,
+            smaller: None,
             iteration: 0,
             continued: Continued::default(),
             workspace: None,
@@ -201,6 +202,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
             state.residue = Some(Certificate { checked_at: at, left: left.clone() });
         }
         Event::Merged { merge } => state.merged = Some(merge.clone()),
+        Event::Minimised { smaller } => state.smaller = Some(smaller.clone()),
         Event::LoopStopped { stop_reason, outcome, .. } => {
             activity::stopped(state, stop_reason, *outcome);
             state.stopped_at = Some(at);
@@ -242,6 +244,7 @@ fn continued(state: &mut LoopState, goal: Option<&str>, target: Option<&str>) {
     }
     state.continued = Continued::begin(state.iteration, state.elapsed_ms, &state.spec, target);
     state.merged = None;
+    state.smaller = None;
     state.gates.clear();
     state.gate_runs.clear();
     state.last_turn = None;

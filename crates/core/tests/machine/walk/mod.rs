@@ -16,8 +16,8 @@ use proptest::prelude::*;
 use windlass_core::agent::{ErrorKind, TurnOutcome, TurnReport};
 use windlass_core::ids::TurnKey;
 use windlass_core::machine::{
-    Act, CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, SummaryReport,
-    Timer, TimerKind, Verdict, WorkspaceFailure, WorkspaceOpening, effects,
+    Act, CheckpointReport, Effect, Event, GateKey, Input, LoopState, Merge, Opener, Raise, Refusal, Smaller,
+    SummaryReport, Timer, TimerKind, Verdict, WorkspaceFailure, WorkspaceOpening, effects,
 };
 use windlass_core::review::MarkedQuestion;
 use windlass_core::spec::{
@@ -357,6 +357,10 @@ impl Dice {
                 }
             }
             9 => Input::Merged { merge: Merge { commit: format!("merge-{}", self.throw(3)), target: "main".into() } },
+            13 => {
+                let head = format!("commit-{}.coder.1", self.throw(4));
+                Input::Minimised { smaller: Smaller { commit: "smaller".into(), head, kept: 1, hunks: 2 } }
+            }
             _ => Input::Steer {
                 id: format!("message-{}", self.throw(20)),
                 text: "do it well".into(),

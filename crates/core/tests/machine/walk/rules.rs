@@ -35,9 +35,10 @@ pub fn completed_is_absorbing_and_other_ends_accept_only_to_be_opened_again(walk
         let reopens = match &given.input {
             Input::Open { by, .. } => *by != Opener::Start && end != End::Completed,
             Input::Continue { .. } => end == End::Completed,
-            Input::RolledBack { .. } | Input::ResidueChecked { .. } | Input::Merged { .. } => {
-                given.after.status() == given.before.status()
-            }
+            Input::RolledBack { .. }
+            | Input::ResidueChecked { .. }
+            | Input::Merged { .. }
+            | Input::Minimised { .. } => given.after.status() == given.before.status(),
             Input::AmendMilestone { .. } => end != End::Completed && given.after.status() == given.before.status(),
             _ => false,
         };
@@ -87,6 +88,7 @@ pub fn every_stretch_has_exactly_one_stop_reason(walk: &Walk) -> Result<(), Test
             }
             Event::RolledBack { .. }
             | Event::Merged { .. }
+            | Event::Minimised { .. }
             | Event::ResidueChecked { .. }
             | Event::Review(ReviewEvent::MilestoneAmended { .. }) => {}
             _ => prop_assert!(!ended, "{} after the end", event.name()),
@@ -289,6 +291,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::LeaveQueue { .. }
         | Input::Attach { .. }
         | Input::Merged { .. }
+        | Input::Minimised { .. }
         | Input::Shutdown
         | Input::Stop
         | Input::Pause { .. }
