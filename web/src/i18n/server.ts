@@ -35,13 +35,11 @@ export function wordsOf(coded: Coded | null | undefined, text: string): string {
 export function serverWords(text: string): string {
   const now = book;
   if (!now || !read) return text;
+  const inWords = ({ id, params }: Coded) => placed(now.messages[id] ?? text, params, serverWords);
+  const parts = text.split(", ").map((part) => ({ part, coded: read?.(part) }));
+  if (parts.length > 1 && parts.every(({ coded, part }) => coded || /^\$[\d.]+$/.test(part))) return parts.map(({ part, coded }) => (coded ? inWords(coded) : part)).join("、");
   const whole = read(text);
-  if (whole && now.messages[whole.id]) return placed(now.messages[whole.id] as string, whole.params, serverWords);
-  const parts = text.split(", ");
-  if (parts.length === 1) return text;
-  const known = parts.map((part) => ({ part, coded: read?.(part) }));
-  if (!known.some(({ coded }) => coded)) return text;
-  return known.map(({ part, coded }) => (coded && now.messages[coded.id] ? placed(now.messages[coded.id] as string, coded.params, serverWords) : part)).join("、");
+  return whole ? inWords(whole) : text;
 }
 
 /** What a setting is for. */

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { send } from "../api/client";
+import { Refusal, send } from "../api/client";
+import { problemWords } from "../api/problem";
 import type { LoopView } from "../api/types";
 import { moment } from "../lib/format";
 import { Countdown } from "../loops/parts";
@@ -21,7 +22,7 @@ export function AnswerCard({ loop, question }: { loop: LoopView; question: Quest
     try {
       await send("POST", `/api/loops/${loop.id}/answer`, { text, question: question.id });
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
+      setProblem(error instanceof Refusal ? problemWords(error.problem, t).join(" ") : String(error));
     } finally {
       setBusy(false);
     }

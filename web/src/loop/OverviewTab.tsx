@@ -18,7 +18,6 @@ import { RefusalCard } from "./RefusalCard";
 import { ReviewCard } from "./ReviewCard";
 import { baseGates, cellsOf, refusalOf } from "./story";
 import type { Wish } from "./useFeed";
-import { isOpen } from "../ui/status";
 import { LastWords } from "./Words";
 
 /** What there is to know before anything is opened: what is asked, how it went, why it was refused, what comes next. */

@@ -134,8 +134,12 @@ mod tests {
                 let Some(text) = after.trim_start().strip_prefix('"').and_then(|text| text.split_once('"')) else {
                     continue;
                 };
-                seen += 1;
                 let text = filled(text.0);
+                // All of it is made elsewhere.
+                if !text.contains(char::is_alphabetic) {
+                    continue;
+                }
+                seen += 1;
                 assert!(
                     coded(&text).is_some(),
                     "add to schemas/messages.json, with words in web/src/i18n/server: {text}"
