@@ -57,10 +57,10 @@ pub use report::{
     UsageReport,
 };
 pub use reports::*;
-pub use request::{App, Opened, Opens, Remote, RemoteFeed, Request};
+pub use request::{App, Opened, Opens, Remote, RemoteChanges, RemoteFeed, Request};
 pub use requests::*;
 pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, RecipeValue, RecipeView, RecipesOf};
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
-pub use watch::{Changes, LoopFeed, RemoteChanges};
+pub use watch::{Changes, LoopFeed};

@@ -23,7 +23,6 @@ use crate::history::LoopJournal;
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::requests::{FindLoop, Until};
-use crate::watch::RemoteChanges;
 
 /// One thing that can be asked for.
 pub trait Request: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
@@ -77,6 +76,13 @@ pub trait RemoteFeed: fmt::Debug + Send {
 
     /// Waits until more has arrived; `false` at the end of the feed.
     async fn wait(&mut self) -> Result<bool, Problem>;
+}
+
+/// A server's report that some loop changed.
+#[async_trait]
+pub trait RemoteChanges: fmt::Debug + Send {
+    /// Waits until some loop has changed; reconnects after a break.
+    async fn wait(&mut self) -> Result<(), Problem>;
 }
 
 /// Where requests run.

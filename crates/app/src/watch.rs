@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
 use windlass_engine::changes;
@@ -12,18 +11,11 @@ use windlass_engine::engine::Engine;
 use windlass_engine::feed::{FeedItem, FeedReader, News};
 
 use crate::problem::Problem;
-use crate::request::{App, Remote, RemoteFeed};
+use crate::request::{App, Remote, RemoteChanges, RemoteFeed};
 use crate::requests::Until;
 
 /// How far a viewer may fall behind before output is passed over.
 const MOST_BEHIND: u64 = 4 * 1024 * 1024;
-
-/// A server's report that some loop changed.
-#[async_trait]
-pub trait RemoteChanges: std::fmt::Debug + Send {
-    /// Waits until some loop has changed; reconnects after a break.
-    async fn wait(&mut self) -> Result<(), Problem>;
-}
 
 /// Reports that some loop changed. What is new is asked for with a request.
 #[derive(Debug)]

@@ -277,6 +277,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/loops/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer a question of its agent */
+        post: operations["post_loops_id_answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/loops/{id}/approve": {
         parameters: {
             query?: never;
@@ -1292,6 +1309,16 @@ export interface components {
             /** @constant */
             type: "whole";
         };
+        /** @description Answer a question of the agent. */
+        AnswerLoop: {
+            /**
+             * @description Which question, such as `q2`; the only open one if left out.
+             * @default null
+             */
+            question?: string | null;
+            text: string;
+        };
+        AnsweredBy: "person" | "default";
         /** @description A person agrees to the work. */
         ApproveLoop: {
             /**
@@ -1788,6 +1815,8 @@ export interface components {
              * @description The agent's place in the role's list; the one that was appointed is 0.
              */
             agent?: number;
+            /** @description Questions whose answers the prompt has. */
+            answers?: string[];
             recovery: boolean;
             session: components["schemas"]["SessionUse"];
             steering: string[];
@@ -1907,6 +1936,28 @@ export interface components {
             text: string;
             /** @constant */
             type: "steering_queued";
+        } | {
+            /** @description What it does if nobody answers. */
+            default?: string | null;
+            id: string;
+            question: string;
+            turn: components["schemas"]["TurnKey"];
+            /** @constant */
+            type: "question_asked";
+            /**
+             * Format: date-time
+             * @description When the default is taken; none if nobody is waited for.
+             */
+            until?: string | null;
+        } | {
+            /** @description None if nobody answered and there is no default: the agent uses its own judgment. */
+            answer?: string | null;
+            by: components["schemas"]["AnsweredBy"];
+            id: string;
+            /** @description The tool that asked returned it, so no prompt has to. */
+            told?: boolean;
+            /** @constant */
+            type: "question_answered";
         } | {
             commit: string;
             saved?: string | null;
@@ -2763,6 +2814,11 @@ export interface components {
              * @default []
              */
             protect: string[];
+            /**
+             * Format: uint64
+             * @description How long a question of the coder waits for a user before its default is taken; 0 never waits.
+             */
+            question_wait_ms?: number;
             /** @description Name of the recipe that the defaults came from. */
             recipe: string;
             /** @description How much of the machine the loop's processes may take. */
@@ -2856,6 +2912,11 @@ export interface components {
             pause: components["schemas"]["PauseReason"] | null;
             phase: components["schemas"]["Phase"] | null;
             project: string;
+            /**
+             * @description What the coder asked the user.
+             * @default []
+             */
+            questions: components["schemas"]["QuestionView"][];
             recipe: string;
             /**
              * @description What is left of the loop on the machine, once it rests.
@@ -2976,6 +3037,11 @@ export interface components {
             pause: components["schemas"]["PauseReason"] | null;
             phase: components["schemas"]["Phase"] | null;
             project: string;
+            /**
+             * @description What the coder asked the user.
+             * @default []
+             */
+            questions: components["schemas"]["QuestionView"][];
             recipe: string;
             /**
              * @description What is left of the loop on the machine, once it rests.
@@ -3042,6 +3108,11 @@ export interface components {
             event: components["schemas"]["Event"];
             /** Format: uint64 */
             seq: number;
+        };
+        /** @description What an agent asks, and what it does if nobody answers. */
+        MarkedQuestion: {
+            default?: string | null;
+            question: string;
         };
         /** @description A program that offers tools to an agent over its standard input and output. */
         McpServer: {
@@ -3349,6 +3420,8 @@ export interface components {
             id: string;
             name: string;
             project: string;
+            /** @description The question that was asked last and is open. */
+            question: components["schemas"]["QuestionView"] | null;
             status: string;
             stop_reason: components["schemas"]["StopReason"] | null;
             waiting_for: string | null;
@@ -3661,6 +3734,27 @@ export interface components {
             warnings: string[];
             /** @description Why nothing was done, if so. */
             why_not: string | null;
+        };
+        /** @description A question of the coder. Fields are only ever added. */
+        QuestionView: {
+            answer: string | null;
+            /** Format: date-time */
+            answered_at: string | null;
+            answered_by: components["schemas"]["AnsweredBy"] | null;
+            /** Format: date-time */
+            asked_at: string;
+            /** @description What the agent does if nobody answers; without one it uses its own judgment. */
+            default: string | null;
+            id: string;
+            /** @description Nobody answered yet, and the default is not taken. */
+            open: boolean;
+            question: string;
+            turn: components["schemas"]["TurnKey"];
+            /**
+             * Format: date-time
+             * @description When the default is taken; none if nobody was waited for.
+             */
+            until: string | null;
         };
         /** @description Limits raised when a loop is opened again; each is added to what stands. */
         Raise: {
@@ -4720,6 +4814,8 @@ export interface components {
             outcome: components["schemas"]["TurnOutcome"];
             /** @description Files that were changed and restored: what git runs or follows (`.git/…`), and all where an agent only reads. */
             put_back?: components["schemas"]["ChangedFile"][];
+            /** @description What a coder asks the user, read from its answer. */
+            questions?: components["schemas"]["MarkedQuestion"][];
             session?: string | null;
             /** @description How often each tool was used. */
             tools?: [
@@ -4956,6 +5052,11 @@ export interface components {
             step: components["schemas"]["Step"];
             /** @constant */
             type: "infrastructure";
+        } | {
+            id: string;
+            question: string;
+            /** @constant */
+            type: "question";
         };
         /** @description A file to be downloaded. */
         WantTicket: {
@@ -6031,6 +6132,86 @@ export interface operations {
             };
             /** @description There is no such thing */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_loops_id_answer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AnswerLoop"];
+            };
+        };
+        responses: {
+            /** @description Answer a question of its agent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -65,10 +65,11 @@ pub fn draw(frame: &mut Frame<'_>, model: &mut Model) {
 fn header(model: &Model, width: usize) -> String {
     let count = |wanted: Standing| model.rows.iter().filter(|row| standing(row) == wanted).count();
     let running = model.rows.iter().filter(|row| row.view.status == "running").count();
-    let spent: f64 = model.rows.iter().filter_map(|row| row.view.usage.total.cost_usd).sum();
+    let costs: Vec<f64> = model.rows.iter().filter_map(|row| row.view.usage.total.cost_usd).collect();
+    let spent = if costs.is_empty() { String::new() } else { format!(" · ${:.2}", costs.iter().sum::<f64>()) };
     let filter = if model.filter.is_empty() { String::new() } else { format!(" · filter: {}", model.filter) };
     let text = format!(
-        "windlass top · {running} running · {} open · {} need you · ${spent:.2} of {} loops{filter}",
+        "windlass top · {running} running · {} open · {} need you · {} loops{spent}{filter}",
         count(Standing::Open),
         count(Standing::NeedsYou),
         model.rows.len(),

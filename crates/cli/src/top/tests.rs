@@ -73,7 +73,7 @@ fn the_list_shows_what_needs_somebody_first_and_hides_what_has_ended() {
     press(&mut model, "e");
     assert_eq!(names(&model), ["review", "asks", "works", "old"]);
     let shown = screen(&mut model, 100, 24);
-    assert_eq!(shown[0], "windlass top · 1 running · 1 open · 2 need you · $2.00 of 4 loops");
+    assert_eq!(shown[0], "windlass top · 1 running · 1 open · 2 need you · 4 loops · $2.00");
     assert_eq!(
         shown[1].split_whitespace().collect::<Vec<_>>().join(" "),
         "name status iter gates cost time last words"

@@ -126,6 +126,6 @@ fn an_agent_with_tools_asks_by_tool_and_does_not_wait_in_it() {
 fn a_bad_wait_and_an_empty_answer_are_refused_with_a_hint() {
     let world = World::new();
     let out = call(&world, &["run", "x", "--question-wait", "soon"]);
-    out.assert_code(2).assert_stderr_has("0 for not at all");
+    out.assert_code(2).assert_stderr_has("0 to never wait");
     call(&world, &["answer", "work", " "]).assert_code(2);
 }

@@ -54,7 +54,7 @@ impl Pty {
         }
         let again = || theirs.try_clone().expect("a descriptor");
         let child = within.stdin(again()).stdout(again()).stderr(again()).spawn().expect("setsid starts it");
-        let screen = vt100::Parser::new(rows, columns, 0);
+        let screen = vt100::Parser::new(cells(rows), cells(columns), 0);
         let seen = Arc::new((Mutex::new(Seen { screen, bytes: Vec::new() }), Condvar::new()));
         let (told, mut from) = (Arc::clone(&seen), ours.try_clone().expect("a descriptor"));
         std::thread::spawn(move || {
@@ -74,7 +74,7 @@ impl Pty {
     }
 
     pub fn resize(&self, columns: u16, rows: u16) {
-        self.seen.0.lock().unwrap().screen.screen_mut().set_size(rows, columns);
+        self.seen.0.lock().unwrap().screen.screen_mut().set_size(cells(rows), cells(columns));
         tcsetwinsize(self.ours.as_ref().expect("it is open"), size(columns, rows)).expect("a size");
     }
 
@@ -130,6 +130,10 @@ impl Drop for Pty {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn cells(count: u16) -> std::num::NonZeroU16 {
+    std::num::NonZeroU16::new(count).expect("a terminal has cells")
 }
 
 fn size(columns: u16, rows: u16) -> Winsize {

@@ -369,7 +369,7 @@ impl Value for Wait {
         if text.trim() == "0" {
             return Ok(Self(0));
         }
-        let hint = format!("{}; 0 for not at all", duration::HINT);
+        let hint = format!("{}, or 0 to never wait", duration::HINT);
         duration::parse_ms(text).map(Self).map_err(|error| ValueError::new(error.to_string(), hint))
     }
 
