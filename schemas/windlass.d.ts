@@ -99,6 +99,8 @@ export interface WindlassSettings {
   process_limit?: number;
   /** Paths in the repository that the agent may not change; Windlass reverts and reports changes there. Default: none. */
   protect?: Array<string>;
+  /** How long a question of the agent waits for your answer before its default is taken; 0 never waits. Default: 0. */
+  question_wait?: string;
   /** Recipe: a named set of defaults for a loop. Default: promise. */
   recipe?: string;
   /** Whether 'windlass serve' resumes loops that were interrupted during a turn. Default: true for milestones. */

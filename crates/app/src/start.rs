@@ -129,12 +129,17 @@ impl Prepared {
     /// The loop, to which somebody has agreed.
     fn agreed(self, consent: Consent) -> NewLoop {
         let Self { project, name, numbered, spec, branch_template, notes: _ } = self;
-        NewLoop { project, name, numbered, spec, branch_template, consent }
+        NewLoop { id: None, project, name, numbered, spec, branch_template, consent }
     }
 }
 
 /// Makes of what somebody asks for, here or over the API, a loop that can be made. Without a name it gets one.
-fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: RunOptions) -> Result<Prepared, Problem> {
+pub(crate) fn prepare(
+    context: &Context,
+    project: PathBuf,
+    settings: &Settings,
+    wanted: RunOptions,
+) -> Result<Prepared, Problem> {
     let numbered = wanted.name.is_empty();
     let slugged = slug(&wanted.goal);
     let name = match numbered {

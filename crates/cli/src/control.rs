@@ -1,15 +1,19 @@
-//! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`.
+//! Commands to a loop that somebody else may drive: `stop`, `pause`, `steer`, `answer`.
 
-use windlass_app::{App, PauseLoop, Request, SteerLoop, StopLoop};
+use windlass_app::{AnswerLoop, App, PauseLoop, Request, SteerLoop, StopLoop};
 use windlass_engine::view::LoopView;
 
-use crate::args::{LoopArgs, PauseArgs, SteerArgs};
+use crate::args::{AnswerArgs, LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
 use crate::style::json_line;
+use crate::tries;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
+    if let Some(group) = app.find_group(args.name.get()).await? {
+        return tries::stop(app, group).await;
+    }
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     tell(app, &name, StopLoop { id }, "stopped; all processes have exited", args.json).await
 }
@@ -27,6 +31,13 @@ pub async fn steer(app: &App, args: &SteerArgs) -> Result<Exit, Failure> {
     let LoopView { id, name, .. } = app.find(name).await?;
     let request = SteerLoop { id, message: message.to_owned(), now: args.now };
     tell(app, &name, request, done, args.json).await
+}
+
+pub async fn answer(app: &App, args: &AnswerArgs) -> Result<Exit, Failure> {
+    let (name, text) = args.name_and_answer();
+    let LoopView { id, name, .. } = app.find(name).await?;
+    let request = AnswerLoop { id, text: text.to_owned(), question: args.question.clone() };
+    tell(app, &name, request, "answered; the next turn gets it", args.json).await
 }
 
 async fn tell(

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use windlass_agents::Facts;
-use windlass_app::plan_rows;
 pub use windlass_app::words::count;
+use windlass_app::{fork_words, plan_rows};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
-use windlass_core::machine::{AcceptedFeature, Aim, LoopState, Phase};
+use windlass_core::machine::{AcceptedFeature, Aim, AnsweredBy, LoopState, Phase, Question};
 use windlass_core::milestone::Milestone;
 use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::{End, Outcome, PauseReason, Status, StopReason};
@@ -51,6 +51,24 @@ pub fn doing(state: &LoopState) -> String {
         }
         Status::Paused { why } => format!("paused: {}", pause(why)),
         Status::Ended { end } => end.name().to_owned(),
+    }
+}
+
+/// A question in one line, with its answer.
+pub fn question(asked: &Question) -> String {
+    let question = one_line(&asked.question, 120);
+    match (&asked.answer, asked.until) {
+        (None, Some(until)) => {
+            let now = Timestamp::now();
+            let default = asked.default.as_ref().map_or("none".to_owned(), |default| one_line(default, 60));
+            format!("{question} (open until {}, default: {default})", clock_time(until, now))
+        }
+        (None, None) => format!("{question} (open)"),
+        (Some(answer), _) => match (answer.by, answer.text.as_ref().map(|text| one_line(text, 100))) {
+            (AnsweredBy::Person, text) => format!("{question} → {}", text.unwrap_or_default()),
+            (AnsweredBy::Default, Some(text)) => format!("{question} → not answered; default: {text}"),
+            (AnsweredBy::Default, None) => format!("{question} → not answered; the agent decides"),
+        },
     }
 }
 
@@ -137,6 +155,9 @@ pub fn summary(state: &LoopState, word: &str, style: Style) -> String {
     }
     let took = human(state.elapsed_ms);
     row("loop", format!("{}, {} in {took}", state.name, count(state.iteration, "iteration")));
+    if let Some(parent) = &state.spec.parent {
+        row("fork", fork_words(parent));
+    }
     if let Some(used) = usage(&state.used().total()) {
         row("usage", used);
     }

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{
-    Append, CatalogueEntry, ChainCheck, Create, Holder, InboxItem, Link, ListFilter, Listed, NewEvent, Result, Store,
-    StoreError, StoredEvent, nanoseconds,
+    Append, CatalogueEntry, ChainCheck, Create, Holder, InboxItem, LOOP, Link, ListFilter, Listed, NewEvent, Result,
+    Rows, Store, StoreError, StoredEvent, nanoseconds,
 };
 use crate::chain::Linked;
 
@@ -170,6 +170,7 @@ impl Store for MemoryStore {
         let fixed = current.entry.clone();
         current.entry = CatalogueEntry {
             id: fixed.id,
+            kind: fixed.kind,
             project: fixed.project,
             name: fixed.name,
             created_at: fixed.created_at,
@@ -218,6 +219,11 @@ impl Store for MemoryStore {
             .iter()
             .rev()
             .filter(|row| !row.removed)
+            .filter(|row| match filter.rows {
+                Rows::Loops => row.entry.kind == LOOP,
+                Rows::Groups => row.entry.kind != LOOP,
+                Rows::All => true,
+            })
             .filter(|row| filter.project.as_ref().is_none_or(|project| row.entry.project == *project))
             .filter(|row| row.entry.open || !filter.open_only)
             .filter(|row| filter.ids.as_ref().is_none_or(|ids| ids.contains(&row.entry.id)))

@@ -1532,6 +1532,13 @@ export interface components {
             why: string;
             worktree: string;
         };
+        /** @description The code of a sentence, such as `agent_unknown`, with the values in it, such as `name`. */
+        Coded: {
+            id: string;
+            params: {
+                [key: string]: string;
+            };
+        };
         /** @description What a coder tells whoever reviews its work. */
         CoderDecisions: {
             decisions: string[];
@@ -3549,7 +3556,14 @@ export interface components {
             field: string | null;
             /** @description What to do. */
             hint: string | null;
+            /** @default null */
+            hint_code: components["schemas"]["Coded"] | null;
             message: string;
+            /**
+             * @description The message as a code with parameters, for clients that have their own words.
+             * @default null
+             */
+            message_code: components["schemas"]["Coded"] | null;
         };
         /** @description The directory of an agent, and what of it a sandbox shows. Names are relative to the directory; `~/…` is in the home. */
         ProfilePlaces: {

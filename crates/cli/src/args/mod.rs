@@ -25,7 +25,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
+    AnswerArgs, ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs,
+    StatusArgs, SteerArgs, TopArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -41,8 +42,8 @@ pub use setup::{
 };
 pub use trust::TrustArgs;
 pub use work::{
-    CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat, ReportsArgs,
-    RollbackArgs, VerifyArgs,
+    CleanArgs, CompareArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat,
+    ReportsArgs, RollbackArgs, VerifyArgs,
 };
 
 /// Run coding agents in a loop until the work is verified.
@@ -74,6 +75,7 @@ pub enum Command {
     Demo(DemoArgs),
     Init(InitArgs),
     List(ListArgs),
+    Top(TopArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
     /// Stop a loop immediately and wait until its processes have exited
@@ -87,7 +89,10 @@ Examples:
     Resume(ResumeArgs),
     Restart(RestartArgs),
     Continue(ContinueArgs),
+    Fork(Box<ForkArgs>),
+    Compare(CompareArgs),
     Steer(SteerArgs),
+    Answer(AnswerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),
     Findings(FindingsArgs),

@@ -39,6 +39,27 @@ pub struct DiffArgs {
     pub json: bool,
 }
 
+/// Compare loops: outcome, gates, findings, cost, time and changes
+///
+/// The loops must belong to one project. A hidden gate counts like any other one, but its command is not shown.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass compare fix-login fix-login-fork
+  windlass compare fix-login fix-login-fork --diff
+  windlass compare a b c --json")]
+pub struct CompareArgs {
+    /// Loop names, or the starts of names if only one loop matches
+    #[arg(value_name = "NAME", required = true, num_args = 2.., add = ArgValueCandidates::new(complete::loops))]
+    pub names: Vec<String>,
+    /// Also show the diff from the first loop's work to that of each other one
+    #[arg(long)]
+    pub diff: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Reset a loop to the checkpoint of an earlier iteration
 ///
 /// Stop or pause the loop first. Its next turn starts from the checkpoint, in a new agent session. Windlass keeps the
@@ -230,6 +251,7 @@ pub struct MinimiseArgs {
 Examples:
   windlass report fix-login > report.md
   windlass report --since 30d --all --format html --output month.html
+  windlass report --outcomes --all
   windlass report --json")]
 pub struct ReportsArgs {
     /// Loop name, or the start of one if only one loop matches [default: all loops of this project over time]
@@ -241,6 +263,10 @@ pub struct ReportsArgs {
     /// Include the loops of every project
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
+    /// Report what loops come to instead, by agent, model and recipe: verified share, refused claims, iterations and cost
+    /// per verified loop, how often a reviewer changed the outcome, how often the first attempt of a fork won
+    #[arg(long, conflicts_with = "name")]
+    pub outcomes: bool,
     /// Format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Markdown)]
     format: ReportFormat,

@@ -11,8 +11,8 @@ use windlass_core::agent::{AgentEvent, TurnOutcome, TurnReport};
 use windlass_core::duration::human;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
-    CheckpointReport, Event, GateOn, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause, SessionUse,
-    StallStep, Verdict,
+    AnsweredBy, CheckpointReport, Event, GateOn, GateReport, Interrupt, MergedTarget, Opener, Phase, RefusedBecause,
+    SessionUse, Smaller, StallStep, Verdict,
 };
 use windlass_core::stop::{PauseReason, StopReason};
 use windlass_engine::environment::Variables;
@@ -260,11 +260,29 @@ impl Renderer {
             Event::SteeringQueued { text, .. } => {
                 style.accent(&format!("  message for the next turn: {}", one_line(text, 200)))
             }
+            Event::QuestionAsked { id, question, default, until, .. } => {
+                let default =
+                    default.as_ref().map_or(String::new(), |default| format!(" (default: {})", one_line(default, 100)));
+                let until =
+                    until.map_or(String::new(), |until| format!("; answer until {}", until.strftime("%H:%M:%S UTC")));
+                style.warn(&format!("  question {id}: {}{default}{until}", one_line(question, 200)))
+            }
+            Event::QuestionAnswered { id, by: AnsweredBy::Person, answer, .. } => {
+                style.accent(&format!("  answer to {id}: {}", one_line(answer.as_deref().unwrap_or_default(), 200)))
+            }
+            Event::QuestionAnswered { id, by: AnsweredBy::Default, answer, .. } => style.dim(&match answer {
+                Some(default) => format!("  {id} not answered; default taken: {}", one_line(default, 200)),
+                None => format!("  {id} not answered; the agent decides"),
+            }),
             Event::RolledBack { to_iteration, commit, saved, .. } => {
                 let place =
                     if *to_iteration == 0 { "the base commit".to_owned() } else { format!("iteration {to_iteration}") };
                 let kept = saved.as_ref().map_or(String::new(), |saved| format!("; the undone work is at {saved}"));
                 style.warn(&format!("rolled back to {place} ({}){kept}", short(commit)))
+            }
+            Event::Minimised { smaller } => {
+                let Smaller { commit, kept, hunks, .. } = smaller;
+                style.good(&format!("minimised to {kept} of {hunks} hunks ({})", short(commit)))
             }
             Event::Merged { merge } => style.good(&format!("merged into {} ({})", merge.target, short(&merge.commit))),
             Event::PhaseEntered { phase: Phase::Review, .. } => style.dim("  reviewing …"),

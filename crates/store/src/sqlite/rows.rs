@@ -11,7 +11,7 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::chain::Linked;
-use crate::{CatalogueEntry, ChainCheck, Holder, InboxItem, Link, ListFilter, Listed, StoredEvent};
+use crate::{CatalogueEntry, ChainCheck, Holder, InboxItem, LOOP, Link, ListFilter, Listed, Rows, StoredEvent};
 
 const HOLDER: &str = "h.boot_id, h.pid, h.start_time, h.socket, h.token";
 
@@ -20,7 +20,7 @@ fn select(summaries: bool) -> String {
     let (summary, join) = if summaries { ("s.body", "JOIN summaries s ON s.loop = l.pk") } else { ("''", "") };
     format!(
         "SELECT {HOLDER}, l.id, l.project, l.name, l.goal, l.recipe, l.status, l.open, l.iterations,
-                l.max_iterations, l.stop_reason, l.created_at, l.updated_at, l.stopped_at, l.head, {summary}
+                l.max_iterations, l.stop_reason, l.created_at, l.updated_at, l.stopped_at, l.head, {summary}, l.kind
          FROM loops l LEFT JOIN leases h ON h.loop = l.pk {join}"
     )
 }
@@ -39,8 +39,13 @@ pub(super) fn list(connection: &Connection, filter: &ListFilter) -> rusqlite::Re
     let project = if filter.project.is_some() { "l.project = ?1" } else { "?1 IS NULL" };
     let open = if filter.open_only { "AND l.open = 1" } else { "" };
     let ids = if filter.ids.is_some() { "AND l.id IN (SELECT value FROM json_each(?3))" } else { "AND ?3 IS NULL" };
+    let rows = match filter.rows {
+        Rows::Loops => format!("AND l.kind = '{LOOP}'"),
+        Rows::Groups => format!("AND l.kind <> '{LOOP}'"),
+        Rows::All => String::new(),
+    };
     let sql = format!(
-        "{} WHERE {project} {open} {ids} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2",
+        "{} WHERE {project} {open} {ids} {rows} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2",
         select(filter.summaries)
     );
     let limit = filter.limit.map_or(-1, row_limit);
@@ -130,6 +135,7 @@ fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
         updated_at: time(row, 16)?,
         stopped_at: row.get::<_, Option<i64>>(17)?.map(|_| time(row, 17)).transpose()?,
         summary: row.get(19)?,
+        kind: row.get(20)?,
     };
     Ok(Listed { entry, head: row.get::<_, i64>(18)?.cast_unsigned(), holder: lease(row)? })
 }

@@ -19,8 +19,11 @@ use crate::{Link, StoreError};
 const APPLICATION_ID: i32 = 0x574e_444c;
 
 /// `MIGRATIONS[n]` migrates version n to version n + 1.
-pub(super) const MIGRATIONS: &[Migration] =
-    &[Migration { sql: VERSION_1, then: nothing }, Migration { sql: VERSION_2, then: link_events }];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration { sql: VERSION_1, then: nothing },
+    Migration { sql: VERSION_2, then: link_events },
+    Migration { sql: VERSION_3, then: nothing },
+];
 
 /// The way from one version to the next: statements, and what statements cannot do.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +103,9 @@ CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
 
 // The link of each event in the hash chain of its loop.
 const VERSION_2: &str = "ALTER TABLE events ADD COLUMN link BLOB NOT NULL DEFAULT x''";
+
+// Groups of loops are rows too.
+const VERSION_3: &str = "ALTER TABLE loops ADD COLUMN kind TEXT NOT NULL DEFAULT 'loop'";
 
 /// Events that were written before there was a chain get their links as they are now.
 fn link_events(connection: &Connection) -> rusqlite::Result<()> {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_store::{Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, SqliteStore, Store};
+use windlass_store::{Access, Append, CatalogueEntry, Create, Holder, InboxItem, LOOP, NewEvent, SqliteStore, Store};
 
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::new(1_760_000_000 + second, 123_456_789).expect("a time of this century")
@@ -13,6 +13,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 pub(crate) fn entry(id: &str, project: &str, name: &str) -> CatalogueEntry {
     CatalogueEntry {
         id: id.into(),
+        kind: LOOP.into(),
         project: project.into(),
         name: name.into(),
         goal: format!("goal of {name}"),

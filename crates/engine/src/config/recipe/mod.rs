@@ -354,3 +354,13 @@ mod tests {
         assert_eq!(recipes.get("base").unwrap().unwrap().done, DoneKind::Promise);
     }
 }
+
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    use super::{ConfigError, Path, RecipeFile, RecipeSource};
+
+    /// Reads the text of a user's recipe.
+    pub fn read_recipe(text: &str) -> Result<RecipeFile, ConfigError> {
+        RecipeFile::read("fuzzed", RecipeSource::User, Path::new("fuzzed.toml"), text.to_owned())
+    }
+}
