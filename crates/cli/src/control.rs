@@ -12,7 +12,7 @@ use crate::tries;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
     if let Some(group) = app.find_group(args.name.get()).await? {
-        return tries::stop(app, group).await;
+        return tries::stop(app, group, args.json).await;
     }
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     tell(app, &name, StopLoop { id }, "stopped; all processes have exited", args.json).await

@@ -59,10 +59,10 @@ pub async fn resume(app: &App, group: TriesView, watching: Watching) -> Result<E
     })
 }
 
-pub async fn stop(app: &App, group: TriesView) -> Result<Exit, Failure> {
+pub async fn stop(app: &App, group: TriesView, json: bool) -> Result<Exit, Failure> {
     let view = app.run(StopGroup { id: group.id }).await?;
     let done = if view.winner.is_some() { "already decided" } else { "stopped; all processes have exited" };
-    print(&format!("{}: {done}\n", view.name));
+    print(&if json { json_line(&view) } else { format!("{}: {done}\n", view.name) });
     Ok(Exit::Completed)
 }
 

@@ -223,8 +223,8 @@ impl ContinueArgs {
 
 /// Start a new loop from a checkpoint of another one
 ///
-/// The fork has the goal, gates, limits and settings of the loop, unless you change them here, and a branch of its own. Its
-/// work is compared with the base of the loop, so that 'verified' is about all of it. The loop itself does not change.
+/// The fork has the goal, gates, limits, and settings of the loop, unless you change them here, and its own branch. Its work is
+/// compared with the base of the loop, so 'verified' covers all of it. The loop itself does not change.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -369,7 +369,7 @@ impl SteerArgs {
     }
 }
 
-/// Answer a question of the agent
+/// Answer a question from the agent
 #[derive(Debug, Clone, Args)]
 #[command(override_usage = "windlass answer [OPTIONS] [NAME] <ANSWER>")]
 #[command(after_help = "\

@@ -46,7 +46,7 @@ pub struct RunArgs {
     /// Name of the loop: a-z 0-9 - _, unique in the project [default: derived from the goal]
     #[arg(long, value_parser = loop_name)]
     pub name: Option<String>,
-    /// Run the goal so many times beside each other, from the same commit, and pick the best. Limits on cost and tokens
+    /// Run the goal N times in parallel, from the same commit, and pick the best. Limits on cost and tokens
     /// apply to all tries together
     #[arg(long, value_name = "N", conflicts_with = "in_place")]
     pub tries: Option<u32>,
@@ -252,7 +252,7 @@ pub struct RunArgs {
     /// [default: wait]
     #[arg(long, value_parser = word::<OnRateLimit>(&["wait", "fallback", "pause"]), help_heading = "Limits")]
     on_rate_limit: Option<OnRateLimit>,
-    /// How long a question of the agent waits for your answer (windlass answer) before its default is taken [default: 0,
+    /// How long a question of the agent waits for your answer (windlass answer) before Windlass takes its default [default: 0,
     /// never wait]
     #[arg(long, value_name = "D", value_parser = setting::<Wait>, help_heading = "Limits")]
     question_wait: Option<Wait>,

@@ -39,7 +39,7 @@ pub struct DiffArgs {
     pub json: bool,
 }
 
-/// Compare loops: outcome, gates, findings, cost, time and changes
+/// Compare loops: outcome, gates, findings, cost, time, and changes
 ///
 /// The loops must belong to one project. A hidden gate counts like any other one, but its command is not shown.
 #[derive(Debug, Clone, Args)]
@@ -263,7 +263,7 @@ pub struct ReportsArgs {
     /// Include the loops of every project
     #[arg(long, conflicts_with = "name")]
     pub all: bool,
-    /// Report what loops come to instead, by agent, model and recipe: verified share, refused claims, iterations and cost
+    /// Report what loops come to instead, by agent, model, and recipe: verified share, refused claims, iterations and cost
     /// per verified loop, how often a reviewer changed the outcome, how often the first attempt of a fork won
     #[arg(long, conflicts_with = "name")]
     pub outcomes: bool,
