@@ -12,6 +12,7 @@ mod escape;
 mod exit;
 mod failure;
 mod follow;
+mod groups;
 mod honesty;
 mod list;
 mod machine_report;
@@ -26,7 +27,6 @@ mod serve;
 mod show;
 mod status;
 mod style;
-mod tries;
 mod trust;
 mod work;
 
