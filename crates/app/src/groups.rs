@@ -16,7 +16,7 @@ use windlass_store::{ListFilter, Listed, Rows};
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::project;
-use crate::request::Request;
+use crate::request::{App, Request};
 use crate::requests::StartLoop;
 use crate::start::{Prepared, prepared};
 use crate::trust;
@@ -80,7 +80,7 @@ pub struct GroupList {
 crate::loops::about_a_loop! {
     "A group with the comparison of its tries." ShowGroup
     "Stop it and all of its loops." StopGroup
-    "Go on with a group that was interrupted or is paused." ResumeGroup
+    "Resume a group that was interrupted or is paused." ResumeGroup
 }
 
 impl StartTries {
@@ -154,7 +154,7 @@ impl StartTries {
                 None => (wish.trim(), None),
             };
             if agent.is_empty() || model.as_ref().is_some_and(String::is_empty) {
-                return Err(invalid(format!("'{wish}' names no agent"), "write agent or agent:model").field("agents"));
+                return Err(invalid(format!("'{wish}' is not an agent"), "write agent or agent:model").field("agents"));
             }
             Ok(Some((agent.to_owned(), model)))
         });
@@ -309,6 +309,18 @@ impl Request for FindGroup {
             }
             _ => Ok(none),
         }
+    }
+}
+
+impl App {
+    /// The group of this name or id, if there is one.
+    pub async fn find_group(&self, name: Option<&str>) -> Result<Option<TriesView>, Problem> {
+        let Some(name) = name else { return Ok(None) };
+        let project = match self {
+            App::Here(local) => local.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned()),
+            App::There(_) => None,
+        };
+        Ok(self.run(FindGroup { project, name: name.to_owned() }).await?.group)
     }
 }
 

@@ -6,9 +6,9 @@ use windlass_engine::view::LoopView;
 use crate::args::{AnswerArgs, LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::groups::tries;
 use crate::run::print;
 use crate::style::json_line;
-use crate::tries;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
     if let Some(group) = app.find_group(args.name.get()).await? {

@@ -12,6 +12,7 @@ mod escape;
 mod exit;
 mod failure;
 mod follow;
+mod groups;
 mod honesty;
 mod list;
 mod machine_report;
@@ -27,7 +28,6 @@ mod show;
 mod status;
 mod style;
 mod top;
-mod tries;
 mod trust;
 mod work;
 

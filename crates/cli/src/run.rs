@@ -20,9 +20,10 @@ use crate::args::{ContinueArgs, ForkArgs, GoalSource, RestartArgs, ResumeArgs, R
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::Follower;
+use crate::groups::tries;
 use crate::project::offered_gates;
 use crate::style::{Style, json_line, printable};
-use crate::{status, tries, trust};
+use crate::{status, trust};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]

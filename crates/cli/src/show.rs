@@ -14,10 +14,11 @@ use crate::args::{LogsArgs, StatusArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Only};
+use crate::groups::tries;
 use crate::here;
 use crate::run::print;
+use crate::status;
 use crate::style::{Style, json_line, one_line, short};
-use crate::{status, tries};
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
     if let Some(group) = app.find_group(args.name.get()).await? {

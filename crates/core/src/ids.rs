@@ -19,6 +19,49 @@ impl fmt::Display for LoopId {
     }
 }
 
+/// A group's id, chosen by whoever creates it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct GroupId(pub String);
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a group is for; the `kind` of its row in the catalogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupKind {
+    /// The same goal several times, of which the best is picked.
+    Tries,
+}
+
+impl GroupKind {
+    pub const ALL: [GroupKind; 1] = [GroupKind::Tries];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            GroupKind::Tries => "tries",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The group that a loop belongs to, as its specification has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Membership {
+    pub id: GroupId,
+    pub kind: GroupKind,
+    pub name: String,
+    /// Its number in the group, from 1.
+    pub number: u32,
+}
+
 /// What an agent is appointed for in a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

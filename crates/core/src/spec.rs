@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::group::Membership;
-use crate::ids::{LoopId, Role};
+use crate::ids::{LoopId, Membership, Role};
 use crate::milestone::Milestone;
 use crate::profile::AgentProfile;
 use crate::resources::ResourceSpec;

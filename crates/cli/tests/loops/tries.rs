@@ -158,7 +158,7 @@ fn wrong_use_of_tries_is_refused_and_creates_nothing() {
         (&["--tries", "1"], "1 tries: there must be 2 to 16"),
         (&["--agents", "a1,a2", "--tries", "1"], "1 tries"),
         (&["--agents", "a1,a2,a1", "--tries", "2"], "3 agents for 2 tries"),
-        (&["--agents", "a1,:m"], "names no agent"),
+        (&["--agents", "a1,:m"], "is not an agent"),
     ];
     for (more, said) in wrong {
         let out = call(&world, &[&["run", "do the work"], more].concat());

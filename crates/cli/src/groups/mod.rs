@@ -1,0 +1,3 @@
+//! Groups of loops in the terminal.
+
+pub mod tries;
