@@ -200,6 +200,10 @@ impl From<EngineError> for Problem {
                 let hint = "follow it with `windlass logs -f`, or stop it with `windlass stop`";
                 Problem::of(Kind::Refused, &error, Some(hint.to_owned()))
             }
+            EngineError::Unseen { .. } => {
+                let hint = "stop it where it runs; if that machine is gone, run `windlass resume NAME --take-over`";
+                Problem::of(Kind::Refused, &error, Some(hint.to_owned()))
+            }
             EngineError::Refused(ref refusal) => {
                 let hint = refusal_hint(refusal);
                 Problem::of(Kind::Refused, &error, hint.map(str::to_owned))

@@ -22,7 +22,7 @@ pub enum StoreError {
     Conflict { expected: u64, found: u64 },
     #[error("another process is now running loop {loop_id}")]
     LeaseLost { loop_id: String },
-    #[error("process {} is running this loop", .0.pid)]
+    #[error("{} is running this loop", .0.seat)]
     Held(Box<Holder>),
     #[error("command {id} is not in this loop's inbox")]
     NotPending { id: String },
@@ -85,7 +85,7 @@ impl StoreError {
             Self::Conflict { .. } => Some("retry the command".into()),
             Self::LeaseLost { .. } => Some("follow the loop with 'windlass logs -f'".into()),
             Self::Held(holder) => {
-                Some(format!("process {} is running it; use 'windlass stop' or 'windlass logs -f'", holder.pid))
+                Some(format!("{} is running it; use 'windlass stop' or 'windlass logs -f'", holder.seat))
             }
             Self::NotFound { .. } => Some("create it with 'windlass run', or check WINDLASS_HOME".into()),
             Self::Corrupt { path, .. } => Some(format!(

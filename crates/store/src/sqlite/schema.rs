@@ -19,8 +19,11 @@ use crate::{Link, StoreError};
 const APPLICATION_ID: i32 = 0x574e_444c;
 
 /// `MIGRATIONS[n]` migrates version n to version n + 1.
-pub(super) const MIGRATIONS: &[Migration] =
-    &[Migration { sql: VERSION_1, then: nothing }, Migration { sql: VERSION_2, then: link_events }];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration { sql: VERSION_1, then: nothing },
+    Migration { sql: VERSION_2, then: link_events },
+    Migration { sql: VERSION_3, then: nothing },
+];
 
 /// The way from one version to the next: statements, and what statements cannot do.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +103,18 @@ CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
 
 // The link of each event in the hash chain of its loop.
 const VERSION_2: &str = "ALTER TABLE events ADD COLUMN link BLOB NOT NULL DEFAULT x''";
+
+// Who holds a lease, on which machine, and the file that it has locked; or which worker. A boot ID had its PID namespace
+// behind it.
+const VERSION_3: &str = "
+ALTER TABLE leases ADD COLUMN pid_namespace INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE leases ADD COLUMN machine TEXT NOT NULL DEFAULT '';
+ALTER TABLE leases ADD COLUMN lock TEXT NOT NULL DEFAULT '';
+ALTER TABLE leases ADD COLUMN worker TEXT;
+UPDATE leases SET pid_namespace = CAST(substr(boot_id, instr(boot_id, '@') + 1) AS INTEGER),
+                  boot_id = substr(boot_id, 1, instr(boot_id, '@') - 1)
+WHERE instr(boot_id, '@') > 0;
+";
 
 /// Events that were written before there was a chain get their links as they are now.
 fn link_events(connection: &Connection) -> rusqlite::Result<()> {
