@@ -169,6 +169,7 @@ impl Only {
                 Event::LoopCreated { .. }
                 | Event::LoopOpened { .. }
                 | Event::DriverAttached { .. }
+                | Event::LoopMoved { .. }
                 | Event::LoopQueued { .. }
                 | Event::QueueLeft { .. }
                 | Event::NotTried { .. }

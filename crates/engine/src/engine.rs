@@ -384,7 +384,7 @@ impl Engine {
     }
 
     pub(crate) fn leaving_queue(&self, state: &LoopState) -> Input {
-        let began = |turn| self.data.turn(&state.id, turn).dir.exists();
+        let began = |turn| self.data.turn(&state.id, turn).have_begun();
         Input::LeaveQueue { turn_began: state.turn().is_some_and(|running| began(running.key)) }
     }
 

@@ -147,6 +147,7 @@ pub fn every_event() -> Vec<Event> {
         Event::UsageReported { turn, usage: usage(0.1, 3) },
         Event::LoopQueued { max_running: 2 },
         Event::QueueLeft { turn_began: false },
+        Event::LoopMoved { from: Some("there".into()), to: "here".into() },
     ]
 }
 
@@ -228,8 +229,9 @@ fn the_list_above_has_every_event() {
         Event::UsageReported { .. } => 50,
         Event::LoopQueued { .. } => 51,
         Event::QueueLeft { .. } => 52,
+        Event::LoopMoved { .. } => 53,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..53).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..54).collect::<Vec<_>>());
 }
 
 #[test]

@@ -137,6 +137,10 @@ impl Batch {
             return self.target_or_limit(limit);
         }
         self.unless_told_to_rest(|batch| {
+            // The loop moved while its last commit was judged.
+            if batch.state.wants_setup() {
+                return batch.enter(Phase::Prepare);
+            }
             let iteration = batch.state.iteration + 1;
             batch.push(Event::IterationStarted { iteration });
             batch.start_turn(TurnKey::first(iteration, Role::Coder));

@@ -312,8 +312,9 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(13) {
+        match self.throw(14) {
             0..=2 => self.open(),
+            13 => Input::Moved { from: self.one_in(2).then(|| "a".to_owned()), to: "b".into() },
             11 => Input::Queue { max_running: 2 },
             12 => Input::LeaveQueue { turn_began: self.one_in(2) },
             3 => Input::Attach { alive_until: None },

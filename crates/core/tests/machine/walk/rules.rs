@@ -255,6 +255,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::Queue { .. }
         | Input::LeaveQueue { .. }
         | Input::Attach { .. }
+        | Input::Moved { .. }
         | Input::Merged { .. }
         | Input::Shutdown
         | Input::Stop
