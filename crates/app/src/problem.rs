@@ -150,6 +150,7 @@ impl From<StoreError> for Problem {
             | StoreError::Busy { .. }
             | StoreError::Io { .. }
             | StoreError::Sqlite { .. }
+            | StoreError::Database { .. }
             | StoreError::Stopped => Kind::Failed,
         };
         Problem::of(code, &error, error.hint())

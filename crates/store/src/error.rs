@@ -73,6 +73,13 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// Of a store that is not a file of this machine.
+    #[error("{what}")]
+    Database {
+        what: String,
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     #[error("the store has stopped")]
     Stopped,
 }
@@ -115,6 +122,7 @@ impl StoreError {
             | Self::TimeOutOfRange { .. }
             | Self::Io { .. }
             | Self::Sqlite { .. }
+            | Self::Database { .. }
             | Self::Stopped => None,
         }
     }

@@ -21,7 +21,7 @@ use std::fmt;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use chain::{ChainCheck, Link};
+pub use chain::{ChainCheck, Link, Linked};
 pub use error::StoreError;
 pub use identity::{Liveness, ProcessIdentity};
 pub use memory::MemoryStore;
@@ -202,6 +202,6 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// The form in which stores keep a time: exact, ordered, and good until the year 2262. Exact matters because
 /// a replay must see the very times that the live loop saw.
-fn nanoseconds(at: Timestamp) -> Result<i64> {
+pub fn nanoseconds(at: Timestamp) -> Result<i64> {
     i64::try_from(at.as_nanosecond()).map_err(|_| StoreError::TimeOutOfRange { at })
 }
