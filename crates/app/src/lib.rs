@@ -5,10 +5,12 @@
 //! prints, parses a command line or speaks HTTP.
 
 pub mod agents;
+mod attempts;
 mod context;
 pub mod diff;
 pub mod doctor;
 mod forge;
+mod groups;
 mod history;
 mod listing;
 mod local;
@@ -29,23 +31,31 @@ mod start;
 mod takeover;
 mod trust;
 mod views;
+mod watch;
 pub mod words;
 mod work;
 
 pub use agents::{AddAgent, AddedAgent};
+pub use attempts::{ChangeSize, CompareLoops, Compared, ComparedLoop, Difference, ForkLoop};
 pub use context::{Context, refuse_agents};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};
+pub use groups::{
+    FindGroup, FoundGroup, GroupList, ListGroups, OpenedTries, ResumeGroup, ShowGroup, StartTries, StopGroup,
+};
 pub use history::*;
 pub use listing::LISTED_AS;
 pub use local::{Background, Local};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport};
-pub use plan_rows::plan_rows;
-pub use problem::{ErrorBody, Kind, Problem};
+pub use plan_rows::{fork_words, plan_rows};
+pub use problem::{Coded, ErrorBody, Kind, Problem};
 pub use project::{Found, FoundLine, InitProject, InitReport};
 pub use proof::*;
-pub use report::{ChangedLines, Document, LoopReport, ReportLoop, ReportRow, ReportUsage, UsageReport};
+pub use report::{
+    ChangedLines, Document, LoopReport, OutcomeRow, OutcomesReport, ReportLoop, ReportOutcomes, ReportRow, ReportUsage,
+    UsageReport,
+};
 pub use reports::*;
 pub use request::{App, Opened, Opens, Remote, RemoteFeed, Request};
 pub use requests::*;
@@ -53,3 +63,4 @@ pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, R
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
+pub use watch::{Changes, LoopFeed, RemoteChanges};

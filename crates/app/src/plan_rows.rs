@@ -4,7 +4,7 @@ use windlass_core::duration::human;
 use windlass_core::machine::LoopState;
 use windlass_core::profile::{AdapterKind, AgentProfile, OutputFormat};
 use windlass_core::sandbox::{NetworkAccess, SandboxSpec};
-use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Verify, WorkspaceKind};
+use windlass_core::spec::{CommitPolicy, Done, LoopSpec, Parent, Verify, WorkspaceKind};
 use windlass_engine::view::LoopView;
 
 use crate::words::{one_line, short};
@@ -33,6 +33,7 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         };
         rows.push(("where", place));
         rows.push(("branch", format!("{branch}, from {base}")));
+        rows.extend(spec.parent.as_ref().map(|parent| ("fork", fork_words(parent))));
     }
     if !spec.workspace.copy.is_empty() {
         rows.push(("copies", format!("{} from your checkout", one_line(&spec.workspace.copy.join(", "), 200))));
@@ -76,6 +77,15 @@ pub fn plan_rows(state: &LoopState) -> Vec<(&'static str, String)> {
         rows.push(("commits", "off: no commits".to_owned()));
     }
     rows
+}
+
+/// Where a fork started.
+pub fn fork_words(parent: &Parent) -> String {
+    let at = match parent.iteration {
+        0 => "its start".to_owned(),
+        iteration => format!("iteration {iteration}"),
+    };
+    format!("of {} at {at} ({})", parent.name, short(&parent.commit))
 }
 
 /// What of a command's output counts as the agent's own words; known agents have a format that tells.

@@ -15,12 +15,15 @@ use windlass_core::ids::LoopId;
 use windlass_core::machine::{LoopState, evolve};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::feed::FeedItem;
+use windlass_engine::groups::TriesView;
 use windlass_engine::view::LoopView;
 
+use crate::groups::FindGroup;
 use crate::history::LoopJournal;
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
 use crate::requests::{FindLoop, Until};
+use crate::watch::RemoteChanges;
 
 /// One thing that can be asked for.
 pub trait Request: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
@@ -58,6 +61,9 @@ pub trait Remote: fmt::Debug + Send + Sync {
 
     /// The feed of a loop after an event of its journal.
     fn feed(&self, id: &LoopId, after: u64, until: Until) -> Box<dyn RemoteFeed>;
+
+    /// That some loop changed there, from now on.
+    fn changes(&self) -> Box<dyn RemoteChanges>;
 
     /// Where it is, for people.
     fn address(&self) -> String;
@@ -107,6 +113,16 @@ impl App {
             }
             (App::Here(_) | App::There(_), _) => problem,
         })
+    }
+
+    /// The group of this name or id, if there is one.
+    pub async fn find_group(&self, name: Option<&str>) -> Result<Option<TriesView>, Problem> {
+        let Some(name) = name else { return Ok(None) };
+        let project = match self {
+            App::Here(local) => local.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned()),
+            App::There(_) => None,
+        };
+        Ok(self.run(FindGroup { project, name: name.to_owned() }).await?.group)
     }
 
     /// The state of a loop, which follows from its journal; with the number of its last event.

@@ -129,12 +129,17 @@ impl Prepared {
     /// The loop, to which somebody has agreed.
     fn agreed(self, consent: Consent) -> NewLoop {
         let Self { project, name, numbered, spec, branch_template, notes: _ } = self;
-        NewLoop { project, name, numbered, spec, branch_template, consent }
+        NewLoop { id: None, project, name, numbered, spec, branch_template, consent }
     }
 }
 
 /// Makes of what somebody asks for, here or over the API, a loop that can be made. Without a name it gets one.
-fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: RunOptions) -> Result<Prepared, Problem> {
+pub(crate) fn prepare(
+    context: &Context,
+    project: PathBuf,
+    settings: &Settings,
+    wanted: RunOptions,
+) -> Result<Prepared, Problem> {
     let numbered = wanted.name.is_empty();
     let slugged = slug(&wanted.goal);
     let name = match numbered {
@@ -166,9 +171,9 @@ fn prepare(context: &Context, project: PathBuf, settings: &Settings, wanted: Run
         notes.push("the sandbox is off, so the agent can read the hidden gates in Windlass's data".to_owned());
     }
     if resolved.spec.gates.is_empty()
-        && let Some(gate) = Found::at(&project).gate()
+        && let Some(flags) = Found::for_a_loop(&context.cwd, &project).flags()
     {
-        notes.push(format!("no gates; suggested for this project: --gate \"{gate}\""));
+        notes.push(format!("no gates; suggested for this project: {flags}"));
     }
     let branch_template =
         settings.branch.value.as_ref().map_or("windlass/{name}".to_owned(), |branch| branch.as_str().to_owned());

@@ -26,6 +26,8 @@ mod serve;
 mod show;
 mod status;
 mod style;
+mod top;
+mod tries;
 mod trust;
 mod work;
 
@@ -138,6 +140,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => demo::demo(here(app, "demo")?, args).await,
         Command::Init(args) => project::init(app, dir, args).await,
         Command::List(args) => list::list(app, args).await,
+        Command::Top(args) => top::top(app, args).await,
         Command::Status(args) => show::status(app, args).await,
         Command::Logs(args) => show::logs(app, args).await,
         Command::Stop(args) => control::stop(app, args).await,
@@ -145,7 +148,10 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(args) => run::resume(app, args).await,
         Command::Restart(args) => run::restart(app, args).await,
         Command::Continue(args) => run::go_on(app, args).await,
+        Command::Fork(args) => run::fork(app, args).await,
+        Command::Compare(args) => work::compare(app, args).await,
         Command::Steer(args) => control::steer(app, args).await,
+        Command::Answer(args) => control::answer(app, args).await,
         Command::Approve(args) => review::approve(app, args).await,
         Command::Reject(args) => review::reject(app, args).await,
         Command::Findings(args) => review::findings(app, args).await,

@@ -66,6 +66,7 @@ async fn page(app: &App, mut request: ListLoops, args: &ListArgs) -> Result<Stri
         let none = "no loops yet; start one with `windlass run`\n";
         return Ok(if any { "no loops match\n" } else { none }.to_owned());
     }
+    let rows = groups_together(rows);
     let mut text = table(&rows, columns(), request.project.is_none(), style, Timestamp::now());
     if page.next.is_some() {
         let first = (number - 1) * limit + 1;
@@ -74,6 +75,17 @@ async fn page(app: &App, mut request: ListLoops, args: &ListArgs) -> Result<Stri
         text.push_str(&format!("{}\n", style.dim(&line)));
     }
     Ok(text)
+}
+
+/// The loops of a group one after the other, where its newest one stands.
+fn groups_together(rows: Vec<LoopView>) -> Vec<LoopView> {
+    let mut together: Vec<LoopView> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let group = row.group.as_ref().map(|group| &group.id);
+        let last = together.iter().rposition(|known| group.is_some() && known.group.as_ref().map(|g| &g.id) == group);
+        together.insert(last.map_or(together.len(), |last| last + 1), row);
+    }
+    together
 }
 
 /// The loops, newest first, in lines of at most `width` columns; with `grouped` each project has a heading.
@@ -123,7 +135,13 @@ fn table(rows: &[LoopView], width: usize, grouped: bool, style: Style, now: Time
         if grouped {
             let _ = writeln!(text, "{}", style.bold(&cut_start(&one_line(project, usize::MAX), width)));
         }
+        let mut group = None;
         for (row, cells) in rows.iter().zip(&cells).filter(|(row, _)| !grouped || row.project == project) {
+            let its = row.group.as_ref();
+            if let Some(new) = its.filter(|_| its.map(|its| &its.id) != group) {
+                let _ = writeln!(text, "{}", style.dim(&cut(&format!("{} · tries", new.name), width)));
+            }
+            group = its.map(|its| &its.id);
             let goal = format!("{}{}", until(row, now), one_line(&row.goal, 400));
             text.push_str(&line(cells, painted(row, &cells[1], style), &goal));
         }
@@ -139,11 +157,18 @@ fn cells(row: &LoopView, now: Timestamp) -> [String; 5] {
     let of = row.limits.max_iterations.map_or(String::new(), |max| format!("/{max}"));
     let age = u64::try_from(now.as_millisecond() - row.created_at.as_millisecond()).unwrap_or(0);
     let age = human(age).split(' ').next().unwrap_or_default().to_owned();
-    [one_line(&row.name, 400), word(row), format!("{}{of}", row.iterations), cost(&row.usage.total), age]
+    let indent = if row.group.is_some() { "  " } else { "" };
+    [
+        format!("{indent}{}", one_line(&row.name, 400)),
+        word(row),
+        format!("{}{of}", row.iterations),
+        cost(&row.usage.total),
+        age,
+    ]
 }
 
 /// The status; of a completed loop what it amounts to.
-fn word(row: &LoopView) -> String {
+pub fn word(row: &LoopView) -> String {
     match row.outcome.filter(|_| row.status == "completed") {
         Some(Outcome::Verified) if row.merged.is_some() => "✔ merged".to_owned(),
         Some(Outcome::Verified) => "✔ verified".to_owned(),
@@ -152,8 +177,14 @@ fn word(row: &LoopView) -> String {
         Some(Outcome::CheckedInPlace) => "in place".to_owned(),
         Some(Outcome::RolledBack) => "rolled back".to_owned(),
         None if row.status == "awaiting_review" => "needs review".to_owned(),
+        None if asks(row) => "needs answer".to_owned(),
         None => row.status.clone(),
     }
+}
+
+/// Whether the loop waits for an answer, or its agent asked and still works.
+fn asks(row: &LoopView) -> bool {
+    matches!(row.status.as_str(), "running" | "waiting") && row.questions.iter().any(|question| question.open)
 }
 
 fn painted(row: &LoopView, word: &str, style: Style) -> String {
@@ -164,7 +195,7 @@ fn painted(row: &LoopView, word: &str, style: Style) -> String {
     }
 }
 
-fn cost(usage: &Usage) -> String {
+pub fn cost(usage: &Usage) -> String {
     match usage.cost_usd {
         Some(usd) => format!("${usd:.2}"),
         None if usage.is_empty() => String::new(),
@@ -179,7 +210,7 @@ fn until(row: &LoopView, now: Timestamp) -> String {
 }
 
 /// At most so many columns, the end cut off.
-fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

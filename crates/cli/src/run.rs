@@ -6,22 +6,23 @@ use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use windlass_app::{
-    App, ContinueLoop, IssueOf, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop, StartLoop,
-    Until, agents,
+    App, ContinueLoop, ForkLoop, IssueOf, Kind, Local, Opened, Opens, Problem, RestartLoop, ResumeLoop, ShowLoop,
+    StartLoop, Until, agents,
 };
 use windlass_core::ids::LoopId;
 use windlass_core::stop::{Status, StopReason};
 use windlass_engine::feed::News;
 use windlass_engine::journal;
 use windlass_engine::trust::Seen;
+use windlass_store::LOOP;
 
-use crate::args::{ContinueArgs, RestartArgs, ResumeArgs, RunArgs};
+use crate::args::{ContinueArgs, ForkArgs, GoalSource, RestartArgs, ResumeArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::Follower;
 use crate::project::offered_gates;
 use crate::style::{Style, json_line, printable};
-use crate::{status, trust};
+use crate::{status, tries, trust};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]
@@ -31,22 +32,20 @@ pub struct Watching {
 }
 
 pub async fn run(app: &App, dir: Option<&Path>, args: &RunArgs) -> Result<Exit, Failure> {
-    let cwd = std::env::current_dir()?;
-    let from = match app {
-        App::Here(local) => &local.context.cwd,
-        App::There(_) => &cwd,
-    };
     let project = project(app, dir)?;
     let goal = match &args.issue {
         Some(issue) => app.run(IssueOf { project: project.clone(), issue: issue.clone() }).await?.goal(),
-        None => args.goal_source().read(from, std::io::stdin().lock()).map_err(|error| {
-            let causes = std::error::Error::source(&error).map(ToString::to_string).into_iter().collect();
-            Failure { causes, ..Failure::usage(error.to_string(), error.hint()) }
-        })?,
+        None => read_goal(app, &args.goal_source())?,
     };
     let mut settings = args.options().to_json();
     if !args.json && !args.has_gates() {
-        settings.extend(offered_gates(app, &project).await?);
+        // A flag wins over what is offered, and work in place needs no set-up.
+        let in_place = settings.contains_key("in_place");
+        for (key, value) in
+            offered_gates(app, &project).await?.into_iter().filter(|(key, _)| !in_place || key != "setup")
+        {
+            settings.entry(key).or_insert(value);
+        }
     }
     let request = StartLoop {
         project,
@@ -63,6 +62,13 @@ pub async fn run(app: &App, dir: Option<&Path>, args: &RunArgs) -> Result<Exit, 
         trust: None,
     };
     let watching = Watching { json: args.json, detach: args.detach };
+    if args.tries.is_some() || !args.agents.is_empty() {
+        return tries::run(app, request, args, watching).await;
+    }
+    if args.first || args.losers.is_some() {
+        let flag = if args.first { "--first" } else { "--losers" };
+        return Err(Failure::usage(format!("{flag} needs several tries"), "add --tries N or --agents A,B"));
+    }
     let trusting = |seen| StartLoop { trust: Some(seen), ..request.clone() };
     start(app, request.clone(), trusting, (args.trust, args.base.as_deref()), watching).await
 }
@@ -106,6 +112,9 @@ pub async fn start<R: Opens + Clone>(
 
 pub async fn resume(app: &App, args: &ResumeArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
+    if let Some(group) = app.find_group(args.name.get()).await? {
+        return tries::resume(app, group, watching).await;
+    }
     let id = app.find(args.name.get()).await?.id;
     let request = ResumeLoop { id: id.clone(), raise: args.raise.raise().into(), take_over: args.take_over };
     Ok(open(app, request, Some(&id), watching).await?)
@@ -125,6 +134,40 @@ pub async fn go_on(app: &App, args: &ContinueArgs) -> Result<Exit, Failure> {
     let (goal, into) = (goal.map(str::to_owned), args.into.clone());
     let request = ContinueLoop { id: id.clone(), goal, into, raise: args.raise.raise().into() };
     Ok(open(app, request, Some(&id), watching).await?)
+}
+
+pub async fn fork(app: &App, args: &ForkArgs) -> Result<Exit, Failure> {
+    let (name, source) = args.name_and_goal();
+    let goal = match source {
+        Some(source) => Some(read_goal(app, &source)?),
+        None => None,
+    };
+    let parent = app.find(name).await?;
+    let request = ForkLoop {
+        id: parent.id,
+        at: args.at,
+        goal,
+        name: args.new_name.clone(),
+        settings: args.options().to_json(),
+        agent_command: args.agent_command.clone(),
+        reviewer_command: args.reviewer_command.clone(),
+        trust: None,
+    };
+    let watching = Watching { json: args.json, detach: args.detach };
+    let trusting = |seen| ForkLoop { trust: Some(seen), ..request.clone() };
+    start(app, request.clone(), trusting, (args.trust, parent.base_commit.as_deref()), watching).await
+}
+
+fn read_goal(app: &App, source: &GoalSource) -> Result<String, Failure> {
+    let cwd = std::env::current_dir()?;
+    let from = match app {
+        App::Here(local) => &local.context.cwd,
+        App::There(_) => &cwd,
+    };
+    source.read(from, std::io::stdin().lock()).map_err(|error| {
+        let causes = std::error::Error::source(&error).map(ToString::to_string).into_iter().collect();
+        Failure { causes, ..Failure::usage(error.to_string(), error.hint()) }
+    })
 }
 
 /// Opens a loop and watches it: driven by this process, by one in the background, or by a server.
@@ -279,6 +322,9 @@ pub async fn drive(local: &Local, id: &str) -> Result<Exit, Failure> {
     // Of the terminal that started it nothing may reach this process.
     let _ = rustix::process::setsid();
     let engine = local.engine().await?;
+    if engine.store.get(id).await?.is_some_and(|row| row.entry.kind != LOOP) {
+        return tries::drive(&engine, id).await;
+    }
     let mut held = engine.take(&LoopId(id.to_owned())).await?;
     if held.state.started_at.is_some() && matches!(held.state.status(), Status::Running | Status::Waiting { .. }) {
         engine.attach(&mut held).await?;

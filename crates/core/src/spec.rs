@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Role;
+use crate::group::Membership;
+use crate::ids::{LoopId, Role};
 use crate::milestone::Milestone;
 use crate::profile::AgentProfile;
 use crate::resources::ResourceSpec;
@@ -35,6 +36,9 @@ pub struct LoopSpec {
     #[serde(default)]
     pub on_rate_limit: OnRateLimit,
     pub on_failure: OnFailure,
+    /// How long a question of the coder waits for a user before its default is taken; 0 never waits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub question_wait_ms: u64,
     pub time: TimeLimits,
     pub workspace: WorkspaceSpec,
     /// Paths that the agent may not change, as git pathspec globs; what it changes there is put back.
@@ -59,9 +63,37 @@ pub struct LoopSpec {
     pub context: ContextSpec,
     /// The word that ends a follow-up prompt.
     pub follow_up: String,
+    /// The group that the loop was made by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Membership>,
     /// Texts of prompts that the recipe replaces, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
+    /// The loop that this one was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+/// Where a fork started: an iteration's checkpoint of another loop. The work is compared with the parent's base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Parent {
+    pub id: LoopId,
+    /// Its name when the fork was made.
+    pub name: String,
+    /// 0 is where the parent started.
+    pub iteration: u32,
+    /// The checkpoint.
+    pub commit: String,
+    /// The parent's agent, with its model where one is named.
+    pub agent: String,
+    /// The branch that the parent merges into, which is the fork's too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl LoopSpec {

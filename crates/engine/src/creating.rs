@@ -73,7 +73,7 @@ async fn remove(workspaces: &Workspaces, request: &WorkspaceRequest) -> Result<(
         return Ok(());
     }
     // Finds what is there of it and makes it whole, which is what can be removed.
-    let workspace = workspaces.create(request).await?.workspace;
-    workspaces.remove(&workspace, Some(&workspace.base_commit)).await?;
+    let opened = workspaces.create(request).await?;
+    workspaces.remove(&opened.workspace, Some(&opened.head_commit)).await?;
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 use tokio::sync::watch;
 use uuid::Uuid;
+use windlass_core::group::GroupRefusal;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
@@ -17,8 +18,8 @@ use crate::clock::Clock;
 use crate::command::{Answer, Command};
 use crate::copilot_loop;
 use crate::creating::{self, Creating};
-use crate::data::DataDir;
-use crate::driver::{DriveError, Driver, Left, Queueing};
+use crate::data::{DataDir, rubbish};
+use crate::driver::{DriveError, Driver, Left, Queueing, Tidying};
 use crate::journal::{self, JournalError};
 use crate::loop_log;
 use crate::notify;
@@ -54,6 +55,8 @@ pub enum EngineError {
     Unseen { by: String },
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error(transparent)]
+    GroupRefused(#[from] GroupRefusal),
     #[error("cannot create the socket for other processes")]
     Socket(#[source] std::io::Error),
     #[error("cannot write to the data directory")]
@@ -85,6 +88,8 @@ pub struct Engine {
     /// Who may run now.
     pub places: Places,
     pub(crate) last_secrets: LastSecrets,
+    /// Loops with an id that was decided before are made one after the other: what a killed process left of one is removed first.
+    pub(crate) making: tokio::sync::Mutex<()>,
 }
 
 /// A loop that this process holds the lease of.
@@ -115,6 +120,8 @@ impl Driving {
 /// A new loop.
 #[derive(Debug, Clone)]
 pub struct NewLoop {
+    /// Decided by the group that makes the loop; a new one otherwise.
+    pub id: Option<LoopId>,
     pub project: PathBuf,
     /// With `numbered`, `-2`, `-3` … is put behind it when it is taken.
     pub name: String,
@@ -149,6 +156,7 @@ impl Engine {
             tool_server: OnceLock::new(),
             ports: Ports::default(),
             last_secrets: LastSecrets::default(),
+            making: tokio::sync::Mutex::default(),
         }
     }
 
@@ -191,7 +199,7 @@ impl Engine {
         let project = new.project.to_string_lossy().into_owned();
         let holder = self.holder()?;
         let token = holder.token.clone();
-        let id = LoopId(Uuid::now_v7().to_string());
+        let id = new.id.unwrap_or_else(|| LoopId(Uuid::now_v7().to_string()));
         let now = self.clock.now();
         let created = Event::LoopCreated { id: id.clone(), name: new.name.clone(), project, spec: Box::new(new.spec) };
         let mut state = LoopState::created(now, &created).unwrap_or_else(|| unreachable!("a loop begins with that"));
@@ -216,7 +224,7 @@ impl Engine {
                 return Err(error.into());
             }
         };
-        let workspace = opened.workspace.clone();
+        let (workspace, start) = (opened.workspace.clone(), opened.head_commit.clone());
         faults::point("create.before");
         let opening = crate::driver::workspace_opening(self, &state, opened);
         take(&mut state, &Input::WorkspaceOpened { opening })?;
@@ -230,7 +238,7 @@ impl Engine {
             .await;
         if let Err(error) = written {
             // Nobody has worked there yet.
-            match self.workspaces.remove(&workspace, Some(&workspace.base_commit)).await {
+            match self.workspaces.remove(&workspace, Some(&start)).await {
                 Ok(_) => creating.done(),
                 Err(error) => tracing::warn!(%error, "cannot remove the workspace of a loop that was not created"),
             }
@@ -277,15 +285,18 @@ impl Engine {
 
     /// Takes the lease of a loop that nobody living holds. What cannot be known is not taken.
     pub async fn take(&self, id: &LoopId) -> Result<Held, EngineError> {
-        let dead = match self.store.holder(&id.0).await? {
-            Some(lease) => match lease.presence {
-                Presence::Alive => return Err(driven(&lease.holder)),
-                Presence::Unknown => return Err(EngineError::Unseen { by: lease.holder.seat.to_string() }),
-                Presence::Gone => Some(lease.holder.token),
-            },
-            None => None,
-        };
+        let dead = self.dead_holder(&id.0).await?;
         self.take_from(id, dead).await
+    }
+
+    /// The token of a holder that is gone. Refused if it lives, or if nobody knows.
+    pub(crate) async fn dead_holder(&self, id: &str) -> Result<Option<String>, EngineError> {
+        let Some(lease) = self.store.holder(id).await? else { return Ok(None) };
+        match lease.presence {
+            Presence::Alive => Err(driven(&lease.holder)),
+            Presence::Unknown => Err(EngineError::Unseen { by: lease.holder.seat.to_string() }),
+            Presence::Gone => Ok(Some(lease.holder.token)),
+        }
     }
 
     /// The same if a person vouches that a holder whose process cannot be seen from here is gone. Whoever lost the lease
@@ -408,7 +419,7 @@ impl Engine {
 
     /// Drives a loop until it pauses or ends, or the process is interrupted. Releases the lease at the end.
     pub fn drive(self: &Arc<Self>, held: Held, shutdown: watch::Receiver<bool>) -> Result<Driving, EngineError> {
-        self.drive_as(held, shutdown, Queueing::Background)
+        self.drive_as(held, shutdown, Queueing::Background, Tidying::Waits)
     }
 
     /// The same for a followed loop: a loop that is queued when the process is interrupted is interrupted too.
@@ -417,7 +428,7 @@ impl Engine {
         held: Held,
         shutdown: watch::Receiver<bool>,
     ) -> Result<Driving, EngineError> {
-        self.drive_as(held, shutdown, Queueing::Watched)
+        self.drive_as(held, shutdown, Queueing::Watched, Tidying::Waits)
     }
 
     fn drive_as(
@@ -425,6 +436,7 @@ impl Engine {
         held: Held,
         shutdown: watch::Receiver<bool>,
         queueing: Queueing,
+        tidying: Tidying,
     ) -> Result<Driving, EngineError> {
         let line = self.hub()?.open_line(&held.state.id.0);
         let news = line.news.subscribe();
@@ -434,6 +446,7 @@ impl Engine {
             let id = state.id.0.clone();
             let driver = Driver::new(Arc::clone(&engine), state, token.clone(), line, shutdown).queueing(queueing);
             let notifier = driver.notifier();
+            engine.remove_stale_placeholders().await;
             let left = driver.run().await;
             // Taken out first, so that who takes the loop next opens a line of its own.
             let line = engine.hub()?.close_line(&id);
@@ -441,6 +454,11 @@ impl Engine {
             drop(line);
             // The loop is free already: what is slow to be told holds nobody up but this process.
             notifier.finish().await;
+            let data = engine.data.clone();
+            let removal = std::thread::spawn(move || rubbish::remove(&data));
+            if tidying == Tidying::Waits {
+                let _ = tokio::task::spawn_blocking(move || removal.join()).await;
+            }
             let left = left?;
             released?;
             Ok(left)
@@ -479,7 +497,7 @@ impl Engine {
             self.attach(&mut held).await?;
         }
         let (_keep, leave) = watch::channel(true);
-        self.drive(held, leave)?.ended().await?;
+        self.drive_as(held, leave, Queueing::Background, Tidying::GoesOn)?.ended().await?;
         match self.answer(item).await? {
             Some(answer) => Ok(answer),
             // An earlier driver took it and was killed before it could say so; now it is done.
@@ -517,7 +535,7 @@ impl Engine {
         Ok(self.hub.get_or_init(|| hub))
     }
 
-    fn holder(&self) -> Result<Holder, EngineError> {
+    pub(crate) fn holder(&self) -> Result<Holder, EngineError> {
         let process = ProcessIdentity::current().ok_or(EngineError::Identity)?;
         let seat = Seat::Process { process, socket: self.hub()?.path().to_owned() };
         Ok(Holder { seat, token: Uuid::now_v7().to_string() })
@@ -548,7 +566,7 @@ impl Engine {
     }
 }
 
-fn driven(holder: &Holder) -> EngineError {
+pub(crate) fn driven(holder: &Holder) -> EngineError {
     EngineError::Driven { by: holder.seat.to_string() }
 }
 

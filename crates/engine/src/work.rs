@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use windlass_core::machine::{Input, IterationRecord, LoopState, decide};
+use windlass_core::machine::{Input, IterationRecord, LoopState, Shared, decide};
 use windlass_core::stop::Status;
 
+use crate::data::rubbish;
 use crate::driver::{FreshRun, RedGate, workspace_handle};
 use crate::engine::{Engine, EngineError, Held};
+use crate::sandbox::{has_placeholders, remove_placeholders};
 use windlass_workspace::{
     DiskUse, Landed, MergeOutcome, MergePlan, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use,
 };
@@ -49,6 +51,8 @@ pub enum NoSuchPoint {
     NoIteration { iteration: u32, last: u32 },
     #[error("iteration {iteration} was not committed")]
     NotCommitted { iteration: u32 },
+    #[error("iteration {iteration} was rolled back")]
+    Undone { iteration: u32 },
 }
 
 /// The whole work of a loop, or that of one iteration.
@@ -72,12 +76,27 @@ pub fn span(state: &LoopState, iteration: Option<u32>) -> Result<Span, NoSuchPoi
 /// The checkpoint of an iteration; 0 is the base.
 pub fn point(state: &LoopState, iteration: u32) -> Result<Point, NoSuchPoint> {
     if iteration == 0 {
-        let commit = state.first_base().ok_or(NoSuchPoint::NoWorkspace)?.to_owned();
+        let commit = state.first_head().ok_or(NoSuchPoint::NoWorkspace)?.to_owned();
         return Ok(Point { iteration, commit, tree: String::new() });
     }
     let (_, record) = record(state, iteration)?;
     let commit = record.checkpoint.commit.clone().ok_or(NoSuchPoint::NotCommitted { iteration })?;
     Ok(Point { iteration, commit, tree: record.checkpoint.tree.clone() })
+}
+
+/// The checkpoint that a fork starts from, and the base that its work is compared with: that of the iteration's stretch.
+pub fn fork_point(state: &LoopState, iteration: Option<u32>) -> Result<(Point, String), NoSuchPoint> {
+    let kept = |record: &&Shared<IterationRecord>| !record.undone && record.checkpoint.commit.is_some();
+    let last = || state.iterations.iter().rev().find(kept).map_or(0, |record| record.iteration);
+    let iteration = iteration.unwrap_or_else(last);
+    if iteration > 0 && record(state, iteration)?.1.undone {
+        return Err(NoSuchPoint::Undone { iteration });
+    }
+    let point = point(state, iteration)?;
+    let workspace = state.workspace.as_ref().ok_or(NoSuchPoint::NoWorkspace)?;
+    let stretch = workspace.bases.iter().rev().find(|base| base.after < iteration).or(workspace.bases.first());
+    let base = stretch.and_then(|base| base.commit.clone()).or_else(|| workspace.base_commit.clone());
+    Ok((point, base.ok_or(NoSuchPoint::NoWorkspace)?))
 }
 
 fn record(state: &LoopState, iteration: u32) -> Result<(usize, &IterationRecord), NoSuchPoint> {
@@ -203,6 +222,22 @@ impl Engine {
         Ok(())
     }
 
+    /// Removes what killed drivers left in users' checkouts: names that sandboxes sealed while they did not exist.
+    pub(crate) async fn remove_stale_placeholders(&self) {
+        for entry in std::fs::read_dir(self.data.root().join("tmp")).into_iter().flatten().flatten() {
+            let temp = entry.path();
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if !has_placeholders(&temp) {
+                continue;
+            }
+            // What cannot be read may be in use.
+            let Ok(holder) = self.store.holder(&id).await else { continue };
+            if !holder.is_some_and(|lease| lease.drives()) {
+                remove_placeholders(&temp);
+            }
+        }
+    }
+
     /// Removes a held loop's directories; the branch too if `merged_into` has all of it.
     pub async fn clean(&self, held: &Held, merged_into: Option<&str>) -> Result<Removed, EngineError> {
         let judge = self.data.judge(&held.state.id.0);
@@ -210,6 +245,7 @@ impl Engine {
         let mut removed = self.workspaces.remove(&self.workspace(&held.state)?, merged_into).await?;
         self.workspaces.remove_own(&judge)?;
         self.workspaces.remove_own(&self.data.loop_temp(&held.state.id.0))?;
+        rubbish::remove(&self.data);
         removed.freed.bytes += more.bytes;
         removed.freed.files += more.files;
         Ok(removed)

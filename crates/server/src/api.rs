@@ -10,13 +10,14 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
-    AddAgent, AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop, CleanLoops,
-    ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindLoop, Health, InitProject, IssueOf, Kind, ListLoops,
-    ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop,
-    MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop,
-    PreviewLoop, Problem, ProveLoop, RawQuery, RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportUsage, RestartLoop,
-    ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowLoop, StartLoop, StartMilestone,
-    SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    AddAgent, AgentsOf, Agree, AnswerLoop, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop,
+    CleanLoops, CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop,
+    Health, InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan,
+    LoopSummary, LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf,
+    MinimiseLoop, NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery,
+    RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop,
+    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, StartLoop, StartMilestone,
+    StartTries, SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -63,7 +64,7 @@ impl Table {
 
 fn table() -> Table {
     let table = Table { router: Router::new(), document: Document::new(), calls: Calls::new() };
-    of_loops(of_this_machine(of_logins(table)))
+    of_groups(of_loops(of_this_machine(of_logins(table))))
 }
 
 fn of_logins(table: Table) -> Table {
@@ -124,6 +125,7 @@ fn of_this_machine(table: Table) -> Table {
                 .takes::<SettingsChange>(),
         )
         .ask::<ReportUsage>(Route::get("/api/report", "What loops used and reached, by day, project, agent and model"))
+        .ask::<ReportOutcomes>(Route::get("/api/report/outcomes", "What loops come to, by agent, model and recipe"))
         .ask::<RecipesOf>(Route::get("/api/recipes", "All recipes, as in `recipe list --json`"))
         .ask::<CheckRecipes>(Route::post("/api/recipes/check", "Check recipes, as in `recipe check --json`"))
         .ask::<RecipeOf>(Route::get("/api/recipes/{name}", "A recipe's settings, as in `recipe show --json`"))
@@ -136,12 +138,23 @@ fn of_this_machine(table: Table) -> Table {
         .add(Route::get("/api/openapi.json", "This document").answers::<serde_json::Value>(), get(openapi))
 }
 
+fn of_groups(table: Table) -> Table {
+    table
+        .ask::<StartTries>(Route::post("/api/groups/tries", "Start the same goal several times").created())
+        .ask::<ListGroups>(Route::get("/api/groups", "Groups of loops, newest first"))
+        .ask::<FindGroup>(Route::get("/api/groups/find", "Find a group by name or ID"))
+        .ask::<ShowGroup>(Route::get("/api/groups/{id}", "A group with the comparison of its tries"))
+        .ask::<StopGroup>(Route::post("/api/groups/{id}/stop", "Stop a group and its loops"))
+        .ask::<ResumeGroup>(Route::post("/api/groups/{id}/resume", "Resume a group that was interrupted or is paused"))
+}
+
 fn of_loops(table: Table) -> Table {
     table
         .ask::<ListLoops>(Route::get("/api/loops", "Loops, newest first"))
         .ask::<StartLoop>(Route::post("/api/loops", "Start a loop").created())
         .ask::<PreviewLoop>(Route::post("/api/loops/preview", "Preview a loop without starting it"))
         .ask::<FindLoop>(Route::get("/api/loops/find", "Find a loop by name or ID, or the latest one"))
+        .ask::<CompareLoops>(Route::get("/api/loops/compare", "Loops side by side, as in `compare --json`"))
         .ask::<ShowLoop>(Route::get("/api/loops/{id}", "A loop, as in `status --json`"))
         .add(
             Route::get("/api/loops/{id}/events", "The loop's feed, live and resumable")
@@ -182,7 +195,9 @@ fn of_loops(table: Table) -> Table {
         .ask::<ResumeLoop>(Route::post("/api/loops/{id}/resume", "Resume it, optionally with raised limits"))
         .ask::<RestartLoop>(Route::post("/api/loops/{id}/restart", "Restart it with a new agent session"))
         .ask::<ContinueLoop>(Route::post("/api/loops/{id}/continue", "Continue it after completion"))
+        .ask::<ForkLoop>(Route::post("/api/loops/{id}/fork", "Start a new loop from one of its checkpoints").created())
         .ask::<SteerLoop>(Route::post("/api/loops/{id}/steer", "Send a message to its agent"))
+        .ask::<AnswerLoop>(Route::post("/api/loops/{id}/answer", "Answer a question of its agent"))
         .ask::<ApproveLoop>(Route::post("/api/loops/{id}/approve", "Approve its work"))
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Reject its work, with a reason"))
         .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Roll back to an iteration"))

@@ -50,12 +50,19 @@ pub struct StoredEvent {
     pub body: String,
 }
 
-/// What the catalogue knows of a loop: the projection of its events, written with them.
+/// The `kind` of a loop's row; every other kind is a group's.
+pub const LOOP: &str = "loop";
+
+/// What the catalogue knows of a loop or a group: the projection of its events, written with them.
 ///
-/// `id`, `project`, `name` and `created_at` are fixed by [`Store::create`]; an append does not change them.
+/// A group has a journal, a lease and an inbox as a loop has, and shares the names of its project with the loops.
+///
+/// `id`, `kind`, `project`, `name` and `created_at` are fixed by [`Store::create`]; an append does not change them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueEntry {
     pub id: String,
+    /// [`LOOP`], or what kind of group it is.
+    pub kind: String,
     /// Absolute path of the project's repository.
     pub project: String,
     /// Unique in its project: the name of an ended loop is not reused until the loop is removed.
@@ -95,9 +102,19 @@ impl Listed {
     }
 }
 
-/// Which loops [`Store::list`] returns.
+/// Which rows of the catalogue are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rows {
+    #[default]
+    Loops,
+    Groups,
+    All,
+}
+
+/// Which loops or groups [`Store::list`] returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
+    pub rows: Rows,
     /// Only of this project; of every project if `None`.
     pub project: Option<String>,
     pub open_only: bool,
@@ -109,7 +126,7 @@ pub struct ListFilter {
     pub summaries: bool,
 }
 
-/// A loop to create, with its first events.
+/// A loop or a group to create, with its first events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Create {
     pub entry: CatalogueEntry,

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{
-    Append, CatalogueEntry, ChainCheck, Create, Held, Holder, InboxItem, Link, ListFilter, Listed, NewEvent, Presence,
-    Result, Seat, Store, StoreError, StoredEvent, nanoseconds,
+    Append, CatalogueEntry, ChainCheck, Create, Held, Holder, InboxItem, LOOP, Link, ListFilter, Listed, NewEvent,
+    Presence, Result, Rows, Seat, Store, StoreError, StoredEvent, nanoseconds,
 };
 use crate::chain::Linked;
 
@@ -180,6 +180,7 @@ impl Store for MemoryStore {
         let fixed = current.entry.clone();
         current.entry = CatalogueEntry {
             id: fixed.id,
+            kind: fixed.kind,
             project: fixed.project,
             name: fixed.name,
             created_at: fixed.created_at,
@@ -228,6 +229,11 @@ impl Store for MemoryStore {
             .iter()
             .rev()
             .filter(|row| !row.removed)
+            .filter(|row| match filter.rows {
+                Rows::Loops => row.entry.kind == LOOP,
+                Rows::Groups => row.entry.kind != LOOP,
+                Rows::All => true,
+            })
             .filter(|row| filter.project.as_ref().is_none_or(|project| row.entry.project == *project))
             .filter(|row| row.entry.open || !filter.open_only)
             .filter(|row| filter.ids.as_ref().is_none_or(|ids| ids.contains(&row.entry.id)))

@@ -29,14 +29,36 @@ pub struct WorkspaceRequest {
     pub root: PathBuf,
     /// In place: work on top of uncommitted files, which then become part of the first checkpoint.
     pub allow_dirty: bool,
+    /// Start the branch on top of other work, instead of at the base.
+    #[serde(default)]
+    pub fork: Option<ForkRequest>,
+}
+
+/// Work of another loop to start from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkRequest {
+    /// The commit that the branch starts at.
+    pub commit: String,
+    /// The branch to merge into; the one that is checked out if not said.
+    pub target: Option<String>,
+}
+
+impl WorkspaceRequest {
+    /// Where the branch starts, if not at the base.
+    pub fn start(&self) -> Option<&str> {
+        self.fork.as_ref().map(|fork| fork.commit.as_str())
+    }
 }
 
 /// A workspace that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     pub workspace: Workspace,
-    /// The tree of the base commit, for the first checkpoint's `previous_tree`.
     pub base_tree: String,
+    /// Where the branch starts: at the base, or at the work that was forked.
+    pub head_commit: String,
+    /// Its tree, for the first checkpoint's `previous_tree`.
+    pub head_tree: String,
     /// Files in the user's checkout that are not committed and so not included.
     pub uncommitted_left_out: u64,
     /// What the user should know.
@@ -68,13 +90,19 @@ impl Workspaces {
                 workspace.base_commit = claim_branch(&git, &project, request).await?;
                 let submodules = Submodules::of(&self.host, &workspace.home, &git, &workspace.base_commit).await?;
                 notes.extend(submodules.note());
-                workspace.submodules = submodules.present;
+                workspace.submodules.clone_from(&submodules.present);
                 self.check_out_clone(&mut workspace).await?;
+                notes.extend(submodules.undeclared(&workspace));
             }
         }
         let base_tree = git.tree_of(&workspace.base_commit).await?;
         let uncommitted_left_out = if request.kind == Kind::InPlace { 0 } else { uncommitted };
-        Ok(Opened { workspace, base_tree, uncommitted_left_out, notes })
+        let head_commit = request.start().unwrap_or(&workspace.base_commit).to_owned();
+        let head_tree = match request.start() {
+            Some(start) => git.tree_of(start).await?,
+            None => base_tree.clone(),
+        };
+        Ok(Opened { workspace, base_tree, head_commit, head_tree, uncommitted_left_out, notes })
     }
 
     /// What a workspace would be, to judge commits of the repository with. Nothing is made of it.
@@ -101,7 +129,7 @@ impl Workspaces {
             checkout: project.checkout.clone(),
             git_dir: project.git_dir.clone(),
             common_dir: project.common_dir.clone(),
-            branch: project.branch.clone(),
+            branch: request.fork.as_ref().and_then(|fork| fork.target.clone()).or_else(|| project.branch.clone()),
         };
         Ok(Workspace {
             kind: request.kind,
@@ -204,7 +232,7 @@ async fn claim_branch(git: &Git, project: &Project, request: &WorkspaceRequest) 
     let (mark, name) = (base_ref(&request.loop_id), format!("refs/heads/{branch}"));
     if let Some(base) = git.read_ref(&mark).await? {
         if git.read_ref(&name).await?.is_none() {
-            git.run(&["update-ref", &name, &base, ""]).await?;
+            git.run(&["update-ref", &name, request.start().unwrap_or(&base), ""]).await?;
         }
         return Ok(base);
     }
@@ -216,8 +244,14 @@ async fn claim_branch(git: &Git, project: &Project, request: &WorkspaceRequest) 
     let Some(base) = git.commit(revision).await? else {
         return Err(WorkspaceError::UnknownBase { revision: revision.to_owned(), path: project.checkout.clone() });
     };
+    if let Some(start) = request.start()
+        && git.commit(start).await?.is_none()
+    {
+        return Err(WorkspaceError::UnknownBase { revision: start.to_owned(), path: project.checkout.clone() });
+    }
     refuse_taken_name(git, branch).await?;
-    let transaction = format!("start\ncreate {name} {base}\ncreate {mark} {base}\nprepare\ncommit\n");
+    let start = request.start().unwrap_or(&base);
+    let transaction = format!("start\ncreate {name} {start}\ncreate {mark} {base}\nprepare\ncommit\n");
     match git.call(&["update-ref", "--stdin"]).input(transaction).run().await {
         Ok(_) => Ok(base),
         Err(error) => {

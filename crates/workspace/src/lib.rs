@@ -61,7 +61,7 @@ use crate::git::{Git, GitError, GitHost, TrustedConfig, at_work, clear_pipes};
 pub use agent_git::beneath::Beneath;
 pub use checkpoint::{Checkpoint, CheckpointRequest, CommitMode};
 pub use copying::copy_into_checkout;
-pub use create::{Opened, WorkspaceRequest};
+pub use create::{ForkRequest, Opened, WorkspaceRequest};
 pub use dependencies::leads_back;
 pub use disk::{DiskUse, blocking_until, disk_use, remove_tree};
 pub use failure::WorkspaceError;
@@ -281,5 +281,16 @@ impl Workspaces {
     fn home_git(&self, workspace: &Workspace) -> Git {
         Git::repository(self.host.clone(), &workspace.home.common_dir, &workspace.home.common_dir)
             .committing_as_windlass(workspace.fallback_identity)
+    }
+}
+
+/// For the fuzzer: the readers of what git prints and writes.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    /// Reads bytes as the output of each git command, and as an index.
+    pub fn read_everything(bytes: &[u8]) {
+        crate::git::fuzzing::read_everything(bytes);
+        crate::judge::fuzzing::read_everything(bytes);
+        crate::hunks::fuzzing::read_everything(bytes);
     }
 }

@@ -36,6 +36,7 @@ export function LoopHeader({ loop, onAsk, onPause }: { loop: LoopView; onAsk: (v
         <h1 className="min-w-0 truncate" title={loop.name}>{loop.name}</h1>
         <span className="max-sm:hidden"><StatusBadge status={loop.status} outcome={loop.outcome} /></span>
         {loop.merged ? <span className="max-sm:hidden"><MergedMark merged={loop.merged} /></span> : null}
+        {loop.parent ? <Link to="/loops/$id" params={{ id: loop.parent.id }} data-parent className="text-xs whitespace-nowrap text-soft underline decoration-line underline-offset-2 hover:decoration-accent max-sm:hidden">{t("loop.fork_of", { name: loop.parent.name, iteration: loop.parent.iteration })}</Link> : null}
         <Actions loop={loop} onAsk={onAsk} onPause={onPause} />
       </div>
       <div className="mt-1 flex items-center gap-2">

@@ -61,6 +61,7 @@ pub(super) async fn of_stranger(
         base: Some(proof.base.commit.clone()),
         root: engine.data.worktrees(),
         allow_dirty: true,
+        fork: None,
     };
     let workspace = engine.workspaces.describe(&wanted).await?;
     let created = Event::LoopCreated {
@@ -77,6 +78,7 @@ pub(super) async fn of_stranger(
         base_commit: Some(workspace.base_commit.clone()),
         head_commit: Some(proof.head.commit.clone()),
         tree: proof.head.tree.clone(),
+        base_tree: None,
         saved: None,
         notes: Vec::new(),
         recreated: false,

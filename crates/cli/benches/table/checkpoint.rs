@@ -25,6 +25,7 @@ pub fn rows(scale: Scale) -> Vec<Row> {
         base: None,
         root: world.data_dir().join("worktrees"),
         allow_dirty: false,
+        fork: None,
     };
     let opened = runtime.block_on(workspaces.create(&request)).expect("a workspace");
     let workspace: Workspace = opened.workspace;

@@ -22,6 +22,7 @@ pub fn rows(scale: Scale) -> Vec<Row> {
     let now = Timestamp::now();
     let entry = CatalogueEntry {
         id: "measured".to_owned(),
+        kind: windlass_store::LOOP.to_owned(),
         project: "/measured".to_owned(),
         name: "measured".to_owned(),
         goal: "measure".to_owned(),

@@ -93,6 +93,7 @@ async fn judge(world: &World, repo: &Repo) -> Judge {
         base: None,
         root: world.data_dir().join("worktrees"),
         allow_dirty: false,
+        fork: None,
     };
     let workspace = workspaces.describe(&request).await.expect("a workspace");
     workspaces.judge(&workspace, &world.data_dir().join("judge/judged")).await.expect("a judge's checkout")

@@ -1,12 +1,17 @@
 //! Commands about loops that exist.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
 use windlass_core::ids::Role;
+use windlass_core::spec::SessionPolicy;
+use windlass_engine::config::{Commands, Gates, Iterations, Millis, Options, Tokens, Usd};
 
+use super::goal::GoalSource;
 use super::raise::RaiseArgs;
-use super::values::{not_blank, since, statuses};
+use super::values::{gate, loop_name, not_blank, setting, since, statuses, word};
 use crate::complete;
 
 /// Which loop a command is about.
@@ -31,8 +36,8 @@ Examples:
   windlass list --status open,verified --since 7d
   windlass list --all --agent claude --page 2
 
-In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged,
-in place or rolled back.")]
+In the status column, ✔ marks verified work. A completed loop without it shows its outcome instead: claimed, unchanged, in place, or \
+rolled back.")]
 pub struct ListArgs {
     /// List the loops of every project, grouped by project
     #[arg(long)]
@@ -44,7 +49,7 @@ pub struct ListArgs {
     /// Show only loops of this agent
     #[arg(long, value_name = "AGENT", value_parser = not_blank, add = ArgValueCandidates::new(complete::agents))]
     pub agent: Option<String>,
-    /// Show only loops started since a duration such as 7d, or a date such as 2026-11-01 (UTC)
+    /// Show only loops started within a duration such as 7d, or since a date such as 2026-11-01 (UTC)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     pub since: Option<Timestamp>,
     /// Loops per page
@@ -66,7 +71,8 @@ Examples:
   windlass status fix-login --json
   windlass status fix-login --exit-code; echo $?
 
-With --exit-code, exits with the code that 'run' would exit with, 10 if the loop is running, 11 if it was interrupted.")]
+With --exit-code, exits with the code that 'run' would exit with, with 10 if the loop is running, or with 11 if it was \
+interrupted.")]
 pub struct StatusArgs {
     #[command(flatten)]
     pub name: LoopName,
@@ -110,6 +116,9 @@ pub struct LogsArgs {
 pub struct LoopArgs {
     #[command(flatten)]
     pub name: LoopName,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Pause a loop after its current turn
@@ -125,6 +134,9 @@ pub struct PauseArgs {
     /// Interrupt the current turn instead of waiting for it to end
     #[arg(long)]
     pub now: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Resume a loop that was interrupted, paused, or hit a limit
@@ -176,8 +188,8 @@ pub struct RestartArgs {
 
 /// Continue a completed loop on the same branch, after merging the target into it
 ///
-/// The agent gets the goal, or a new one, and any merge conflicts. This new stretch of the loop may use as many
-/// iterations and as much time as the loop used before. Gates and reviewers check the result again.
+/// The agent gets the goal, or a new one, and any merge conflicts. The limits on iterations and time start
+/// over. Gates and reviewers check the result again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -213,6 +225,121 @@ impl ContinueArgs {
     }
 }
 
+/// Start a new loop from a checkpoint of another one
+///
+/// The fork has the goal, gates, limits and settings of the loop, unless you change them here, and a branch of its own. Its
+/// work is compared with the base of the loop, so that 'verified' is about all of it. The loop itself does not change.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass fork fix-login --at 2 --agent codex
+  windlass fork fix-login --model opus --max-iterations 5
+  windlass fork fix-login \"fix it without a new dependency\" --at 1 --detach
+  windlass compare fix-login fix-login-fork")]
+pub struct ForkArgs {
+    #[command(flatten)]
+    pub name: LoopName,
+    /// New goal, in quotes; - reads it from standard input [default: keep the goal]
+    #[arg(value_parser = not_blank)]
+    goal: Option<String>,
+    /// Read the new goal from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "goal")]
+    prompt_file: Option<PathBuf>,
+    /// Start from the checkpoint of iteration N; 0 is where the loop started [default: the last one]
+    #[arg(long, value_name = "N")]
+    pub at: Option<u32>,
+    /// Name of the new loop: a-z 0-9 - _, unique in the project [default: NAME-fork]
+    #[arg(long = "name", value_name = "NEW", value_parser = loop_name, id = "new_name")]
+    pub new_name: Option<String>,
+    /// Run in the background. Follow it later with 'windlass logs NAME -f'
+    #[arg(long)]
+    pub detach: bool,
+    /// Print events as JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Trust commands defined in this repository, like 'windlass trust --yes'. For CI
+    #[arg(long)]
+    pub trust: bool,
+
+    /// Agent to run, as agent or agent:model [default: the loop's]
+    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
+    agent: Option<String>,
+    /// Run any program as the agent, as in 'windlass run'
+    #[arg(long, value_name = "WORDS", conflicts_with = "agent", help_heading = "Agent")]
+    pub agent_command: Option<String>,
+    /// Model to use [default: the loop's, or the default of the new agent]
+    #[arg(long, value_parser = not_blank, help_heading = "Agent")]
+    model: Option<String>,
+    /// Agent that reviews the work in the audited and milestone recipes [default: the loop's]
+    #[arg(long, value_name = "A[:M]", value_parser = not_blank, help_heading = "Agent", add = ArgValueCandidates::new(complete::agents))]
+    reviewer: Option<String>,
+    /// Run any program as the reviewer, like --agent-command
+    #[arg(long, value_name = "WORDS", value_parser = not_blank, conflicts_with = "reviewer", help_heading = "Agent")]
+    pub reviewer_command: Option<String>,
+    /// Resume the agent's session, start a fresh one each turn, or keep one process alive [default: the loop's]
+    #[arg(long, value_parser = word::<SessionPolicy>(&["resume", "fresh", "keep_alive"]), help_heading = "Agent")]
+    session: Option<SessionPolicy>,
+
+    /// Recipe: a named set of defaults [default: the loop's]
+    #[arg(long, value_parser = not_blank, help_heading = "When it is done", add = ArgValueCandidates::new(complete::recipes))]
+    recipe: Option<String>,
+    /// Command that checks the work, instead of the loop's gates. Repeatable
+    #[arg(long = "gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
+    gates: Vec<String>,
+    /// Command that checks a completion claim, instead of the loop's hidden gates. Repeatable
+    #[arg(long = "hidden-gate", value_name = "CMD", value_parser = gate, help_heading = "When it is done")]
+    hidden_gates: Vec<String>,
+
+    /// Limit the number of iterations of the fork, 1–100 [default: the loop's limit]
+    #[arg(long, value_name = "N", value_parser = setting::<Iterations>, allow_negative_numbers = true, help_heading = "Limits")]
+    max_iterations: Option<Iterations>,
+    /// Limit the fork's duration, such as 90m [default: the loop's limit]
+    #[arg(long, value_name = "D", value_parser = setting::<Millis>, allow_negative_numbers = true, help_heading = "Limits")]
+    duration: Option<Millis>,
+    /// Limit the fork's cost in US dollars [default: the loop's limit]
+    #[arg(long, value_name = "X", value_parser = setting::<Usd>, allow_negative_numbers = true, help_heading = "Limits")]
+    budget_usd: Option<Usd>,
+    /// Limit the fork's tokens [default: the loop's limit]
+    #[arg(long, value_name = "N", value_parser = setting::<Tokens>, allow_negative_numbers = true, help_heading = "Limits")]
+    max_tokens: Option<Tokens>,
+}
+
+impl ForkArgs {
+    /// Loop and source of the goal. One value with a space in it is a goal for the latest loop, because no name has a space.
+    pub fn name_and_goal(&self) -> (Option<&str>, Option<GoalSource>) {
+        let (name, goal) = match (self.name.get(), self.goal.as_deref()) {
+            (Some(goal), None) if goal.contains(char::is_whitespace) => (None, Some(goal)),
+            both => both,
+        };
+        let source = match (&self.prompt_file, goal) {
+            (Some(path), _) => Some(GoalSource::File(path.clone())),
+            (None, Some("-")) => Some(GoalSource::Stdin),
+            (None, text) => text.map(|text| GoalSource::Text(text.to_owned())),
+        };
+        (name, source)
+    }
+
+    /// The flags as settings.
+    pub fn options(&self) -> Options {
+        Options {
+            agent: self.agent.clone(),
+            recipe: self.recipe.clone(),
+            model: self.model.clone(),
+            reviewer: self.reviewer.clone(),
+            session: self.session,
+            gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
+            hidden_gates: (!self.hidden_gates.is_empty())
+                .then(|| self.hidden_gates.clone())
+                .and_then(|commands| Commands::new(commands).ok()),
+            max_iterations: self.max_iterations,
+            duration: self.duration,
+            budget_usd: self.budget_usd,
+            max_tokens: self.max_tokens,
+            ..Options::default()
+        }
+    }
+}
+
 /// Send a message to the agent
 #[derive(Debug, Clone, Args)]
 #[command(override_usage = "windlass steer [OPTIONS] [NAME] <MESSAGE>")]
@@ -231,6 +358,9 @@ pub struct SteerArgs {
     /// Interrupt the current turn instead of waiting for it to end, and continue its session with the message
     #[arg(long)]
     pub now: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl SteerArgs {
@@ -241,4 +371,53 @@ impl SteerArgs {
             None => (None, &self.first),
         }
     }
+}
+
+/// Answer a question of the agent
+#[derive(Debug, Clone, Args)]
+#[command(override_usage = "windlass answer [OPTIONS] [NAME] <ANSWER>")]
+#[command(after_help = "\
+Examples:
+  windlass answer \"use SQLite\"                the latest loop
+  windlass answer fix-login \"yes, drop the old table\"
+  windlass answer fix-login --question q2 \"no\"")]
+pub struct AnswerArgs {
+    /// Loop name, or the start of one if only one loop matches [default: the latest loop of this project]
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::loops))]
+    first: String,
+    /// Answer for the agent's next turn, in quotes
+    #[arg(value_name = "ANSWER", value_parser = not_blank)]
+    second: Option<String>,
+    /// Question to answer, such as q2 [default: the only open one]
+    #[arg(long, value_name = "ID", value_parser = not_blank)]
+    pub question: Option<String>,
+    /// Print the loop as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl AnswerArgs {
+    /// Loop and answer. One value alone is an answer for the latest loop.
+    pub fn name_and_answer(&self) -> (Option<&str>, &str) {
+        match &self.second {
+            Some(answer) => (Some(&self.first), answer),
+            None => (None, &self.first),
+        }
+    }
+}
+
+/// Watch and control all loops on the terminal
+///
+/// Shows what runs and what needs you, in every project. Keys: Enter opens a loop's feed, m sends a message, w answers a
+/// question, p pauses, r resumes, s stops, a approves, x rejects, / filters, ? shows help, q quits. Loops keep running.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  windlass top
+  windlass top --ended
+  windlass --server https://build.example:4747 top")]
+pub struct TopArgs {
+    /// Show loops that have ended too
+    #[arg(long)]
+    pub ended: bool,
 }

@@ -25,7 +25,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use goal::{GoalError, GoalSource};
 pub use loops::{
-    ContinueArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs, StatusArgs, SteerArgs,
+    AnswerArgs, ContinueArgs, ForkArgs, ListArgs, LogsArgs, LoopArgs, LoopName, PauseArgs, RestartArgs, ResumeArgs,
+    StatusArgs, SteerArgs, TopArgs,
 };
 pub use mcp::McpArgs;
 pub use milestone::{AddArgs, MilestoneArgs, MilestoneCommand, StartArgs};
@@ -41,8 +42,8 @@ pub use setup::{
 };
 pub use trust::TrustArgs;
 pub use work::{
-    CleanArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat, ReportsArgs,
-    RollbackArgs, VerifyArgs,
+    CleanArgs, CompareArgs, DiffArgs, MergeArgs, MinimiseArgs, PrArgs, ProofArgs, ProofFormat, ReportFormat,
+    ReportsArgs, RollbackArgs, VerifyArgs,
 };
 
 /// Run coding agents in a loop until the work is verified.
@@ -59,10 +60,10 @@ Examples:
 See 'windlass COMMAND --help' for more about a command.")]
 pub struct Cli {
     /// Run as if started in DIR
-    #[arg(short = 'C', value_name = "DIR", global = true)]
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = "Global options")]
     pub dir: Option<PathBuf>,
     /// Connect to a remote Windlass server (address or login link)
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, help_heading = "Global options")]
     pub server: Option<String>,
     #[command(subcommand)]
     pub command: Command,
@@ -74,19 +75,24 @@ pub enum Command {
     Demo(DemoArgs),
     Init(InitArgs),
     List(ListArgs),
+    Top(TopArgs),
     Status(StatusArgs),
     Logs(LogsArgs),
     /// Stop a loop immediately and wait until its processes have exited
     #[command(after_help = "\
 Examples:
   windlass stop fix-login
+  windlass stop fix-login --json
   windlass restart fix-login     start it again later, with a new agent session")]
     Stop(LoopArgs),
     Pause(PauseArgs),
     Resume(ResumeArgs),
     Restart(RestartArgs),
     Continue(ContinueArgs),
+    Fork(Box<ForkArgs>),
+    Compare(CompareArgs),
     Steer(SteerArgs),
+    Answer(AnswerArgs),
     Approve(ApproveArgs),
     Reject(RejectArgs),
     Findings(FindingsArgs),

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use windlass_core::group::tries::Losers;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::SummariserKind;
 use windlass_engine::config::{
     BranchTemplate, Commands, Files, Gates, Globs, Hosts, Iterations, Millis, Names, Options, Processes, Promise,
-    Sandbox, Size, Tokens, Usd, Weight, Wishes,
+    Sandbox, Size, Tokens, Usd, Wait, Weight, Wishes,
 };
 
 use super::goal::GoalSource;
-use super::values::{command, file, gate, glob, host, loop_name, not_blank, setting, variable, word};
+use super::values::{command, file, gate, glob, host, loop_name, losers, not_blank, setting, variable, word};
 use crate::complete;
 
 /// Start a loop and follow it
@@ -25,11 +26,12 @@ use crate::complete;
 Examples:
   windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
   windlass run --issue 42
+  windlass run \"fix the parser\" --agents claude,codex:gpt-5 --first --gate \"cargo test\"
   windlass run --prompt-file task.md --agent demo --max-iterations 8 --duration 90m
   windlass run \"make the parser faster\" --agent-command \"./my-agent.sh\" --iter 5 --gate \"cargo test\"
   git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
 
-Exit codes: 0 completed, 1 Windlass failed, 2 usage error, 3 limit reached, 4 stopped by a user, 5 stalled,
+Exit codes: 0 completed, 1 Windlass failed, 2 usage error, 3 limit reached, 4 stopped by a user, 5 stalled, \
 6 paused or needs review, 7 agent failed.")]
 pub struct RunArgs {
     /// What the agent should do, in quotes; - reads it from standard input
@@ -38,19 +40,32 @@ pub struct RunArgs {
     /// Read the goal from a file
     #[arg(long, value_name = "FILE", conflicts_with = "goal")]
     prompt_file: Option<PathBuf>,
-    /// Take the goal from an issue, by number or address, with gh, glab or tea
+    /// Take the goal from an issue, by number or address, with gh, glab, or tea
     #[arg(long, value_name = "N|URL", value_parser = not_blank, conflicts_with_all = ["goal", "prompt_file"])]
     pub issue: Option<String>,
     /// Name of the loop: a-z 0-9 - _, unique in the project [default: derived from the goal]
     #[arg(long, value_parser = loop_name)]
     pub name: Option<String>,
+    /// Run the goal so many times beside each other, from the same commit, and pick the best. Limits on cost and tokens
+    /// apply to all tries together
+    #[arg(long, value_name = "N", conflicts_with = "in_place")]
+    pub tries: Option<u32>,
+    /// Agents for the tries, as agent or agent:model, used in turn [default: the same agent for each]
+    #[arg(long, value_name = "A,B:MODEL", value_delimiter = ',', conflicts_with_all = ["agent", "agent_command", "model", "in_place"])]
+    pub agents: Vec<String>,
+    /// Stop the other tries when one is verified
+    #[arg(long)]
+    pub first: bool,
+    /// Keep or remove the workspaces of tries that were not picked. Their branches stay [default: keep]
+    #[arg(long, value_name = "keep|drop", value_parser = losers)]
+    pub losers: Option<Losers>,
     /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,
     /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
-    /// Trust commands defined in this repository, like 'windlass trust --yes'. For CI
+    /// Trust commands defined in this repository, like 'windlass trust --yes', for CI
     #[arg(long)]
     pub trust: bool,
 
@@ -237,6 +252,10 @@ pub struct RunArgs {
     /// [default: wait]
     #[arg(long, value_parser = word::<OnRateLimit>(&["wait", "fallback", "pause"]), help_heading = "Limits")]
     on_rate_limit: Option<OnRateLimit>,
+    /// How long a question of the agent waits for your answer (windlass answer) before its default is taken [default: 0,
+    /// never wait]
+    #[arg(long, value_name = "D", value_parser = setting::<Wait>, help_heading = "Limits")]
+    question_wait: Option<Wait>,
     /// Timeout for each gate [default: 10m]
     #[arg(long, value_name = "D", value_parser = setting::<Millis>, help_heading = "Limits")]
     gate_timeout: Option<Millis>,
@@ -319,6 +338,7 @@ impl RunArgs {
             max_tokens: self.max_tokens,
             on_limit: self.on_limit,
             on_rate_limit: self.on_rate_limit,
+            question_wait: self.question_wait,
             completion_promise: self.completion_promise.clone(),
             gates: (!self.gates.is_empty()).then(|| self.gates.clone()).and_then(|gates| Gates::new(gates).ok()),
             hidden_gates: (!self.hidden_gates.is_empty())

@@ -1,6 +1,7 @@
-//! Commands about a loop's work: `diff`, `rollback`, `merge`, `minimise`, `clean`, `proof`, `verify`.
+//! Commands about a loop's work: `diff`, `rollback`, `merge`, `minimise`, `clean`, `compare`, `proof`, `verify`.
 
 mod clean;
+mod compare;
 mod diff;
 mod merge;
 mod minimise;
@@ -10,6 +11,7 @@ mod residue;
 mod rollback;
 
 pub use clean::clean;
+pub use compare::compare;
 pub use diff::diff;
 pub use merge::merge;
 pub use minimise::minimise;

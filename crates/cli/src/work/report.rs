@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use windlass_app::{App, Document, OpenPull, PullReport, ReportLoop, ReportUsage};
+use windlass_app::{App, Document, OpenPull, PullReport, ReportLoop, ReportOutcomes, ReportUsage};
 
 use crate::args::{PrArgs, ReportFormat, ReportsArgs};
 use crate::exit::Exit;
@@ -26,8 +26,13 @@ pub async fn report(app: &App, args: &ReportsArgs) -> Result<Exit, Failure> {
             };
             let of = project.as_ref().map_or("Loops of every project".to_owned(), |root| format!("Loops of {root}"));
             let since = args.since.map_or(String::new(), |since| format!(" since {}", since.strftime("%Y-%m-%d")));
-            let report = app.run(ReportUsage { project, since: args.since, ..ReportUsage::default() }).await?;
-            (serde_json::json!(report), report.document(&format!("{of}{since}")))
+            if args.outcomes {
+                let report = app.run(ReportOutcomes { project, since: args.since }).await?;
+                (serde_json::json!(report), report.document(&format!("{of}{since}")))
+            } else {
+                let report = app.run(ReportUsage { project, since: args.since, ..ReportUsage::default() }).await?;
+                (serde_json::json!(report), report.document(&format!("{of}{since}")))
+            }
         }
     };
     let text = match args.format() {

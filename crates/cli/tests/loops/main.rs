@@ -4,6 +4,7 @@ mod acp;
 mod agent_calls;
 mod any_state;
 mod api_coverage;
+mod attempts;
 mod audited_loop;
 mod continuing;
 mod control;
@@ -32,6 +33,7 @@ mod notify;
 mod places;
 mod promise_loop;
 mod proof;
+mod questions;
 mod queue;
 mod recipes;
 mod redaction;
@@ -47,6 +49,8 @@ mod signals;
 mod signed_proof;
 mod summariser;
 mod terminal;
+mod top;
+mod tries;
 mod trust;
 mod usage_flags;
 mod usage_reference;
@@ -55,6 +59,8 @@ mod withheld_environment;
 
 #[path = "../support/clocked.rs"]
 mod clocked;
+#[path = "../support/pty.rs"]
+mod pty;
 #[path = "../support/receiver.rs"]
 mod receiver;
 #[path = "../support/reviewed.rs"]

@@ -98,6 +98,12 @@ impl LoopState {
         bases.iter().rev().find(|base| base.after >= after && base.after < later)?.head.as_deref()
     }
 
+    /// The commit that the loop's branch started at: the base, or the checkpoint that the loop was forked from.
+    pub fn first_head(&self) -> Option<&str> {
+        let first = self.workspace.as_ref()?.bases.first().and_then(|base| base.head.as_deref());
+        first.or_else(|| self.first_base())
+    }
+
     /// The commit that the loop was created on.
     pub fn first_base(&self) -> Option<&str> {
         let workspace = self.workspace.as_ref()?;

@@ -11,8 +11,8 @@ use super::text::{
     PLANNER, REJECTED,
 };
 use super::{
-    Facts, baseline, fence_around, held_back, last_chars, merged_target, nudge, overflow, protected, recovery, refusal,
-    steering, who_commits,
+    Facts, answers, ask_question, baseline, fence_around, forked, held_back, last_chars, merged_target, nudge,
+    overflow, protected, recovery, refusal, steering, who_commits,
 };
 use crate::findings::{Finding, RECURRING};
 use crate::ids::Role;
@@ -86,6 +86,7 @@ impl Told<'_> {
         if self.spec.kind == ReviewKind::Audit && !resumed {
             parts.extend(who_commits(state));
         }
+        parts.extend(forked(state));
         parts.extend(baseline(state));
         parts.extend(merged_target(state));
         parts.extend(recovery(state));
@@ -96,6 +97,8 @@ impl Told<'_> {
         parts.extend(self.objection());
         parts.extend(nudge(state));
         parts.extend(steering(state));
+        parts.extend(answers(state));
+        parts.extend(ask_question(state, self.facts));
         parts.push(match self.spec.kind {
             ReviewKind::Audit => review::ask_decisions(),
             ReviewKind::Acceptance => review::ask_report(state.iteration),

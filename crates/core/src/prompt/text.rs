@@ -69,11 +69,15 @@ texts! {
     HELD_BACK = "held_back", "Changes that Windlass does not commit", [files];
     PROTECTED = "protected", "Protected files that were restored", [files];
     MERGED_TARGET = "merged_target", "The target branch was merged into the loop's branch", [branch, conflicts, failing];
+    FORKED = "forked", "The loop was forked, so the workspace has earlier work on the task",
+        [parent, agent, iteration, base_commit];
     RECOVERY = "recovery", "The previous turn was cut off, and its session continues", [why, commits_itself];
     BEGUN_AGAIN = "begun_again", "The previous turn was cut off, and a fresh session starts at the last commit", [saved];
     OVERFLOW = "overflow", "The previous session ran out of context", [];
     NUDGE = "nudge", "Nothing has changed for some turns", [iterations, failing];
     STEERING = "steering", "A message from a user (windlass steer)", [text];
+    ANSWER = "answer", "The answer to a question of the agent", [question, answer, by_person];
+    ASK_QUESTION = "ask_question", "How to ask the user, if questions wait for an answer", [wait, tools];
     STEERING_PENDING = "steering_pending", "A claim was refused because a message was not read yet", [];
     AUDITED_CODER = "audited_coder", "The task of a coder whose work an auditor reviews",
         [iteration, max, goal, documents, preamble, finished, section, count, trailing, changed_plan];

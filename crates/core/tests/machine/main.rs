@@ -16,6 +16,7 @@ mod people;
 mod promise_loop;
 mod prompts;
 mod properties;
+mod questions;
 mod recovery;
 mod reviewed_prompts;
 mod reviewed_properties;

@@ -18,8 +18,8 @@ use crate::engine::Engine;
 use windlass_faults as faults;
 use windlass_workspace::git::{Change, MovedRef, RefsSeen};
 use windlass_workspace::{
-    Checkpoint, CheckpointRequest, CommitMode, GitSettings, Kind, MergeInRequest, Opened, PutBack, Reopen, Reopened,
-    RestoreRequest, TargetMerged, Unwanted, Workspace, WorkspaceError, WorkspaceRequest,
+    Checkpoint, CheckpointRequest, CommitMode, ForkRequest, GitSettings, Kind, MergeInRequest, Opened, PutBack, Reopen,
+    Reopened, RestoreRequest, TargetMerged, Unwanted, Workspace, WorkspaceError, WorkspaceRequest,
 };
 
 /// Files named in the journal for each checkpoint; all are counted.
@@ -42,6 +42,11 @@ pub(crate) fn request(engine: &Engine, state: &LoopState) -> WorkspaceRequest {
         base: spec.base.clone(),
         root: engine.data.worktrees(),
         allow_dirty: spec.allow_dirty,
+        fork: state
+            .spec
+            .parent
+            .as_ref()
+            .map(|parent| ForkRequest { commit: parent.commit.clone(), target: parent.target.clone() }),
     }
 }
 
@@ -56,12 +61,15 @@ pub(crate) fn opening(engine: &Engine, state: &LoopState, opened: Opened) -> Wor
         notes.push(format!("{} uncommitted {files} not included", opened.uncommitted_left_out));
     }
     let base_commit = Some(opened.workspace.base_commit.clone());
+    let head_commit = Some(opened.head_commit);
+    let base_tree = (head_commit != base_commit).then_some(opened.base_tree);
     WorkspaceOpening {
         dir: opened.workspace.dir.to_string_lossy().into_owned(),
         branch: Some(opened.workspace.branch.clone()),
-        head_commit: base_commit.clone(),
+        head_commit,
         base_commit,
-        tree: opened.base_tree,
+        base_tree,
+        tree: opened.head_tree,
         saved: None,
         notes,
         recreated: false,
@@ -120,6 +128,7 @@ pub(super) async fn open(context: Context, state: &LoopState, restore: Restore) 
                 base_commit: known.base_commit.clone(),
                 head_commit: known.head_commit.clone(),
                 tree: known.tree.clone().unwrap_or_default(),
+                base_tree: None,
                 saved: reopened.saved.map(|saved| saved.name),
                 notes: reopened.notes,
                 recreated: reopened.recreated,

@@ -237,5 +237,6 @@ fn request(repository: &Path, data: &DataDir) -> WorkspaceRequest {
         base: None,
         root: data.worktrees(),
         allow_dirty: false,
+        fork: None,
     }
 }

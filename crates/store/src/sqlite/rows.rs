@@ -13,8 +13,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::locks::Locks;
 use crate::chain::Linked;
 use crate::{
-    CatalogueEntry, ChainCheck, Held, Holder, InboxItem, Link, ListFilter, Listed, Presence, ProcessIdentity, Seat,
-    StoredEvent,
+    CatalogueEntry, ChainCheck, Held, Holder, InboxItem, LOOP, Link, ListFilter, Listed, Presence, ProcessIdentity,
+    Rows, Seat, StoredEvent,
 };
 
 /// The columns of a [`Lease`].
@@ -34,7 +34,7 @@ fn select(summaries: bool) -> String {
     let (summary, join) = if summaries { ("s.body", "JOIN summaries s ON s.loop = l.pk") } else { ("''", "") };
     format!(
         "SELECT {LEASE}, l.id, l.project, l.name, l.goal, l.recipe, l.status, l.open, l.iterations,
-                l.max_iterations, l.stop_reason, l.created_at, l.updated_at, l.stopped_at, l.head, {summary}
+                l.max_iterations, l.stop_reason, l.created_at, l.updated_at, l.stopped_at, l.head, {summary}, l.kind
          FROM loops l LEFT JOIN leases h ON h.loop = l.pk {join}"
     )
 }
@@ -58,8 +58,13 @@ pub(super) fn list(connection: &Connection, locks: &Locks, filter: &ListFilter) 
     let project = if filter.project.is_some() { "l.project = ?1" } else { "?1 IS NULL" };
     let open = if filter.open_only { "AND l.open = 1" } else { "" };
     let ids = if filter.ids.is_some() { "AND l.id IN (SELECT value FROM json_each(?3))" } else { "AND ?3 IS NULL" };
+    let rows = match filter.rows {
+        Rows::Loops => format!("AND l.kind = '{LOOP}'"),
+        Rows::Groups => format!("AND l.kind <> '{LOOP}'"),
+        Rows::All => String::new(),
+    };
     let sql = format!(
-        "{} WHERE {project} {open} {ids} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2",
+        "{} WHERE {project} {open} {ids} {rows} ORDER BY l.created_at DESC, l.pk DESC LIMIT ?2",
         select(filter.summaries)
     );
     let limit = filter.limit.map_or(-1, row_limit);
@@ -176,6 +181,7 @@ fn listed(row: &Row<'_>, looks: &mut Looks<'_>) -> rusqlite::Result<Listed> {
         updated_at: time(row, N + 11)?,
         stopped_at: row.get::<_, Option<i64>>(N + 12)?.map(|_| time(row, N + 12)).transpose()?,
         summary: row.get(N + 14)?,
+        kind: row.get(N + 15)?,
     };
     let holder = lease(row)?.map(|lease| looks.held(lease));
     Ok(Listed { entry, head: row.get::<_, i64>(N + 13)?.cast_unsigned(), holder })

@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { sql: VERSION_1, then: nothing },
     Migration { sql: VERSION_2, then: link_events },
     Migration { sql: VERSION_3, then: nothing },
+    Migration { sql: VERSION_4, then: nothing },
 ];
 
 /// The way from one version to the next: statements, and what statements cannot do.
@@ -104,9 +105,12 @@ CREATE INDEX inbox_pending ON inbox (loop) WHERE taken IS NULL;
 // The link of each event in the hash chain of its loop.
 const VERSION_2: &str = "ALTER TABLE events ADD COLUMN link BLOB NOT NULL DEFAULT x''";
 
+// Groups of loops are rows too.
+const VERSION_3: &str = "ALTER TABLE loops ADD COLUMN kind TEXT NOT NULL DEFAULT 'loop'";
+
 // Who holds a lease, on which machine, and the file that it has locked; or which worker. A boot ID had its PID namespace
 // behind it.
-const VERSION_3: &str = "
+const VERSION_4: &str = "
 ALTER TABLE leases ADD COLUMN pid_namespace INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leases ADD COLUMN machine TEXT NOT NULL DEFAULT '';
 ALTER TABLE leases ADD COLUMN lock TEXT NOT NULL DEFAULT '';

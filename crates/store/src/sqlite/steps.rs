@@ -51,8 +51,8 @@ fn create(db: &Connection, new: &Create, lock: &str) -> Done<u64> {
     let inserted = db
         .prepare_cached(
             "INSERT INTO loops (id, project, name, goal, recipe, status, open, iterations, max_iterations,
-                                stop_reason, created_at, updated_at, stopped_at, head)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                                stop_reason, created_at, updated_at, stopped_at, head, kind)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
              ON CONFLICT (project, name) DO NOTHING",
         )?
         .execute(params![
@@ -70,6 +70,7 @@ fn create(db: &Connection, new: &Create, lock: &str) -> Done<u64> {
             nanoseconds(entry.updated_at)?,
             entry.stopped_at.map(nanoseconds).transpose()?,
             head.cast_signed(),
+            entry.kind,
         ])?;
     if inserted == 0 {
         return Err(StoreError::NameTaken { name: entry.name.clone() }.into());

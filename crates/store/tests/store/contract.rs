@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::support::{at, entry, event, event_with, holder, item, new_loop, step};
 use jiff::Timestamp;
-use windlass_store::{CatalogueEntry, Create, Held, ListFilter, NewEvent, Seat, Store, StoreError, StoredEvent};
+use windlass_store::{
+    CatalogueEntry, Create, Held, LOOP, ListFilter, NewEvent, Rows, Seat, Store, StoreError, StoredEvent,
+};
 
 type Shared = Arc<dyn Store>;
 
@@ -36,6 +38,7 @@ macro_rules! each_story {
             a_command_of_another_loop_cannot_be_taken
             commands_are_pending_in_the_order_they_came
             a_list_is_newest_first
+            groups_are_listed_apart_and_share_names_with_loops
             a_list_is_filtered_bounded_and_has_summaries_on_demand
             a_list_shows_the_holder_and_the_head
             every_text_and_size_comes_back_as_it_was
@@ -174,6 +177,7 @@ pub(crate) async fn an_append_changes_the_projection_but_not_the_identity(store:
     new_loop(&*store, "a", "t").await;
     let mut end = step("a", 1, "t");
     end.entry = CatalogueEntry {
+        kind: "queue".into(),
         goal: "reworded".into(),
         recipe: "audited".into(),
         status: "exhausted".into(),
@@ -189,8 +193,14 @@ pub(crate) async fn an_append_changes_the_projection_but_not_the_identity(store:
     };
     let written = end.entry.clone();
     store.append(end).await.unwrap();
-    let expected =
-        CatalogueEntry { id: "a".into(), project: "/p".into(), name: "a".into(), created_at: at(0), ..written };
+    let expected = CatalogueEntry {
+        id: "a".into(),
+        kind: LOOP.into(),
+        project: "/p".into(),
+        name: "a".into(),
+        created_at: at(0),
+        ..written
+    };
     assert_eq!(store.get("a").await.unwrap().unwrap().entry, expected);
     assert_eq!(store.find("/other", "other").await.unwrap(), None);
 }
@@ -388,6 +398,29 @@ pub(crate) async fn a_list_is_newest_first(store: Shared) {
     let listed = store.list(ListFilter::default()).await.unwrap();
     let ids: Vec<&str> = listed.iter().map(|row| row.entry.id.as_str()).collect();
     assert_eq!(ids, ["b", "c", "a", "d"]);
+}
+
+pub(crate) async fn groups_are_listed_apart_and_share_names_with_loops(store: Shared) {
+    let group = CatalogueEntry { kind: "tries".into(), created_at: at(1), ..entry("g", "/p", "fix") };
+    let created = Create { entry: group.clone(), events: vec![event("tries_created")], holder: Some(holder("t")) };
+    assert_eq!(store.create(created).await.unwrap(), 1);
+    new_loop(&*store, "a", "t").await;
+    let listed = |rows: Rows| {
+        let store = Arc::clone(&store);
+        async move {
+            let found = store.list(ListFilter { rows, ..ListFilter::default() }).await.unwrap();
+            found.into_iter().map(|listed| listed.entry.id).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(listed(Rows::default()).await, ["a"], "what asks for loops sees no group");
+    assert_eq!(listed(Rows::Groups).await, ["g"]);
+    assert_eq!(listed(Rows::All).await, ["g", "a"]);
+    assert_eq!(store.find("/p", "fix").await.unwrap().unwrap().entry, group);
+    let taken = Create { entry: entry("b", "/p", "fix"), events: Vec::new(), holder: None };
+    assert!(matches!(store.create(taken).await, Err(StoreError::NameTaken { .. })));
+    let more = step("g", 1, "t");
+    assert_eq!(store.append(more).await.unwrap(), 2, "a journal and a lease as a loop has");
+    assert_eq!(store.check_chain("g", u64::MAX).await.unwrap().events, 2);
 }
 
 pub(crate) async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store: Shared) {

@@ -2,7 +2,7 @@
 
 use crate::support::{at, entry, event_with, holder, item, open};
 use proptest::prelude::*;
-use windlass_store::{Append, Create, InboxItem, ListFilter, MemoryStore, Store};
+use windlass_store::{Append, Create, InboxItem, LOOP, ListFilter, MemoryStore, Rows, Store};
 
 /// Few ids, names and tokens, so that calls meet.
 #[derive(Clone, Debug)]
@@ -59,6 +59,7 @@ async fn perform(store: &dyn Store, call: &Call) -> String {
             let mut entry = entry(&id_of(id), &format!("/{project}"), &format!("n{name}"));
             entry.created_at = at(*second);
             entry.open = *open;
+            entry.kind = if *id == 2 { "tries" } else { LOOP }.into();
             let holder = by.as_ref().map(|token| holder(&token_of(token)));
             format!("{:?}", store.create(Create { entry, events: events_of(events), holder }).await)
         }
@@ -117,8 +118,11 @@ async fn everything(store: &dyn Store) -> String {
         (None, true, Some(vec!["l2".to_owned(), "l0".to_owned()]), None),
         (None, false, Some(Vec::new()), None),
     ] {
-        let filter = ListFilter { project: project.map(str::to_owned), open_only, ids, limit, summaries: open_only };
-        all.push_str(&format!("{:#?}\n", store.list(filter).await.unwrap()));
+        for rows in [Rows::Loops, Rows::Groups, Rows::All] {
+            let (project, ids) = (project.map(str::to_owned), ids.clone());
+            let filter = ListFilter { rows, project, open_only, ids, limit, summaries: open_only };
+            all.push_str(&format!("{:#?}\n", store.list(filter).await.unwrap()));
+        }
     }
     all
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use windlass_store::{
-    Access, Append, CatalogueEntry, Create, Holder, InboxItem, NewEvent, ProcessIdentity, Seat, SqliteStore, Store,
+    Access, Append, CatalogueEntry, Create, Holder, InboxItem, LOOP, NewEvent, ProcessIdentity, Seat, SqliteStore,
+    Store,
 };
 
 pub(crate) fn at(second: i64) -> Timestamp {
@@ -15,6 +16,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 pub(crate) fn entry(id: &str, project: &str, name: &str) -> CatalogueEntry {
     CatalogueEntry {
         id: id.into(),
+        kind: LOOP.into(),
         project: project.into(),
         name: name.into(),
         goal: format!("goal of {name}"),

@@ -74,6 +74,7 @@ impl Fixture {
             base: None,
             root: self.top().join("data/worktrees"),
             allow_dirty: false,
+            fork: None,
         }
     }
 
