@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use windlass_store::{Access, Append, CatalogueEntry, Create, Holder, NewEvent, ProcessIdentity, Seat, SqliteStore, Store};
+use windlass_store::{
+    Access, Append, CatalogueEntry, Create, Holder, NewEvent, ProcessIdentity, Seat, SqliteStore, Store,
+};
 use windlass_testkit::World;
 
 use crate::Scale;

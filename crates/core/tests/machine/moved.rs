@@ -52,7 +52,13 @@ fn in_every_phase_of_every_recipe_a_move_clears_sessions_and_makes_an_uncommitte
             phases.insert(before.phase());
         }
         match before.phase() {
-            Phase::Gates | Phase::Seal | Phase::Undo | Phase::Work | Phase::Review | Phase::Plan | Phase::PostAction => {
+            Phase::Gates
+            | Phase::Seal
+            | Phase::Undo
+            | Phase::Work
+            | Phase::Review
+            | Phase::Plan
+            | Phase::PostAction => {
                 assert_eq!(driven.state.phase(), before.phase(), "{}", place.name);
             }
             Phase::Checkpoint | Phase::Summarise if before.wish.is_none() && before.status() == Status::Running => {
@@ -94,7 +100,9 @@ fn turn_that_lost_its_tree_starts_fresh_at_the_commit_with_its_message() {
     let restore = Restore::Reset { commit: "commit-2.coder.1".into(), cut_turn };
     assert_eq!(driven.effects(), [Effect::OpenWorkspace { restore }]);
     let events = driven.ok(workspace_opened());
-    let Some(Event::TurnStarted { turn, session, steering, recovery, .. }) = events.last() else { panic!("{events:?}") };
+    let Some(Event::TurnStarted { turn, session, steering, recovery, .. }) = events.last() else {
+        panic!("{events:?}")
+    };
     assert_eq!((*turn, session, *recovery), (key(3, 2), &SessionUse::Fresh, false));
     assert_eq!(steering, &["m1"], "what the lost turn was told is told again");
     assert_eq!(driven.state.claims.made, 0);

@@ -178,10 +178,13 @@ mod tests {
             std::fs::write(dir.path().join("seats").join(name), serde_json::to_vec(process).unwrap()).unwrap();
         };
         write("gone", &seat(|process| process.start_time -= 1));
-        write("elsewhere", &seat(|process| {
-            process.boot_id = "another".into();
-            process.machine = "another".into();
-        }));
+        write(
+            "elsewhere",
+            &seat(|process| {
+                process.boot_id = "another".into();
+                process.machine = "another".into();
+            }),
+        );
         std::fs::write(dir.path().join("seats/being-made"), "").unwrap();
         let next = Locks::beside(&database);
         let own = next.own(&seat(|_| ())).unwrap();

@@ -18,7 +18,8 @@ use crate::{
 };
 
 /// The columns of a [`Lease`].
-pub(super) const LEASE: &str = "h.boot_id, h.pid, h.start_time, h.socket, h.token, h.pid_namespace, h.machine, h.lock, h.worker";
+pub(super) const LEASE: &str =
+    "h.boot_id, h.pid, h.start_time, h.socket, h.token, h.pid_namespace, h.machine, h.lock, h.worker";
 
 /// How many they are.
 const AFTER_LEASE: usize = 9;

@@ -463,7 +463,8 @@ pub(crate) async fn a_list_shows_the_holder_and_the_head(store: Shared) {
     store.append(step("a", 1, "t")).await.unwrap();
     store.release("b", "u").await.unwrap();
     let listed = store.list(ListFilter::default()).await.unwrap();
-    let seen: Vec<_> = listed.into_iter().map(|row| (row.entry.id, row.head, row.holder.map(|held| held.holder))).collect();
+    let seen: Vec<_> =
+        listed.into_iter().map(|row| (row.entry.id, row.head, row.holder.map(|held| held.holder))).collect();
     assert_eq!(seen, [("b".into(), 1, None), ("a".into(), 2, Some(holder("t")))]);
 }
 
