@@ -11,7 +11,7 @@ use windlass_core::group::tries::Tries;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::stop::Status;
-use windlass_engine::engine::{Engine, Held, is_alive};
+use windlass_engine::engine::{Engine, Held};
 use windlass_engine::groups::{HeldGroup, TriesView};
 use windlass_engine::journal;
 use windlass_engine::view::LoopView;
@@ -151,7 +151,7 @@ impl Local {
 /// A row of the catalogue as it is now. A driver's last act is to write the end and to leave, so a loop whose driver is
 /// gone is looked up again before it counts as interrupted.
 pub(crate) async fn settled(engine: &Engine, listed: Listed) -> Result<Listed, Problem> {
-    let gone = listed.holder.as_ref().is_some_and(|holder| !is_alive(holder));
+    let gone = listed.holder.is_some() && !listed.is_driven();
     if !gone {
         return Ok(listed);
     }

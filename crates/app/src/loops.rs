@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::ids::LoopId;
 use windlass_engine::activity;
 use windlass_engine::command::{Answer, Command};
-use windlass_engine::engine::{Engine, is_alive, status_word};
+use windlass_engine::engine::{Engine, status_word};
 use windlass_engine::journal;
 use windlass_engine::view::{LoopView, UsageView};
 use windlass_store::{ListFilter, Listed};
@@ -75,8 +75,7 @@ pub(crate) fn lively(engine: &Engine, listed: &Listed, view: LoopView) -> LoopSu
         activity::Activity::default()
     };
     let last_activity_at = seen.last_at.filter(|at| *at > view.updated_at).unwrap_or(view.updated_at);
-    let driven = listed.holder.as_ref().is_some_and(is_alive);
-    LoopSummary { view, activity: seen.intervals, last_activity_at, driven }
+    LoopSummary { view, activity: seen.intervals, last_activity_at, driven: listed.is_driven() }
 }
 
 impl Request for ListProjects {

@@ -51,13 +51,14 @@ impl From<Raise> for RaiseLimits {
 
 impl Opens for ResumeLoop {
     async fn open(self, here: &Local) -> Result<Opened, Problem> {
-        again(here, &self.id, Opener::Resume, self.raise.into()).await
+        let from = if self.take_over { TakenFrom::Unseen } else { TakenFrom::Nobody };
+        again(here, &self.id, from, Opener::Resume, self.raise.into()).await
     }
 }
 
 impl Opens for RestartLoop {
     async fn open(self, here: &Local) -> Result<Opened, Problem> {
-        again(here, &self.id, Opener::Restart, self.raise.into()).await
+        again(here, &self.id, TakenFrom::Nobody, Opener::Restart, self.raise.into()).await
     }
 }
 
@@ -110,10 +111,22 @@ fn said(reason: Option<String>) -> Option<String> {
     reason.filter(|reason| !reason.trim().is_empty())
 }
 
-async fn again(here: &Local, id: &str, by: Opener, raise: Raise) -> Result<Opened, Problem> {
+/// Whom a loop is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TakenFrom {
+    Nobody,
+    /// A driver that nobody sees from here, and that a person calls gone.
+    Unseen,
+}
+
+async fn again(here: &Local, id: &str, from: TakenFrom, by: Opener, raise: Raise) -> Result<Opened, Problem> {
     let engine = here.engine().await?;
     let id = LoopId(here.found(id).await?.entry.id);
-    let (held, seen) = take_again(&here.context, &engine, &id, by, raise).await?;
+    let held = match from {
+        TakenFrom::Nobody => engine.take(&id).await?,
+        TakenFrom::Unseen => engine.take_over(&id).await?,
+    };
+    let (held, seen) = open_again(&here.context, &engine, held, by, raise).await?;
     Ok(Opened { engine, held, seen, notes: Vec::new() })
 }
 
@@ -124,15 +137,14 @@ async fn ruled(here: &Local, id: &str, input: &Input) -> Result<Opened, Problem>
     Ok(Opened { engine, held, seen, notes: Vec::new() })
 }
 
-/// Takes a loop that nobody drives and opens it; with the number of the last event before that.
-async fn take_again(
+/// Opens a loop that was taken; with the number of the last event before that.
+async fn open_again(
     context: &Context,
     engine: &Arc<Engine>,
-    id: &LoopId,
+    mut held: Held,
     by: Opener,
     raise: Raise,
 ) -> Result<(Held, u64), Problem> {
-    let mut held = engine.take(id).await?;
     let seen = held.state.seq;
     let opened = async {
         if by == Opener::Restart {

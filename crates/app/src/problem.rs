@@ -223,6 +223,7 @@ impl From<StoreError> for Problem {
             | StoreError::Busy { .. }
             | StoreError::Io { .. }
             | StoreError::Sqlite { .. }
+            | StoreError::Database { .. }
             | StoreError::Stopped => Kind::Failed,
         };
         let field = matches!(error, StoreError::NameTaken { .. }).then(|| "name".to_owned());
@@ -272,6 +273,10 @@ impl From<EngineError> for Problem {
             EngineError::Drive(error) => error.into(),
             EngineError::Driven { .. } => {
                 let hint = "follow it with `windlass logs -f`, or stop it with `windlass stop`";
+                Problem::of(Kind::Refused, &error, Some(hint.to_owned()))
+            }
+            EngineError::Unseen { .. } => {
+                let hint = "stop it where it runs; if that machine is gone, run `windlass resume NAME --take-over`";
                 Problem::of(Kind::Refused, &error, Some(hint.to_owned()))
             }
             EngineError::Refused(ref refusal) => {

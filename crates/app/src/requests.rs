@@ -70,6 +70,8 @@ pub struct ResumeLoop {
     #[schemars(skip)]
     pub id: String,
     pub raise: RaiseLimits,
+    /// Take the loop from a driver on another machine or in another container that is known to be gone.
+    pub take_over: bool,
 }
 
 /// Go on with a fresh agent session, the limits raised by so much.

@@ -170,6 +170,7 @@ impl Only {
                 Event::LoopCreated { .. }
                 | Event::LoopOpened { .. }
                 | Event::DriverAttached { .. }
+                | Event::LoopMoved { .. }
                 | Event::LoopQueued { .. }
                 | Event::QueueLeft { .. }
                 | Event::NotTried { .. }

@@ -117,7 +117,7 @@ pub async fn resume(app: &App, args: &ResumeArgs) -> Result<Exit, Failure> {
         return tries::resume(app, group, watching).await;
     }
     let id = app.find(args.name.get()).await?.id;
-    let request = ResumeLoop { id: id.clone(), raise: args.raise.raise().into() };
+    let request = ResumeLoop { id: id.clone(), raise: args.raise.raise().into(), take_over: args.take_over };
     Ok(open(app, request, Some(&id), watching).await?)
 }
 

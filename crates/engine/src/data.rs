@@ -168,6 +168,17 @@ pub struct TurnFiles {
 }
 
 impl TurnFiles {
+    /// Whether an earlier driver began the turn: then it is never started again, whatever became of it.
+    pub fn have_begun(&self) -> bool {
+        self.dir.exists()
+    }
+
+    /// Records that the turn begins, on disk, before anything of it runs.
+    pub fn begin(&self) -> io::Result<()> {
+        private_dir(&self.dir)?;
+        self.dir.parent().map_or(Ok(()), |above| std::fs::File::open(above)?.sync_all())
+    }
+
     pub fn prompt(&self) -> PathBuf {
         self.dir.join("prompt.md")
     }

@@ -12,7 +12,7 @@ use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
 use windlass_core::stop::Status;
-use windlass_supervise::{Launcher, ProcessIdentity};
+use windlass_supervise::Launcher;
 
 use crate::clock::Clock;
 use crate::command::{Answer, Command};
@@ -31,7 +31,9 @@ use crate::tools::ToolServer;
 use crate::trust::Consent;
 use crate::view::catalogue_entry;
 use windlass_faults as faults;
-use windlass_store::{Append, Create, Holder, InboxItem, Listed, Store, StoreError};
+use windlass_store::{
+    Append, Create, Held as Lease, Holder, InboxItem, Listed, Presence, ProcessIdentity, Seat, Store, StoreError,
+};
 use windlass_workspace::{Kind, WorkspaceError, Workspaces};
 
 /// How long a holder that cannot be reached is given before it is looked at again.
@@ -47,8 +49,10 @@ pub enum EngineError {
     Workspace(#[from] WorkspaceError),
     #[error(transparent)]
     Drive(#[from] DriveError),
-    #[error("process {pid} is running this loop")]
-    Driven { pid: u32 },
+    #[error("{by} is running this loop")]
+    Driven { by: String },
+    #[error("{by} of another machine or container holds this loop, and it is unknown whether it still runs")]
+    Unseen { by: String },
     #[error(transparent)]
     Refused(#[from] Refusal),
     #[error(transparent)]
@@ -279,18 +283,37 @@ impl Engine {
         }
     }
 
-    /// Takes the lease of a loop that nobody living holds.
+    /// Takes the lease of a loop that nobody living holds. What cannot be known is not taken.
     pub async fn take(&self, id: &LoopId) -> Result<Held, EngineError> {
+        let dead = self.dead_holder(&id.0).await?;
+        self.take_from(id, dead).await
+    }
+
+    /// The token of a holder that is gone. Refused if it lives, or if nobody knows.
+    pub(crate) async fn dead_holder(&self, id: &str) -> Result<Option<String>, EngineError> {
+        let Some(lease) = self.store.holder(id).await? else { return Ok(None) };
+        match lease.presence {
+            Presence::Alive => Err(driven(&lease.holder)),
+            Presence::Unknown => Err(EngineError::Unseen { by: lease.holder.seat.to_string() }),
+            Presence::Gone => Ok(Some(lease.holder.token)),
+        }
+    }
+
+    /// The same if a person vouches that a holder whose process cannot be seen from here is gone. Whoever lost the lease
+    /// can write no more.
+    pub async fn take_over(&self, id: &LoopId) -> Result<Held, EngineError> {
+        match self.store.holder(&id.0).await? {
+            Some(lease) if lease.presence == Presence::Alive => Err(driven(&lease.holder)),
+            lease => self.take_from(id, lease.map(|lease| lease.holder.token)).await,
+        }
+    }
+
+    async fn take_from(&self, id: &LoopId, dead: Option<String>) -> Result<Held, EngineError> {
         let holder = self.holder()?;
         let token = holder.token.clone();
-        let dead = match self.store.holder(&id.0).await? {
-            Some(other) if is_alive(&other) => return Err(EngineError::Driven { pid: other.pid }),
-            Some(other) => Some(other.token),
-            None => None,
-        };
         match self.store.acquire(&id.0, holder, dead.as_deref()).await {
             Ok(()) => {}
-            Err(StoreError::Held(other)) => return Err(EngineError::Driven { pid: other.pid }),
+            Err(StoreError::Held(other)) => return Err(driven(&other)),
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
@@ -372,7 +395,7 @@ impl Engine {
     }
 
     pub(crate) fn leaving_queue(&self, state: &LoopState) -> Input {
-        let began = |turn| self.data.turn(&state.id, turn).dir.exists();
+        let began = |turn| self.data.turn(&state.id, turn).have_begun();
         Input::LeaveQueue { turn_began: state.turn().is_some_and(|running| began(running.key)) }
     }
 
@@ -484,8 +507,8 @@ impl Engine {
 
     /// Wakes the driver and waits for its answer; `None` when nobody living drives the loop.
     async fn ask_driver(&self, id: &LoopId, item: &str) -> Result<Option<Answer>, EngineError> {
-        let Some(holder) = self.store.holder(&id.0).await?.filter(is_alive) else { return Ok(None) };
-        let Ok(mut listening) = Listening::to(&holder.socket, &id.0).await else {
+        let Some(lease) = self.store.holder(&id.0).await?.filter(Lease::drives) else { return Ok(None) };
+        let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await else {
             return self.answer(item).await;
         };
         while listening.news().await {
@@ -513,14 +536,9 @@ impl Engine {
     }
 
     pub(crate) fn holder(&self) -> Result<Holder, EngineError> {
-        let me = ProcessIdentity::current().ok_or(EngineError::Identity)?;
-        Ok(Holder {
-            boot_id: format!("{}@{}", me.boot_id, me.pid_namespace),
-            pid: me.pid,
-            start_time: me.start_time,
-            socket: self.hub()?.path().to_owned(),
-            token: Uuid::now_v7().to_string(),
-        })
+        let process = ProcessIdentity::current().ok_or(EngineError::Identity)?;
+        let seat = Seat::Process { process, socket: self.hub()?.path().to_owned() };
+        Ok(Holder { seat, token: Uuid::now_v7().to_string() })
     }
 
     /// The top of the checkout that the loop's agent works in.
@@ -548,25 +566,15 @@ impl Engine {
     }
 }
 
-/// Whether the process that holds a lease still runs.
-pub fn is_alive(holder: &Holder) -> bool {
-    // A pid means something only in its boot and its PID namespace.
-    let (boot_id, namespace) = holder.boot_id.rsplit_once('@').unwrap_or((&holder.boot_id, "0"));
-    let identity = ProcessIdentity {
-        boot_id: boot_id.to_owned(),
-        pid_namespace: namespace.parse().unwrap_or(0),
-        pid: holder.pid,
-        start_time: holder.start_time,
-    };
-    identity.is_alive()
+pub(crate) fn driven(holder: &Holder) -> EngineError {
+    EngineError::Driven { by: holder.seat.to_string() }
 }
 
 /// How a loop stands for a reader: `interrupted` when it should be under way and nobody drives it.
 pub fn status_word(listed: &Listed) -> &str {
     let stored = listed.entry.status.as_str();
-    let driven = listed.holder.as_ref().is_some_and(is_alive);
     match stored {
-        "running" | "waiting" | "queued" if !driven => "interrupted",
+        "running" | "waiting" | "queued" if !listed.is_driven() => "interrupted",
         _ => stored,
     }
 }

@@ -91,6 +91,9 @@ fn lines(state: &LoopState, event: &Event) -> Vec<String> {
             lines
         }
         Event::LoopPaused { .. } => vec!["Loop paused".to_owned()],
+        Event::LoopMoved { to, .. } => {
+            vec![format!("Workspace missing on {}; continuing from the last commit", one_line(to))]
+        }
         Event::NetworkDenied { host, count: 1, .. } => vec![format!("Network denied: {}", one_line(host))],
         Event::ResidueChecked { left } => {
             left.iter().map(|left| format!("Left behind: {} {}", left.kind.name(), one_line(&left.what))).collect()

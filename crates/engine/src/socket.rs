@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, watch};
+use windlass_store::Seat;
 
 use crate::data::private_dir;
 
@@ -124,8 +125,13 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Connects, which wakes the driver.
-    pub async fn to(socket: &Path, loop_id: &str) -> io::Result<Self> {
+    /// Connects to whoever holds the loop, which wakes the driver.
+    pub async fn to(seat: &Seat, loop_id: &str) -> io::Result<Self> {
+        let socket = match seat {
+            Seat::Process { socket, .. } => socket,
+            // It is told by its database.
+            Seat::Worker { .. } => return Err(io::ErrorKind::AddrNotAvailable.into()),
+        };
         let mut stream = UnixStream::connect(socket).await?;
         stream.write_all(format!("{loop_id}\n").as_bytes()).await?;
         Ok(Self { reader: BufReader::new(stream), buffer: String::new() })

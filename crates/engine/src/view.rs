@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use windlass_core::group::Membership;
-use windlass_core::ids::{Role, TurnKey};
+use windlass_core::ids::{Membership, Role, TurnKey};
 use windlass_core::machine::{
     AcceptedFeature, Aim, AnsweredBy, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion,
     Phase, Question, Smaller, Verdict,

@@ -10,7 +10,7 @@ use windlass_core::stop::Status;
 
 use crate::data::rubbish;
 use crate::driver::{FreshRun, RedGate, workspace_handle};
-use crate::engine::{Engine, EngineError, Held, is_alive};
+use crate::engine::{Engine, EngineError, Held};
 use crate::sandbox::{has_placeholders, remove_placeholders};
 use windlass_workspace::{
     DiskUse, Landed, MergeOutcome, MergePlan, MergeRequest, Removed, Reopen, Restored, Workspace, disk_use,
@@ -232,7 +232,7 @@ impl Engine {
             }
             // What cannot be read may be in use.
             let Ok(holder) = self.store.holder(&id).await else { continue };
-            if !holder.as_ref().is_some_and(is_alive) {
+            if !holder.is_some_and(|lease| lease.drives()) {
                 remove_placeholders(&temp);
             }
         }

@@ -135,7 +135,7 @@ fn seen(engine: &Engine, listed: &Listed) -> Seen {
     let running = listed.entry.status == "running";
     Seen {
         head: listed.head,
-        driver: listed.holder.as_ref().map(|holder| holder.token.clone()),
+        driver: listed.holder.as_ref().map(|held| held.holder.token.clone()),
         word: windlass_engine::engine::status_word(listed).to_owned(),
         output: if running { windlass_engine::activity::written(&engine.data, &listed.entry.id) } else { 0 },
     }

@@ -14,7 +14,6 @@ use axum::response::Response;
 use futures_util::Stream;
 use tokio::sync::watch;
 use windlass_core::ids::LoopId;
-use windlass_engine::engine::is_alive;
 use windlass_engine::feed::{self, Cursor, FeedReader};
 
 use crate::app::{App, Subscribed};
@@ -137,7 +136,7 @@ async fn is_over(app: &App, id: &LoopId, until: Option<Until>) -> bool {
         Some(Until::Now) => true,
         Some(Until::Rest) => {
             let found = app.local.found(&id.0).await;
-            found.is_ok_and(|listed| !listed.holder.as_ref().is_some_and(is_alive))
+            found.is_ok_and(|listed| !listed.is_driven())
         }
     }
 }

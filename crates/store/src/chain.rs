@@ -15,7 +15,7 @@ impl Link {
     pub const START: Link = Link([0; 32]);
 
     /// The value at the next event. Texts are preceded by their length, so that no two events have the same bytes.
-    pub(crate) fn next(self, event: &Linked<'_>) -> Link {
+    pub fn next(self, event: &Linked<'_>) -> Link {
         let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
         hash.update(&self.0);
         hash.update(&event.seq.to_be_bytes());
@@ -29,7 +29,7 @@ impl Link {
         Link(value)
     }
 
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Link> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Link> {
         bytes.try_into().ok().map(Link)
     }
 }
@@ -48,12 +48,12 @@ impl fmt::Debug for Link {
 
 /// The bytes of an event as they are stored; a damaged one need not be text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Linked<'a> {
-    pub(crate) seq: u64,
+pub struct Linked<'a> {
+    pub seq: u64,
     /// In nanoseconds since 1970.
-    pub(crate) at: i64,
-    pub(crate) kind: &'a [u8],
-    pub(crate) body: &'a [u8],
+    pub at: i64,
+    pub kind: &'a [u8],
+    pub body: &'a [u8],
 }
 
 /// What a walk along the chain found.
@@ -68,12 +68,12 @@ pub struct ChainCheck {
 }
 
 impl ChainCheck {
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self { events: 0, head: Link::START, broken_at: None }
     }
 
     /// Checks the next event against its stored link; returns whether it matches.
-    pub(crate) fn follow(&mut self, event: &Linked<'_>, stored: Option<Link>) -> bool {
+    pub fn follow(&mut self, event: &Linked<'_>, stored: Option<Link>) -> bool {
         let expected = self.events + 1;
         let link = self.head.next(event);
         if event.seq != expected || stored != Some(link) {
@@ -86,7 +86,7 @@ impl ChainCheck {
     }
 
     /// The journal should have so many events.
-    pub(crate) fn ends_at(mut self, head: u64) -> Self {
+    pub fn ends_at(mut self, head: u64) -> Self {
         if self.broken_at.is_none() && self.events < head {
             self.broken_at = Some(self.events + 1);
         }

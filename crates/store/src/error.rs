@@ -22,7 +22,7 @@ pub enum StoreError {
     Conflict { expected: u64, found: u64 },
     #[error("another process is now running loop {loop_id}")]
     LeaseLost { loop_id: String },
-    #[error("process {} is running this loop", .0.pid)]
+    #[error("{} is running this loop", .0.seat)]
     Held(Box<Holder>),
     #[error("command {id} is not in this loop's inbox")]
     NotPending { id: String },
@@ -73,6 +73,13 @@ pub enum StoreError {
         #[source]
         source: rusqlite::Error,
     },
+    /// Of a store that is not a file of this machine.
+    #[error("{what}")]
+    Database {
+        what: String,
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     #[error("the store has stopped")]
     Stopped,
 }
@@ -85,7 +92,7 @@ impl StoreError {
             Self::Conflict { .. } => Some("retry the command".into()),
             Self::LeaseLost { .. } => Some("follow the loop with 'windlass logs -f'".into()),
             Self::Held(holder) => {
-                Some(format!("process {} is running it; use 'windlass stop' or 'windlass logs -f'", holder.pid))
+                Some(format!("{} is running it; use 'windlass stop' or 'windlass logs -f'", holder.seat))
             }
             Self::NotFound { .. } => Some("create it with 'windlass run', or check WINDLASS_HOME".into()),
             Self::Corrupt { path, .. } => Some(format!(
@@ -115,6 +122,7 @@ impl StoreError {
             | Self::TimeOutOfRange { .. }
             | Self::Io { .. }
             | Self::Sqlite { .. }
+            | Self::Database { .. }
             | Self::Stopped => None,
         }
     }

@@ -11,18 +11,21 @@
 
 mod chain;
 mod error;
+mod identity;
 mod memory;
+mod seat;
 mod sqlite;
 
 use std::fmt;
-use std::path::PathBuf;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use chain::{ChainCheck, Link};
+pub use chain::{ChainCheck, Link, Linked};
 pub use error::StoreError;
+pub use identity::{Liveness, ProcessIdentity};
 pub use memory::MemoryStore;
+pub use seat::{Held, Holder, Presence, Seat};
 pub use sqlite::{Access, SqliteStore};
 
 /// What every method of a store returns.
@@ -80,39 +83,23 @@ pub struct CatalogueEntry {
     pub summary: String,
 }
 
-/// The process that drives a loop, distinguishable from a later one with the same PID, and its address.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Holder {
-    pub boot_id: String,
-    pub pid: u32,
-    pub start_time: u64,
-    pub socket: PathBuf,
-    /// Fences this stretch of holding: an append with another token is refused.
-    pub token: String,
-}
-
-/// Omits the token, because anyone who knows it can write as the holder; it must not reach logs.
-impl fmt::Debug for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Holder")
-            .field("boot_id", &self.boot_id)
-            .field("pid", &self.pid)
-            .field("start_time", &self.start_time)
-            .field("socket", &self.socket)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A loop as a reader finds it: entry, head of the journal and holder, all of the same moment.
 ///
-/// The holder may exit between this read and a check of its process. A caller that finds the process gone must read
-/// again before calling the loop interrupted: the last thing a driver does is to write the end and release.
+/// The store looks for the holder after it has read the row, and the holder may exit in between. A caller that finds it
+/// gone must read again before calling the loop interrupted: the last thing a driver does is to write the end and release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub entry: CatalogueEntry,
     /// `seq` of the last event, 0 if there is none.
     pub head: u64,
-    pub holder: Option<Holder>,
+    pub holder: Option<Held>,
+}
+
+impl Listed {
+    /// Whether somebody drives the loop, or must be assumed to.
+    pub fn is_driven(&self) -> bool {
+        self.holder.as_ref().is_some_and(Held::drives)
+    }
 }
 
 /// Which rows of the catalogue are wanted.
@@ -206,7 +193,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>>;
 
     /// Takes the lease if it is free, already under `holder.token`, or under the token `replacing`: a holder
-    /// the caller has found dead. Otherwise refused with [`StoreError::Held`].
+    /// that the store has called gone, or that a person takes the loop from. Otherwise refused with [`StoreError::Held`].
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()>;
 
     /// Removes a loop with its journal and inbox. Refused with [`StoreError::LeaseLost`] if `token` does not hold
@@ -216,8 +203,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Releases the lease, unless it no longer has this `token`.
     async fn release(&self, loop_id: &str, token: &str) -> Result<()>;
 
-    /// The holder of the lease.
-    async fn holder(&self, loop_id: &str) -> Result<Option<Holder>>;
+    /// The holder of the lease, and whether it lives.
+    async fn holder(&self, loop_id: &str) -> Result<Option<Held>>;
 
     /// Leaves a command for the loop's driver. An id that was posted before is ignored, so a poster
     /// that does not know whether it succeeded can post again.
@@ -232,6 +219,6 @@ pub trait Store: fmt::Debug + Send + Sync {
 
 /// The form in which stores keep a time: exact, ordered, and good until the year 2262. Exact matters because
 /// a replay must see the very times that the live loop saw.
-fn nanoseconds(at: Timestamp) -> Result<i64> {
+pub fn nanoseconds(at: Timestamp) -> Result<i64> {
     i64::try_from(at.as_nanosecond()).map_err(|_| StoreError::TimeOutOfRange { at })
 }

@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{
-    Append, CatalogueEntry, ChainCheck, Create, Holder, InboxItem, LOOP, Link, ListFilter, Listed, NewEvent, Result,
-    Rows, Store, StoreError, StoredEvent, nanoseconds,
+    Append, CatalogueEntry, ChainCheck, Create, Held, Holder, InboxItem, LOOP, Link, ListFilter, Listed, NewEvent,
+    Presence, Result, Rows, Seat, Store, StoreError, StoredEvent, nanoseconds,
 };
 use crate::chain::Linked;
 
@@ -106,7 +106,17 @@ impl Loop {
     }
 
     fn listed(&self) -> Listed {
-        Listed { entry: self.entry.clone(), head: self.head(), holder: self.holder.clone() }
+        Listed { entry: self.entry.clone(), head: self.head(), holder: self.held() }
+    }
+
+    /// The store ends with its process, and so do the processes that hold its leases.
+    fn held(&self) -> Option<Held> {
+        let holder = self.holder.clone()?;
+        let presence = match holder.seat {
+            Seat::Process { .. } => Presence::Alive,
+            Seat::Worker { .. } => Presence::Unknown,
+        };
+        Some(Held { holder, presence })
     }
 }
 
@@ -274,9 +284,9 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn holder(&self, loop_id: &str) -> Result<Option<Holder>> {
+    async fn holder(&self, loop_id: &str) -> Result<Option<Held>> {
         let state = self.state();
-        Ok(state.by_id.get(loop_id).and_then(|&index| state.loops[index].holder.clone()))
+        Ok(state.by_id.get(loop_id).and_then(|&index| state.loops[index].held()))
     }
 
     async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()> {

@@ -31,7 +31,6 @@
 //! of [`ProcessEvent`]s ends with exactly one of `Closed` and `Lost`. A missing word is never success.
 
 pub mod cgroup;
-pub mod identity;
 pub mod launcher;
 pub mod record;
 pub mod resources;
@@ -56,7 +55,6 @@ mod wire;
 
 pub use cgroup::{Group, GroupLimits, find_cgroups};
 pub use contain::{Rung, probe};
-pub use identity::{Liveness, ProcessIdentity};
 pub use launcher::{Launcher, ProcessEvent, Running, StartError};
 pub use record::{
     Ended, EndedBy, ExitRecord, RecordError, SpawnFailure, SpawnFailureKind, read_exit_record, settled_exit_record,

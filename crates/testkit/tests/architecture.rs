@@ -185,6 +185,7 @@ const MAY_SLEEP: [(&str, &str); 2] = [
 /// `engine::sandbox` makes: an agent's program, and whatever a repository names, never runs with the user's rights by mistake.
 const MAY_START_PROGRAMS: &[(&str, &str)] = &[
     ("crates/supervise/src/", "it starts the shim, and looks whether there is a sandbox"),
+    ("crates/store/src/identity.rs", "sysctl and ps, on systems without /proc"),
     ("crates/workspace/src/git/process.rs", "git, with pinned settings"),
     ("crates/workspace/src/git/ssh.rs", "ssh-keygen, as the user's git does"),
     ("crates/engine/src/notify/", "the user's own command and the desktop's"),

@@ -6,6 +6,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::history::history;
+use super::message::is_of_turn;
 use super::{Kind, Workspace, WorkspaceError, Workspaces};
 
 const MARK: &str = "windlass-owner";
@@ -77,6 +79,22 @@ impl Workspaces {
             true => Ok(()),
             false => Err(missing()),
         }
+    }
+
+    /// Whether the turn's commit is the end of the loop's branch in the user's repository, where it outlives the workspace.
+    pub async fn has_committed(
+        &self,
+        workspace: &Workspace,
+        turn_id: &str,
+        previous_head: &str,
+    ) -> Result<bool, WorkspaceError> {
+        let home = self.home_git(workspace);
+        let Some(tip) = home.read_ref(&workspace.branch_ref()).await? else { return Ok(false) };
+        if tip == previous_head {
+            return Ok(false);
+        }
+        let newer = history(&home, previous_head, &tip).await?;
+        Ok(newer.first().is_some_and(|entry| is_of_turn(&entry.message, turn_id)))
     }
 
     /// Remembers that the files which this turn left are gone, so that its checkpoint reports it.

@@ -1787,6 +1787,12 @@ export interface components {
             /** @constant */
             type: "driver_attached";
         } | {
+            /** @description Where they were, if that is known. */
+            from?: string | null;
+            to: string;
+            /** @constant */
+            type: "loop_moved";
+        } | {
             kind: components["schemas"]["TroubleKind"];
             message: string;
             step: components["schemas"]["Step"];

@@ -106,6 +106,8 @@ export function EventLine({ item }: { item: FeedItem }) {
       return <Line at={at} tone="good" icon={Flag}>{t("feed.section_finished", { number: item.section, title: item.title })}</Line>;
     case "workspace_opened":
       return <Line at={at}>{t("feed.workspace_opened")}</Line>;
+    case "loop_moved":
+      return <Line at={at} tone="wait" icon={Warn}>{t("feed.loop_moved", { to: item.to })}</Line>;
     case "session_lost":
       return <Line at={at} tone="wait" more={item.message || undefined}>{t("feed.session_lost")}</Line>;
     case "progress_stalled":

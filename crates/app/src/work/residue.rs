@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::ids::LoopId;
-use windlass_engine::engine::{Engine, EngineError, is_alive};
+use windlass_engine::engine::{Engine, EngineError};
 use windlass_engine::journal;
 use windlass_store::Listed;
 
@@ -12,7 +12,7 @@ use crate::reports::Residue;
 
 /// `None` where nothing is left, or somebody drives the loop.
 pub(super) async fn remove(engine: &Arc<Engine>, one: &Listed, dry_run: bool) -> Result<Option<Residue>, Problem> {
-    if one.holder.as_ref().is_some_and(is_alive) {
+    if one.is_driven() {
         return Ok(None);
     }
     let id = LoopId(one.entry.id.clone());
@@ -25,7 +25,7 @@ pub(super) async fn remove(engine: &Arc<Engine>, one: &Listed, dry_run: bool) ->
     } else {
         match engine.remove_residue(&id).await {
             Ok(left) => left,
-            Err(EngineError::Driven { .. }) => return Ok(None),
+            Err(EngineError::Driven { .. } | EngineError::Unseen { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
     };

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use jiff::Timestamp;
-use windlass_store::{Access, Append, CatalogueEntry, Create, Holder, NewEvent, SqliteStore, Store};
+use windlass_store::{
+    Access, Append, CatalogueEntry, Create, Holder, NewEvent, ProcessIdentity, Seat, SqliteStore, Store,
+};
 use windlass_testkit::World;
 
 use crate::Scale;
@@ -38,13 +40,8 @@ pub fn rows(scale: Scale) -> Vec<Row> {
         summary: "{}".to_owned(),
     };
     let token = "measured".to_owned();
-    let holder = Holder {
-        boot_id: "measured".to_owned(),
-        pid: std::process::id(),
-        start_time: 0,
-        socket: world.root().join("socket"),
-        token: token.clone(),
-    };
+    let process = ProcessIdentity::current().expect("this system reports processes");
+    let holder = Holder { seat: Seat::Process { process, socket: world.root().join("socket") }, token: token.clone() };
     let create = Create { entry: entry.clone(), events: vec![event()], holder: Some(holder) };
     runtime.block_on(store.create(create)).expect("it is new");
     let mut file = std::fs::File::create(world.root().join("journal")).expect("the world is writable");

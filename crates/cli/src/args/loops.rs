@@ -153,6 +153,10 @@ pub struct ResumeArgs {
     pub name: LoopName,
     #[command(flatten)]
     pub raise: RaiseArgs,
+    /// Take the loop from a driver on another machine or in another container that no longer runs. Use it if Windlass
+    /// cannot tell
+    #[arg(long)]
+    pub take_over: bool,
     /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,

@@ -163,6 +163,12 @@ impl Renderer {
                 }
             }
             Event::DriverAttached { .. } => style.dim("resuming where it stopped"),
+            Event::LoopMoved { from, to } => {
+                let from = from.as_ref().map(|from| format!(" from {from}")).unwrap_or_default();
+                style.warn(&format!(
+                    "moved{from} to {to}, where its workspace is missing; continuing from the last commit"
+                ))
+            }
             Event::WorkspaceOpened { opening } => {
                 self.workspace.clone_from(&opening.dir);
                 let mut notes: Vec<String> =

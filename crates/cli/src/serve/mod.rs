@@ -27,7 +27,7 @@ use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_engine::changes;
 use windlass_engine::config::Options;
-use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
+use windlass_engine::engine::{Engine, EngineError, Held};
 use windlass_engine::groups::{HeldGroup, TriesKind};
 use windlass_engine::milestones;
 use windlass_store::{ListFilter, Listed, Rows};
@@ -195,7 +195,7 @@ impl Serving {
         for listed in self.engine.store.list(filter).await? {
             let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
             let tries = listed.entry.kind == GroupKind::Tries.name() && self.goes_on_by_itself(&listed);
-            if mine || !tries || listed.holder.as_ref().is_some_and(is_alive) {
+            if mine || !tries || listed.is_driven() {
                 continue;
             }
             match self.engine.take_group::<Tries>(&GroupId(listed.entry.id.clone())).await {
@@ -212,7 +212,7 @@ impl Serving {
         let filter = ListFilter { open_only: true, ..ListFilter::default() };
         for listed in self.engine.store.list(filter).await? {
             let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
-            if mine || listed.holder.as_ref().is_some_and(is_alive) || !self.goes_on_by_itself(&listed) {
+            if mine || listed.is_driven() || !self.goes_on_by_itself(&listed) {
                 continue;
             }
             match self.engine.take(&LoopId(listed.entry.id.clone())).await {
@@ -222,7 +222,7 @@ impl Serving {
                     }
                     self.drive(held)?;
                 }
-                Err(EngineError::Driven { .. }) => {}
+                Err(EngineError::Driven { .. } | EngineError::Unseen { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }

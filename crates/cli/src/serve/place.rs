@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use windlass_app::{Context, Local, Remote, Request, ResumeLoop, SandboxReport};
 use windlass_core::ids::LoopId;
 use windlass_engine::config::{Options, SandboxSupport};
-use windlass_engine::engine::{Engine, is_alive};
+use windlass_engine::engine::Engine;
 use windlass_server::{
     CODE_MINUTES, Client, Facts, ListenError, ListenOptions, Listener, Logins, Secret, Tls, server_file,
 };
-use windlass_supervise::ProcessIdentity;
+use windlass_store::ProcessIdentity;
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
@@ -66,7 +66,7 @@ pub async fn hand_over(context: &Context, engine: &Engine, id: &LoopId) -> bool 
         Err(error) => {
             tracing::info!(error = error.message, "the server refused the loop");
             // It may have taken it up by itself.
-            matches!(engine.store.holder(&id.0).await, Ok(Some(holder)) if is_alive(&holder))
+            matches!(engine.store.holder(&id.0).await, Ok(Some(lease)) if lease.drives())
         }
     }
 }
@@ -107,7 +107,7 @@ pub async fn open(
     if let Some(other) = Running::find(data) {
         return Err(Failure::usage(
             format!("process {} already serves {}, at {}", other.process.pid, data.display(), other.url),
-            "use that server, or stop it first",
+            format!("use that server or stop it; if its machine is gone, remove {}", server_file(data).display()),
         ));
     }
     more_files();

@@ -49,6 +49,24 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    /// Whether it reads or writes the loop's workspace.
+    pub fn needs_files(&self) -> bool {
+        match self {
+            Effect::OpenWorkspace { .. }
+            | Effect::RunTurn { .. }
+            | Effect::EndTurn { .. }
+            | Effect::SetUpWorkspace
+            | Effect::Summarise { .. }
+            | Effect::Checkpoint { .. }
+            | Effect::RunGate { .. }
+            | Effect::Seal { .. }
+            | Effect::Undo { .. } => true,
+            Effect::SetTimer { .. } => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timer {
     pub kind: TimerKind,

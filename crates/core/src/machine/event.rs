@@ -51,6 +51,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         alive_until: Option<Timestamp>,
     },
+    /// The loop goes on without the files it had. What no commit holds is lost, and the agents' sessions with it: a turn
+    /// that was not committed is due again.
+    LoopMoved {
+        /// Where they were, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        to: String,
+    },
     /// Something that is not a turn could not be tried, so many times in a row.
     NotTried {
         step: Step,
@@ -358,6 +366,7 @@ impl Event {
             Event::LoopQueued { .. } => "loop_queued",
             Event::QueueLeft { .. } => "queue_left",
             Event::DriverAttached { .. } => "driver_attached",
+            Event::LoopMoved { .. } => "loop_moved",
             Event::NotTried { .. } => "not_tried",
             Event::PhaseEntered { .. } => "phase_entered",
             Event::WorkspaceOpened { .. } => "workspace_opened",

@@ -46,6 +46,12 @@ pub enum Input {
         /// The last sign of life of what the earlier driver ran.
         alive_until: Option<Timestamp>,
     },
+    /// The loop's files are not where its driver is: another machine had them, or somebody removed them.
+    Moved {
+        /// Where they were, if that is known.
+        from: Option<String>,
+        to: String,
+    },
     /// What is wanted could not be tried.
     NotTried {
         effect: Effect,

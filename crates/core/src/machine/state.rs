@@ -249,6 +249,15 @@ impl LoopState {
         self.spec.workspace.kind == WorkspaceKind::External
     }
 
+    /// Whether the loop can go on elsewhere from its commits.
+    pub fn can_move(&self) -> bool {
+        let own = match self.spec.workspace.kind {
+            WorkspaceKind::Clone => true,
+            WorkspaceKind::InPlace | WorkspaceKind::External => false,
+        };
+        own && self.spec.commit != CommitPolicy::Off
+    }
+
     pub fn undelivered_steering(&self) -> impl Iterator<Item = &Steering> {
         self.steering.iter().filter(|message| message.delivered.is_none())
     }

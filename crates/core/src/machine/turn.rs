@@ -15,6 +15,8 @@ pub struct RunningTurn {
     /// The turn goes on with what an earlier attempt left.
     pub recovery: bool,
     pub interrupt: Option<Interrupt>,
+    /// The loop moved while it ran, so its tree is lost, whatever it came to.
+    pub moved: bool,
     /// What the agent reported so far, and when that was journalled.
     pub usage: UsageByModel,
     pub usage_at: Timestamp,

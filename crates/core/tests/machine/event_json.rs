@@ -157,6 +157,7 @@ pub fn every_event() -> Vec<Event> {
         },
         Event::QuestionAnswered { id: "q1".into(), by: AnsweredBy::Default, answer: Some("this".into()), told: true },
         Event::Minimised { smaller: Smaller { commit: "c8".into(), head: "c7".into(), kept: 2, hunks: 5 } },
+        Event::LoopMoved { from: Some("there".into()), to: "here".into() },
     ]
 }
 
@@ -241,8 +242,9 @@ fn the_list_above_has_every_event() {
         Event::QuestionAsked { .. } => 53,
         Event::QuestionAnswered { .. } => 54,
         Event::Minimised { .. } => 55,
+        Event::LoopMoved { .. } => 56,
     };
-    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..56).collect::<Vec<_>>());
+    assert_eq!(every_event().iter().map(place).collect::<Vec<_>>(), (0..57).collect::<Vec<_>>());
 }
 
 #[test]

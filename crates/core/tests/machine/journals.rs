@@ -31,10 +31,11 @@ struct Recording {
     make: fn() -> Driven,
 }
 
-const RECORDINGS: [Recording; 11] = [
+const RECORDINGS: [Recording; 12] = [
     Recording { name: "promise-completed-and-continued", make: promise_completed_and_continued },
     Recording { name: "promise-paused-and-rolled-back", make: promise_paused_and_rolled_back },
     Recording { name: "promise-minimised", make: promise_minimised },
+    Recording { name: "promise-moved", make: promise_moved },
     Recording { name: "promise-failures", make: promise_failures },
     Recording { name: "promise-without-progress", make: promise_without_progress },
     Recording { name: "promise-questions", make: promise_questions },
@@ -307,6 +308,35 @@ fn promise_paused_and_rolled_back() -> Driven {
     driven.end_turn(interrupted());
     driven.ok(open(Opener::Restart));
     driven.ok(workspace_opened());
+    driven.end_turn_and_checkpoint(claimed());
+    driven.judge(Verdict::Pass);
+    driven
+}
+
+/// The files are lost in a turn, in its checkpoint and in the gates.
+fn promise_moved() -> Driven {
+    let mut spec = LoopSpec { gates: vec![gate("cargo test")], ..promise_loop() };
+    spec.workspace.setup = vec!["npm ci".into()];
+    let mut driven = Driven::created(spec);
+    driven.start();
+    driven.ok(workspace_opened());
+    driven.ok(Input::SetUp);
+    let moved = |from: Option<&str>| Input::Moved { from: from.map(str::to_owned), to: "here".into() };
+    driven.ok(moved(Some("there")));
+    driven.end_turn(claimed());
+    for lost in [true, false] {
+        driven.ok(workspace_opened());
+        driven.ok(Input::SetUp);
+        driven.end_turn(finished());
+        if lost {
+            driven.ok(moved(None));
+        }
+    }
+    driven.checkpoint();
+    driven.ok(moved(None));
+    driven.judge(Verdict::Fail);
+    driven.ok(workspace_opened());
+    driven.ok(Input::SetUp);
     driven.end_turn_and_checkpoint(claimed());
     driven.judge(Verdict::Pass);
     driven

@@ -11,6 +11,7 @@ mod journals;
 mod limits;
 mod milestone;
 mod milestone_people;
+mod moved;
 mod people;
 mod promise_loop;
 mod prompts;

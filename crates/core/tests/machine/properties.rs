@@ -83,6 +83,7 @@ proptest! {
     fn steering_is_told_once_unless_its_turn_is_tried_again_and_never_lost(walk in walks()) {
         let mut pending: Vec<String> = Vec::new();
         let mut told: Vec<String> = Vec::new();
+        let mut closing: Vec<String> = Vec::new();
         for given in &walk.given {
             for event in given.events() {
                 match event {
@@ -96,8 +97,11 @@ proptest! {
                         if is_tried_again(&report.outcome, interrupt.as_ref()) {
                             pending.append(&mut told);
                         }
-                        told.clear();
+                        closing = std::mem::take(&mut told);
                     }
+                    Event::Checkpointed { .. } => closing.clear(),
+                    // A turn whose work is lost is told again.
+                    Event::LoopMoved { .. } if given.before.turn().is_none() => pending.append(&mut closing),
                     // A loop that rests without waiting for its turn tells it again.
                     Event::LoopStopped { .. } | Event::LoopPaused { .. } => pending.append(&mut told),
                     _ => {}
@@ -175,8 +179,8 @@ proptest! {
                     uncommitted = (!is_tried_again(&report.outcome, interrupt.as_ref())).then_some(*turn);
                 }
                 Event::Checkpointed { turn, .. } if Some(*turn) == uncommitted => uncommitted = None,
-                // What was undone is saved elsewhere.
-                Event::RolledBack { .. } => uncommitted = None,
+                // What was undone is saved elsewhere; what was lost is done again.
+                Event::RolledBack { .. } | Event::LoopMoved { .. } => uncommitted = None,
                 Event::TurnStarted { .. } => prop_assert_eq!(uncommitted, None),
                 _ => {}
             }
@@ -295,7 +299,7 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
         "session_found usage_reported turn_interrupted turn_ended session_lost checkpointed gate_ended iteration_judged",
         "claim_refused progress_stalled wait_started wait_ended pause_requested loop_paused stop_requested",
         "question_asked question_answered NoQuestion Answered WhichQuestion",
-        "steering_queued loop_stopped not_tried merged loop_queued queue_left",
+        "steering_queued loop_stopped not_tried merged loop_queued queue_left loop_moved",
     ]
     .iter()
     .flat_map(|names| names.split(' ').map(str::to_owned))

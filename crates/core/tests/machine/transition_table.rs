@@ -201,6 +201,7 @@ pub fn inputs() -> Vec<Case> {
         Case { name: "no place is free", input: |_| Input::Queue { max_running: 8 } },
         Case { name: "place free", input: |_| Input::LeaveQueue { turn_began: false } },
         Case { name: "attach", input: |_| Input::Attach { alive_until: None } },
+        Case { name: "moved", input: |_| Input::Moved { from: None, to: "b".into() } },
         Case { name: "shutdown", input: |_| Input::Shutdown },
         Case { name: "workspace opened", input: |_| workspace_opened() },
         Case {

@@ -80,6 +80,7 @@ fn line(state: &LoopState, event: &Event, stopped_at_start: bool) {
         Event::LoopCreated { .. }
         | Event::LoopOpened { .. }
         | Event::DriverAttached { .. }
+        | Event::LoopMoved { .. }
         | Event::LoopQueued { .. }
         | Event::QueueLeft { .. }
         | Event::NotTried { .. }

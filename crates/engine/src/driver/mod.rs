@@ -230,7 +230,7 @@ impl Driver {
         if !self.take_place().await? {
             return Ok(Left::ShutDown);
         }
-        self.ensure_workspace().await?;
+        let mut looked = false;
         loop {
             self.take_commands().await?;
             if !self.take_place().await? {
@@ -246,6 +246,12 @@ impl Driver {
                 }
                 return Ok(Left::ShutDown);
             }
+            // Whoever only answers a command, or waits, opens no workspace.
+            if !looked && wanted.iter().any(Effect::needs_files) {
+                looked = true;
+                self.look_for_files().await?;
+                continue;
+            }
             self.performing.reconcile(&self.state, &wanted).await;
             tokio::select! {
                 report = self.reports.recv() => match report {
@@ -260,6 +266,15 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// A loop whose files are not here continues from its last commit.
+    async fn look_for_files(&mut self) -> Result<(), DriveError> {
+        if workspace::is_lost(&self.engine, &self.state).await {
+            self.hear(Report::News(Input::Moved { from: None, to: host_name() })).await?;
+            faults::point("moved.after");
+        }
+        self.ensure_workspace().await
     }
 
     /// A loop that goes on in the middle of an iteration finds its workspace as it left it. A turn says by itself what
@@ -504,6 +519,10 @@ impl Driver {
             Err(refusal) => Err(DriveError::Lost(refusal.to_string())),
         }
     }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Moves the judge's checkout away, and what the loop's processes left in their temporary directory. Whoever stops the loop does

@@ -34,7 +34,8 @@ pub(super) async fn run(
     session: &SessionUse,
 ) -> Result<Input, DriveError> {
     let files = context.engine.data.turn(&state.id, turn);
-    if files.dir.exists() {
+    // A turn whose tree was lost before it began would be lost too.
+    if files.have_begun() || state.turn().is_some_and(|running| running.moved) {
         return recover(context, state, turn).await;
     }
     let facts = review::facts(&context, state, turn).await?;
@@ -98,6 +99,7 @@ impl Job<'_> {
         if *context.end.borrow() {
             return Ok(TurnReport::bare(TurnOutcome::Interrupted));
         }
+        self.files.begin().map_err(|source| transcript_error(&self.files.dir, source))?;
         private_files(&files).map_err(|source| transcript_error(&self.files.dir, source))?;
         let started_at = self.engine.clock.now();
         if let Some(Live { running, tools, .. }) = context.live.take(self.turn.role, self.session()).await {

@@ -171,6 +171,21 @@ fn missing(error: WorkspaceError) -> Result<WorkspaceFailure, DriveError> {
     }
 }
 
+/// Whether the loop's files are gone, with more than its commits hold: another machine has them, or somebody removed
+/// them. Then the loop moved, which is journalled before the workspace is made again.
+pub(super) async fn is_lost(engine: &Engine, state: &LoopState) -> bool {
+    let (Ok(workspace), true) = (handle(state), state.can_move()) else { return false };
+    if workspace.dir.exists() {
+        return false;
+    }
+    let Activity::Running(Doing::Summarise { turn } | Doing::Checkpoint { turn, .. }) = &state.activity else {
+        return true;
+    };
+    let head = state.head_commit().unwrap_or(&workspace.base_commit);
+    // Without the repository nothing is known, and opening the workspace says so.
+    !engine.workspaces.has_committed(&workspace, &state.turn_id(turn.key), head).await.unwrap_or(false)
+}
+
 /// Makes a workspace that was removed meanwhile again, before a commit or a gate needs it; says if it cannot.
 pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<Input>, DriveError> {
     let Activity::Running(doing) = &state.activity else { return Ok(None) };
@@ -192,7 +207,8 @@ pub(super) async fn ensure(engine: &Engine, state: &LoopState) -> Result<Option<
         Ok(reopened) => reopened,
         Err(error) => return missing(error).map(|failure| Some(Input::WorkspaceFailed { failure })),
     };
-    if let Some(turn) = closes.filter(|_| reopened.recreated) {
+    // The commit of a loop that can move is there, or the loop moved.
+    if let Some(turn) = closes.filter(|_| reopened.recreated && !state.can_move()) {
         engine.workspaces.mark_lost(&workspace, &state.turn_id(turn))?;
     }
     Ok(None)

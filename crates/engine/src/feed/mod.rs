@@ -20,11 +20,11 @@ use windlass_core::spec::LoopSpec;
 
 use crate::data::DataDir;
 use crate::driver::DriveError;
-use crate::engine::{Engine, EngineError, is_alive};
+use crate::engine::{Engine, EngineError};
 use crate::journal;
 use crate::socket::Listening;
 use crate::transcript::{Batch, Place, TranscriptReader};
-use windlass_store::Store;
+use windlass_store::{Held, Store};
 
 pub use cursor::{Cursor, CursorError, Standing, TurnCursor};
 pub use past::{Page, begin_near_end, end, page_before};
@@ -360,8 +360,8 @@ pub enum News {
 
 impl News {
     pub async fn of(engine: &Engine, id: &LoopId) -> Result<Self, EngineError> {
-        let Some(holder) = engine.store.holder(&id.0).await?.filter(is_alive) else { return Ok(News::None) };
-        Ok(Listening::to(&holder.socket, &id.0).await.map_or(News::None, News::Other))
+        let Some(lease) = engine.store.holder(&id.0).await?.filter(Held::drives) else { return Ok(News::None) };
+        Ok(Listening::to(&lease.holder.seat, &id.0).await.map_or(News::None, News::Other))
     }
 
     /// Returns when there may be something new; `false` when nobody drives the loop any more.

@@ -8,7 +8,7 @@ use windlass_core::ids::LoopId;
 
 use super::Kind;
 use crate::command::Answer;
-use crate::engine::{Engine, EngineError, is_alive};
+use crate::engine::{Engine, EngineError, driven};
 use crate::journal::JournalError;
 use crate::socket::Listening;
 use jiff::Timestamp;
@@ -108,14 +108,10 @@ impl Engine {
     pub async fn take_group<G: Group>(&self, id: &GroupId) -> Result<HeldGroup<G>, EngineError> {
         let holder = self.holder()?;
         let token = holder.token.clone();
-        let dead = match self.store.holder(&id.0).await? {
-            Some(other) if is_alive(&other) => return Err(EngineError::Driven { pid: other.pid }),
-            Some(other) => Some(other.token),
-            None => None,
-        };
+        let dead = self.dead_holder(&id.0).await?;
         match self.store.acquire(&id.0, holder, dead.as_deref()).await {
             Ok(()) => {}
-            Err(StoreError::Held(other)) => return Err(EngineError::Driven { pid: other.pid }),
+            Err(StoreError::Held(other)) => return Err(driven(&other)),
             Err(error) => return Err(error.into()),
         }
         self.hub()?.open_line(&id.0);
@@ -223,8 +219,8 @@ impl Engine {
         let body = self.own_secrets().text(body);
         self.store.post(&id.0, InboxItem { id: item.clone(), at: self.clock.now(), body }).await?;
         loop {
-            if let Some(holder) = self.store.holder(&id.0).await?.filter(is_alive)
-                && let Ok(mut listening) = Listening::to(&holder.socket, &id.0).await
+            if let Some(lease) = self.store.holder(&id.0).await?.filter(windlass_store::Held::drives)
+                && let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await
             {
                 while listening.news().await {
                     if let Some(answer) = self.answer(&item).await? {

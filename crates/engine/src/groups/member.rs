@@ -9,7 +9,7 @@ use windlass_core::machine::{Input, Opener, Raise, Refusal, Verdict};
 use windlass_core::stop::{End, Status, WaitReason};
 
 use crate::command::Command;
-use crate::engine::{Engine, EngineError, Held, is_alive};
+use crate::engine::{Engine, EngineError, Held};
 use crate::journal;
 use crate::socket::Listening;
 use crate::view::LoopView;
@@ -140,8 +140,8 @@ pub(super) async fn others_driver_left(
     id: &LoopId,
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<bool, EngineError> {
-    let Some(holder) = engine.store.holder(&id.0).await?.filter(is_alive) else { return Ok(true) };
-    let Ok(mut listening) = Listening::to(&holder.socket, &id.0).await else {
+    let Some(lease) = engine.store.holder(&id.0).await?.filter(windlass_store::Held::drives) else { return Ok(true) };
+    let Ok(mut listening) = Listening::to(&lease.holder.seat, &id.0).await else {
         // It is just starting or leaving.
         tokio::time::sleep(LOOK_AGAIN).await;
         return Ok(true);

@@ -18,7 +18,7 @@ use windlass_core::spec::WorkspaceKind;
 use windlass_core::stop::Status;
 use windlass_supervise::docker::{find_containers, remove_containers};
 
-use crate::engine::{Engine, EngineError, is_alive};
+use crate::engine::{Engine, EngineError};
 use crate::limits;
 use crate::ports::PortRange;
 use processes::Seen;
@@ -55,7 +55,7 @@ impl Engine {
     pub async fn all_residue(&self) -> Result<Vec<(LoopState, Vec<Leftover>)>, EngineError> {
         let mut found = Vec::new();
         for listed in self.store.list(ListFilter::default()).await? {
-            if listed.holder.as_ref().is_some_and(is_alive) {
+            if listed.is_driven() {
                 continue;
             }
             let state = crate::journal::load(self.store.as_ref(), &LoopId(listed.entry.id.clone())).await?;

@@ -5,6 +5,7 @@
 //! cannot write. Nothing here blocks an async worker: writes wait for the thread, reads for a blocking one.
 
 mod failure;
+mod locks;
 mod open;
 mod readers;
 mod rows;
@@ -17,11 +18,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::failure::explain_io;
+use self::locks::Locks;
 use self::readers::Readers;
 use self::steps::Step;
 use self::writer::Writer;
 use super::{
-    Append, ChainCheck, Create, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
+    Append, ChainCheck, Create, Held, Holder, InboxItem, ListFilter, Listed, Result, Store, StoreError, StoredEvent,
 };
 
 /// What the process wants from the database.
@@ -39,6 +42,8 @@ pub struct SqliteStore {
     path: PathBuf,
     readers: Arc<Readers>,
     writer: Option<Writer>,
+    /// Shows that this process lives, for the leases it holds.
+    locks: Arc<Locks>,
 }
 
 impl SqliteStore {
@@ -46,23 +51,32 @@ impl SqliteStore {
     /// process that creates or migrates it at this moment.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self> {
         let path = path.as_ref().to_owned();
+        let locks = Arc::new(Locks::beside(&path));
         match access {
             Access::ReadOnly => {
                 let (connection, mode) = open::readable(&path)?;
                 let readers = Readers::new(&path, mode, Some(connection));
-                Ok(Self { path, readers: Arc::new(readers), writer: None })
+                Ok(Self { path, readers: Arc::new(readers), writer: None, locks })
             }
             Access::ReadWrite => {
                 let connection = open::writable(&path)?;
                 let writer = Writer::start(connection, &path)?;
                 let readers = Readers::new(&path, open::Mode::Shared, None);
-                Ok(Self { path, readers: Arc::new(readers), writer: Some(writer) })
+                Ok(Self { path, readers: Arc::new(readers), writer: Some(writer), locks })
             }
         }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file that shows that the holder lives. A store that only reads writes none.
+    fn lock_of(&self, holder: &Holder) -> Result<String> {
+        if self.writer.is_none() {
+            return Err(StoreError::ReadOnly { path: self.path.clone() });
+        }
+        self.locks.own(&holder.seat).map_err(|source| explain_io(&self.path, source))
     }
 
     async fn write(&self, step: Step) -> Result<u64> {
@@ -85,7 +99,8 @@ impl Drop for SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn create(&self, new: Create) -> Result<u64> {
-        self.write(Step::Create(new)).await
+        let lock = new.holder.as_ref().map(|holder| self.lock_of(holder)).transpose()?.unwrap_or_default();
+        self.write(Step::Create { new: Box::new(new), lock }).await
     }
 
     async fn append(&self, step: Append) -> Result<u64> {
@@ -104,22 +119,24 @@ impl Store for SqliteStore {
     }
 
     async fn get(&self, loop_id: &str) -> Result<Option<Listed>> {
-        let loop_id = loop_id.to_owned();
-        self.readers.run(move |connection| rows::by_id(connection, &loop_id)).await
+        let (loop_id, locks) = (loop_id.to_owned(), Arc::clone(&self.locks));
+        self.readers.run(move |connection| rows::by_id(connection, &locks, &loop_id)).await
     }
 
     async fn find(&self, project: &str, name: &str) -> Result<Option<Listed>> {
-        let (project, name) = (project.to_owned(), name.to_owned());
-        self.readers.run(move |connection| rows::by_name(connection, &project, &name)).await
+        let (project, name, locks) = (project.to_owned(), name.to_owned(), Arc::clone(&self.locks));
+        self.readers.run(move |connection| rows::by_name(connection, &locks, &project, &name)).await
     }
 
     async fn list(&self, filter: ListFilter) -> Result<Vec<Listed>> {
-        self.readers.run(move |connection| rows::list(connection, &filter)).await
+        let locks = Arc::clone(&self.locks);
+        self.readers.run(move |connection| rows::list(connection, &locks, &filter)).await
     }
 
     async fn acquire(&self, loop_id: &str, holder: Holder, replacing: Option<&str>) -> Result<()> {
         let (loop_id, replacing) = (loop_id.to_owned(), replacing.map(str::to_owned));
-        self.write(Step::Acquire { loop_id, holder, replacing }).await.map(drop)
+        let lock = self.lock_of(&holder)?;
+        self.write(Step::Acquire { loop_id, holder, lock, replacing }).await.map(drop)
     }
 
     async fn remove(&self, loop_id: &str, token: &str) -> Result<()> {
@@ -132,9 +149,9 @@ impl Store for SqliteStore {
         self.write(Step::Release { loop_id, token }).await.map(drop)
     }
 
-    async fn holder(&self, loop_id: &str) -> Result<Option<Holder>> {
-        let loop_id = loop_id.to_owned();
-        self.readers.run(move |connection| rows::holder(connection, &loop_id)).await
+    async fn holder(&self, loop_id: &str) -> Result<Option<Held>> {
+        let (loop_id, locks) = (loop_id.to_owned(), Arc::clone(&self.locks));
+        self.readers.run(move |connection| rows::holder(connection, &locks, &loop_id)).await
     }
 
     async fn post(&self, loop_id: &str, item: InboxItem) -> Result<()> {

@@ -10,32 +10,52 @@ use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::locks::Locks;
 use crate::chain::Linked;
-use crate::{CatalogueEntry, ChainCheck, Holder, InboxItem, LOOP, Link, ListFilter, Listed, Rows, StoredEvent};
+use crate::{
+    CatalogueEntry, ChainCheck, Held, Holder, InboxItem, LOOP, Link, ListFilter, Listed, Presence, ProcessIdentity,
+    Rows, Seat, StoredEvent,
+};
 
-const HOLDER: &str = "h.boot_id, h.pid, h.start_time, h.socket, h.token";
+/// The columns of a [`Lease`].
+pub(super) const LEASE: &str =
+    "h.boot_id, h.pid, h.start_time, h.socket, h.token, h.pid_namespace, h.machine, h.lock, h.worker";
+
+/// How many they are.
+const AFTER_LEASE: usize = 9;
+
+/// A lease as it is stored.
+pub(super) struct Lease {
+    pub(super) holder: Holder,
+    lock: String,
+}
 
 /// The columns of [`Listed`], with or without the summary.
 fn select(summaries: bool) -> String {
     let (summary, join) = if summaries { ("s.body", "JOIN summaries s ON s.loop = l.pk") } else { ("''", "") };
     format!(
-        "SELECT {HOLDER}, l.id, l.project, l.name, l.goal, l.recipe, l.status, l.open, l.iterations,
+        "SELECT {LEASE}, l.id, l.project, l.name, l.goal, l.recipe, l.status, l.open, l.iterations,
                 l.max_iterations, l.stop_reason, l.created_at, l.updated_at, l.stopped_at, l.head, {summary}, l.kind
          FROM loops l LEFT JOIN leases h ON h.loop = l.pk {join}"
     )
 }
 
-pub(super) fn by_id(connection: &Connection, loop_id: &str) -> rusqlite::Result<Option<Listed>> {
+pub(super) fn by_id(connection: &Connection, locks: &Locks, loop_id: &str) -> rusqlite::Result<Option<Listed>> {
     let sql = format!("{} WHERE l.id = ?1", select(true));
-    connection.prepare_cached(&sql)?.query_row([loop_id], listed).optional()
+    connection.prepare_cached(&sql)?.query_row([loop_id], |row| listed(row, &mut Looks::new(locks))).optional()
 }
 
-pub(super) fn by_name(connection: &Connection, project: &str, name: &str) -> rusqlite::Result<Option<Listed>> {
+pub(super) fn by_name(
+    connection: &Connection,
+    locks: &Locks,
+    project: &str,
+    name: &str,
+) -> rusqlite::Result<Option<Listed>> {
     let sql = format!("{} WHERE l.project = ?1 AND l.name = ?2", select(true));
-    connection.prepare_cached(&sql)?.query_row([project, name], listed).optional()
+    connection.prepare_cached(&sql)?.query_row([project, name], |row| listed(row, &mut Looks::new(locks))).optional()
 }
 
-pub(super) fn list(connection: &Connection, filter: &ListFilter) -> rusqlite::Result<Vec<Listed>> {
+pub(super) fn list(connection: &Connection, locks: &Locks, filter: &ListFilter) -> rusqlite::Result<Vec<Listed>> {
     let project = if filter.project.is_some() { "l.project = ?1" } else { "?1 IS NULL" };
     let open = if filter.open_only { "AND l.open = 1" } else { "" };
     let ids = if filter.ids.is_some() { "AND l.id IN (SELECT value FROM json_each(?3))" } else { "AND ?3 IS NULL" };
@@ -51,7 +71,8 @@ pub(super) fn list(connection: &Connection, filter: &ListFilter) -> rusqlite::Re
     let limit = filter.limit.map_or(-1, row_limit);
     let mut statement = connection.prepare_cached(&sql)?;
     let ids = filter.ids.as_ref().map(|ids| serde_json::Value::from(ids.as_slice()).to_string());
-    statement.query_map(params![filter.project, limit, ids], listed)?.collect()
+    let mut looks = Looks::new(locks);
+    statement.query_map(params![filter.project, limit, ids], |row| listed(row, &mut looks))?.collect()
 }
 
 pub(super) fn events(
@@ -99,10 +120,10 @@ pub(super) fn chain(connection: &Connection, loop_id: &str, until: u64) -> rusql
     Ok(found.map(|(check, head)| check.ends_at(head)))
 }
 
-pub(super) fn holder(connection: &Connection, loop_id: &str) -> rusqlite::Result<Option<Holder>> {
-    let sql = format!("SELECT {HOLDER} FROM leases h JOIN loops l ON l.pk = h.loop WHERE l.id = ?1");
+pub(super) fn holder(connection: &Connection, locks: &Locks, loop_id: &str) -> rusqlite::Result<Option<Held>> {
+    let sql = format!("SELECT {LEASE} FROM leases h JOIN loops l ON l.pk = h.loop WHERE l.id = ?1");
     let found = connection.prepare_cached(&sql)?.query_row([loop_id], lease).optional()?;
-    Ok(found.flatten())
+    Ok(found.flatten().map(|lease| Looks::new(locks).held(lease)))
 }
 
 pub(super) fn pending(connection: &Connection, loop_id: &str) -> rusqlite::Result<Vec<InboxItem>> {
@@ -119,39 +140,74 @@ pub(super) fn answer(connection: &Connection, item_id: &str) -> rusqlite::Result
     statement.query_row([item_id], |row| row.get(0)).optional()
 }
 
-fn listed(row: &Row<'_>) -> rusqlite::Result<Listed> {
-    let entry = CatalogueEntry {
-        id: row.get(5)?,
-        project: row.get(6)?,
-        name: row.get(7)?,
-        goal: row.get(8)?,
-        recipe: row.get(9)?,
-        status: row.get(10)?,
-        open: row.get(11)?,
-        iterations: row.get(12)?,
-        max_iterations: row.get(13)?,
-        stop_reason: row.get(14)?,
-        created_at: time(row, 15)?,
-        updated_at: time(row, 16)?,
-        stopped_at: row.get::<_, Option<i64>>(17)?.map(|_| time(row, 17)).transpose()?,
-        summary: row.get(19)?,
-        kind: row.get(20)?,
-    };
-    Ok(Listed { entry, head: row.get::<_, i64>(18)?.cast_unsigned(), holder: lease(row)? })
+/// Looks at each locked file once for all rows of a read.
+struct Looks<'a> {
+    locks: &'a Locks,
+    seen: Vec<(Seat, String, Presence)>,
 }
 
-/// The holder from the first five columns; `None` without a lease.
-pub(super) fn lease(row: &Row<'_>) -> rusqlite::Result<Option<Holder>> {
+impl<'a> Looks<'a> {
+    fn new(locks: &'a Locks) -> Self {
+        Self { locks, seen: Vec::new() }
+    }
+
+    fn held(&mut self, Lease { holder, lock }: Lease) -> Held {
+        let known = self.seen.iter().find(|(seat, name, _)| *seat == holder.seat && *name == lock);
+        let presence = match known {
+            Some((.., presence)) => *presence,
+            None => {
+                let presence = self.locks.presence(&holder.seat, &lock);
+                self.seen.push((holder.seat.clone(), lock, presence));
+                presence
+            }
+        };
+        Held { holder, presence }
+    }
+}
+
+fn listed(row: &Row<'_>, looks: &mut Looks<'_>) -> rusqlite::Result<Listed> {
+    const N: usize = AFTER_LEASE;
+    let entry = CatalogueEntry {
+        id: row.get(N)?,
+        project: row.get(N + 1)?,
+        name: row.get(N + 2)?,
+        goal: row.get(N + 3)?,
+        recipe: row.get(N + 4)?,
+        status: row.get(N + 5)?,
+        open: row.get(N + 6)?,
+        iterations: row.get(N + 7)?,
+        max_iterations: row.get(N + 8)?,
+        stop_reason: row.get(N + 9)?,
+        created_at: time(row, N + 10)?,
+        updated_at: time(row, N + 11)?,
+        stopped_at: row.get::<_, Option<i64>>(N + 12)?.map(|_| time(row, N + 12)).transpose()?,
+        summary: row.get(N + 14)?,
+        kind: row.get(N + 15)?,
+    };
+    let holder = lease(row)?.map(|lease| looks.held(lease));
+    Ok(Listed { entry, head: row.get::<_, i64>(N + 13)?.cast_unsigned(), holder })
+}
+
+/// The lease from the first columns; `None` without one. Of a worker, the name is in place of the socket.
+pub(super) fn lease(row: &Row<'_>) -> rusqlite::Result<Option<Lease>> {
     let Some(boot_id) = row.get(0)? else {
         return Ok(None);
     };
-    Ok(Some(Holder {
-        boot_id,
-        pid: row.get(1)?,
-        start_time: row.get::<_, i64>(2)?.cast_unsigned(),
-        socket: PathBuf::from(OsStr::from_bytes(row.get_ref(3)?.as_blob()?)),
-        token: row.get(4)?,
-    }))
+    let address = OsStr::from_bytes(row.get_ref(3)?.as_blob()?);
+    let seat = match row.get(8)? {
+        Some(id) => Seat::Worker { id, name: address.to_string_lossy().into_owned() },
+        None => Seat::Process {
+            process: ProcessIdentity {
+                boot_id,
+                pid_namespace: row.get::<_, i64>(5)?.cast_unsigned(),
+                pid: row.get(1)?,
+                start_time: row.get::<_, i64>(2)?.cast_unsigned(),
+                machine: row.get(6)?,
+            },
+            socket: PathBuf::from(address),
+        },
+    };
+    Ok(Some(Lease { holder: Holder { seat, token: row.get(4)? }, lock: row.get(7)? }))
 }
 
 fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {

@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     Migration { sql: VERSION_1, then: nothing },
     Migration { sql: VERSION_2, then: link_events },
     Migration { sql: VERSION_3, then: nothing },
+    Migration { sql: VERSION_4, then: nothing },
 ];
 
 /// The way from one version to the next: statements, and what statements cannot do.
@@ -106,6 +107,18 @@ const VERSION_2: &str = "ALTER TABLE events ADD COLUMN link BLOB NOT NULL DEFAUL
 
 // Groups of loops are rows too.
 const VERSION_3: &str = "ALTER TABLE loops ADD COLUMN kind TEXT NOT NULL DEFAULT 'loop'";
+
+// Who holds a lease, on which machine, and the file that it has locked; or which worker. A boot ID had its PID namespace
+// behind it.
+const VERSION_4: &str = "
+ALTER TABLE leases ADD COLUMN pid_namespace INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE leases ADD COLUMN machine TEXT NOT NULL DEFAULT '';
+ALTER TABLE leases ADD COLUMN lock TEXT NOT NULL DEFAULT '';
+ALTER TABLE leases ADD COLUMN worker TEXT;
+UPDATE leases SET pid_namespace = CAST(substr(boot_id, instr(boot_id, '@') + 1) AS INTEGER),
+                  boot_id = substr(boot_id, 1, instr(boot_id, '@') - 1)
+WHERE instr(boot_id, '@') > 0;
+";
 
 /// Events that were written before there was a chain get their links as they are now.
 fn link_events(connection: &Connection) -> rusqlite::Result<()> {

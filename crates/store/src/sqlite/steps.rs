@@ -10,15 +10,15 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::failure::Fault;
 use super::rows;
 use crate::chain::Linked;
-use crate::{Append, CatalogueEntry, Create, Holder, InboxItem, Link, NewEvent, StoreError, nanoseconds};
+use crate::{Append, CatalogueEntry, Create, Holder, InboxItem, Link, NewEvent, Seat, StoreError, nanoseconds};
 
 type Done<T> = Result<T, Fault>;
 
 #[derive(Debug)]
 pub(super) enum Step {
-    Create(Create),
+    Create { new: Box<Create>, lock: String },
     Append(Append),
-    Acquire { loop_id: String, holder: Holder, replacing: Option<String> },
+    Acquire { loop_id: String, holder: Holder, lock: String, replacing: Option<String> },
     Release { loop_id: String, token: String },
     Remove { loop_id: String, token: String },
     Post { loop_id: String, item: InboxItem },
@@ -29,10 +29,10 @@ impl Step {
     /// roll-back.
     pub(super) fn apply(&self, db: &Connection) -> Done<u64> {
         match self {
-            Self::Create(new) => create(db, new),
+            Self::Create { new, lock } => create(db, new, lock),
             Self::Append(step) => append(db, step),
-            Self::Acquire { loop_id, holder, replacing } => {
-                acquire(db, loop_id, holder, replacing.as_deref()).map(|()| 0)
+            Self::Acquire { loop_id, holder, lock, replacing } => {
+                acquire(db, loop_id, holder, lock, replacing.as_deref()).map(|()| 0)
             }
             Self::Release { loop_id, token } => release(db, loop_id, token).map(|()| 0),
             Self::Remove { loop_id, token } => remove(db, loop_id, token).map(|()| 0),
@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-fn create(db: &Connection, new: &Create) -> Done<u64> {
+fn create(db: &Connection, new: &Create, lock: &str) -> Done<u64> {
     let Create { entry, events, holder } = new;
     let known = db.prepare_cached("SELECT 1 FROM loops WHERE id = ?1")?.exists([&entry.id])?;
     if known {
@@ -79,7 +79,7 @@ fn create(db: &Connection, new: &Create) -> Done<u64> {
     db.prepare_cached("INSERT INTO summaries (loop, body) VALUES (?1, ?2)")?.execute(params![key, entry.summary])?;
     write_events(db, key, 0, events)?;
     if let Some(holder) = holder {
-        write_lease(db, key, holder)?;
+        write_lease(db, key, holder, lock)?;
     }
     Ok(head)
 }
@@ -181,35 +181,45 @@ fn write_entry(db: &Connection, key: i64, head: u64, entry: &CatalogueEntry) -> 
     Ok(())
 }
 
-fn acquire(db: &Connection, loop_id: &str, holder: &Holder, replacing: Option<&str>) -> Done<()> {
+fn acquire(db: &Connection, loop_id: &str, holder: &Holder, lock: &str, replacing: Option<&str>) -> Done<()> {
     let key = key_of(db, loop_id)?;
     let current = db
-        .prepare_cached("SELECT boot_id, pid, start_time, socket, token FROM leases WHERE loop = ?1")?
+        .prepare_cached(&format!("SELECT {} FROM leases h WHERE loop = ?1", rows::LEASE))?
         .query_row([key], rows::lease)
         .optional()?
         .flatten();
-    if let Some(current) = current
+    if let Some(rows::Lease { holder: current, .. }) = current
         && current.token != holder.token
         && replacing != Some(current.token.as_str())
     {
         return Err(StoreError::Held(Box::new(current)).into());
     }
-    write_lease(db, key, holder)
+    write_lease(db, key, holder, lock)
 }
 
-fn write_lease(db: &Connection, key: i64, holder: &Holder) -> Done<()> {
-    db.prepare_cached(
-        "INSERT OR REPLACE INTO leases (loop, boot_id, pid, start_time, socket, token)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute(params![
-        key,
-        holder.boot_id,
-        holder.pid,
-        holder.start_time.cast_signed(),
-        holder.socket.as_os_str().as_bytes(),
-        holder.token,
-    ])?;
+fn write_lease(db: &Connection, key: i64, holder: &Holder, lock: &str) -> Done<()> {
+    let mut write = db.prepare_cached(
+        "INSERT OR REPLACE INTO leases
+            (loop, boot_id, pid, start_time, socket, token, pid_namespace, machine, lock, worker)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    match &holder.seat {
+        Seat::Process { process, socket } => write.execute(params![
+            key,
+            process.boot_id,
+            process.pid,
+            process.start_time.cast_signed(),
+            socket.as_os_str().as_bytes(),
+            holder.token,
+            process.pid_namespace.cast_signed(),
+            process.machine,
+            lock,
+            None::<&str>,
+        ])?,
+        Seat::Worker { id, name } => {
+            write.execute(params![key, "", 0, 0, name.as_bytes(), holder.token, 0, "", lock, Some(id)])?
+        }
+    };
     Ok(())
 }
 

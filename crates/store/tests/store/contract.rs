@@ -1,78 +1,67 @@
-//! What every store must do, run against each of them.
+//! What every store must do. `stores.rs` runs it against the stores of this crate; the fleet against its own.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use crate::support::{at, entry, event, event_with, holder, item, new_loop, open, step};
+use crate::support::{at, entry, event, event_with, holder, item, new_loop, step};
 use jiff::Timestamp;
 use windlass_store::{
-    CatalogueEntry, Create, LOOP, ListFilter, MemoryStore, NewEvent, Rows, Store, StoreError, StoredEvent,
+    CatalogueEntry, Create, Held, LOOP, ListFilter, NewEvent, Rows, Seat, Store, StoreError, StoredEvent,
 };
 
 type Shared = Arc<dyn Store>;
 
-/// Runs each story of this file against the memory store and against SQLite.
-macro_rules! against_every_store {
-    ($($story:ident)*) => {
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $story() {
-                super::$story(std::sync::Arc::new(super::MemoryStore::new())).await;
-            })*
-        }
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $story() {
-                let home = tempfile::tempdir().expect("a temporary directory");
-                super::$story(std::sync::Arc::new(super::open(&home.path().join("windlass.db")))).await;
-            })*
+/// Calls a macro with the names of all stories.
+macro_rules! each_story {
+    ($run:ident) => {
+        $run! {
+            a_created_loop_is_found_by_id_and_by_name
+            an_empty_store_answers_with_nothing
+            a_name_is_unique_in_its_project_for_ever
+            an_id_is_unique
+            a_removed_loop_is_gone_and_its_name_is_free
+            events_are_numbered_from_one_without_gaps
+            a_read_starts_after_a_sequence_number_and_stops_at_its_limit
+            an_append_with_another_head_is_a_conflict_and_writes_nothing
+            an_append_changes_the_projection_but_not_the_identity
+            an_unknown_loop_is_refused
+            an_append_without_the_lease_is_refused
+            a_lease_is_exclusive_until_it_is_released
+            a_dead_holder_is_replaced_by_its_token_and_fenced_off
+            of_two_that_replace_the_same_holder_one_wins
+            acquiring_again_with_the_same_token_renews_the_holder
+            a_lease_that_was_taken_over_is_not_released_by_its_former_holder
+            a_command_is_taken_once_with_the_events_it_caused
+            a_command_posted_twice_is_one_command
+            a_refused_command_is_consumed_and_answered_without_an_event
+            a_command_can_be_answered_later_but_only_once
+            a_step_that_takes_a_missing_command_writes_nothing
+            a_command_of_another_loop_cannot_be_taken
+            commands_are_pending_in_the_order_they_came
+            a_list_is_newest_first
+            groups_are_listed_apart_and_share_names_with_loops
+            a_list_is_filtered_bounded_and_has_summaries_on_demand
+            a_list_shows_the_holder_and_the_head
+            every_text_and_size_comes_back_as_it_was
+            a_time_comes_back_to_the_nanosecond
+            a_time_that_cannot_be_kept_is_refused
+            many_tasks_append_to_many_loops
+            many_tasks_race_for_one_loop
+            a_chain_runs_over_all_events_and_is_the_same_for_the_same_events
+            a_chain_is_checked_up_to_an_event
         }
     };
 }
+pub(crate) use each_story;
 
-against_every_store! {
-    a_created_loop_is_found_by_id_and_by_name
-    an_empty_store_answers_with_nothing
-    a_name_is_unique_in_its_project_for_ever
-    an_id_is_unique
-    a_removed_loop_is_gone_and_its_name_is_free
-    events_are_numbered_from_one_without_gaps
-    a_read_starts_after_a_sequence_number_and_stops_at_its_limit
-    an_append_with_another_head_is_a_conflict_and_writes_nothing
-    an_append_changes_the_projection_but_not_the_identity
-    an_unknown_loop_is_refused
-    an_append_without_the_lease_is_refused
-    a_lease_is_exclusive_until_it_is_released
-    a_dead_holder_is_replaced_by_its_token_and_fenced_off
-    of_two_that_replace_the_same_holder_one_wins
-    acquiring_again_with_the_same_token_renews_the_holder
-    a_lease_that_was_taken_over_is_not_released_by_its_former_holder
-    a_command_is_taken_once_with_the_events_it_caused
-    a_command_posted_twice_is_one_command
-    a_refused_command_is_consumed_and_answered_without_an_event
-    a_command_can_be_answered_later_but_only_once
-    a_step_that_takes_a_missing_command_writes_nothing
-    a_command_of_another_loop_cannot_be_taken
-    commands_are_pending_in_the_order_they_came
-    a_list_is_newest_first
-    groups_are_listed_apart_and_share_names_with_loops
-    a_list_is_filtered_bounded_and_has_summaries_on_demand
-    a_list_shows_the_holder_and_the_head
-    every_text_and_size_comes_back_as_it_was
-    a_time_comes_back_to_the_nanosecond
-    a_time_that_cannot_be_kept_is_refused
-    many_tasks_append_to_many_loops
-    many_tasks_race_for_one_loop
-    a_chain_runs_over_all_events_and_is_the_same_for_the_same_events
-    a_chain_is_checked_up_to_an_event
+async fn holder_of(store: &Shared) -> Option<windlass_store::Holder> {
+    store.holder("a").await.unwrap().map(|Held { holder, .. }| holder)
 }
 
 fn kinds_of(events: &[StoredEvent]) -> Vec<(u64, &str)> {
     events.iter().map(|event| (event.seq, event.kind.as_str())).collect()
 }
 
-async fn a_created_loop_is_found_by_id_and_by_name(store: Shared) {
+pub(crate) async fn a_created_loop_is_found_by_id_and_by_name(store: Shared) {
     let new = Create {
         entry: entry("a", "/p", "fix"),
         events: vec![event("loop_created"), event("phase_entered")],
@@ -88,7 +77,7 @@ async fn a_created_loop_is_found_by_id_and_by_name(store: Shared) {
     assert_eq!(kinds_of(&events), [(1, "loop_created"), (2, "phase_entered")]);
 }
 
-async fn an_empty_store_answers_with_nothing(store: Shared) {
+pub(crate) async fn an_empty_store_answers_with_nothing(store: Shared) {
     assert_eq!(store.get("a").await.unwrap(), None);
     assert_eq!(store.read("a", 0, 10).await.unwrap(), []);
     assert_eq!(store.list(ListFilter::default()).await.unwrap(), []);
@@ -97,7 +86,7 @@ async fn an_empty_store_answers_with_nothing(store: Shared) {
     assert_eq!(store.answer("c").await.unwrap(), None);
 }
 
-async fn a_name_is_unique_in_its_project_for_ever(store: Shared) {
+pub(crate) async fn a_name_is_unique_in_its_project_for_ever(store: Shared) {
     let create = |id: &str, project: &str, name: &str| Create {
         entry: entry(id, project, name),
         events: vec![event("loop_created")],
@@ -118,7 +107,7 @@ async fn a_name_is_unique_in_its_project_for_ever(store: Shared) {
     store.create(create("c", "/p", "Fix")).await.unwrap();
 }
 
-async fn a_removed_loop_is_gone_and_its_name_is_free(store: Shared) {
+pub(crate) async fn a_removed_loop_is_gone_and_its_name_is_free(store: Shared) {
     new_loop(&*store, "a", "mine").await;
     new_loop(&*store, "b", "mine").await;
     let refused = store.remove("a", "nobody").await;
@@ -136,14 +125,14 @@ async fn a_removed_loop_is_gone_and_its_name_is_free(store: Shared) {
     assert_eq!(store.check_chain("a", u64::MAX).await.unwrap().events, 1);
 }
 
-async fn an_id_is_unique(store: Shared) {
+pub(crate) async fn an_id_is_unique(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let again = Create { entry: entry("a", "/q", "other"), events: vec![], holder: None };
     assert!(matches!(store.create(again).await, Err(StoreError::IdTaken { id }) if id == "a"));
     assert_eq!(store.find("/q", "other").await.unwrap(), None);
 }
 
-async fn events_are_numbered_from_one_without_gaps(store: Shared) {
+pub(crate) async fn events_are_numbered_from_one_without_gaps(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let mut three = step("a", 1, "t");
     three.events = vec![event("x"), event("y"), event("z")];
@@ -155,7 +144,7 @@ async fn events_are_numbered_from_one_without_gaps(store: Shared) {
     assert_eq!(events[1].body, event("x").body);
 }
 
-async fn a_read_starts_after_a_sequence_number_and_stops_at_its_limit(store: Shared) {
+pub(crate) async fn a_read_starts_after_a_sequence_number_and_stops_at_its_limit(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let mut many = step("a", 1, "t");
     many.events = vec![event("x"); 9];
@@ -168,7 +157,7 @@ async fn a_read_starts_after_a_sequence_number_and_stops_at_its_limit(store: Sha
     assert_eq!(seqs(store.read("a", u64::MAX, 5).await.unwrap()), [0; 0]);
 }
 
-async fn an_append_with_another_head_is_a_conflict_and_writes_nothing(store: Shared) {
+pub(crate) async fn an_append_with_another_head_is_a_conflict_and_writes_nothing(store: Shared) {
     new_loop(&*store, "a", "t").await;
     store.post("a", item("c")).await.unwrap();
     let before = store.get("a").await.unwrap();
@@ -184,7 +173,7 @@ async fn an_append_with_another_head_is_a_conflict_and_writes_nothing(store: Sha
     assert_eq!(store.pending("a").await.unwrap(), [item("c")]);
 }
 
-async fn an_append_changes_the_projection_but_not_the_identity(store: Shared) {
+pub(crate) async fn an_append_changes_the_projection_but_not_the_identity(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let mut end = step("a", 1, "t");
     end.entry = CatalogueEntry {
@@ -216,7 +205,7 @@ async fn an_append_changes_the_projection_but_not_the_identity(store: Shared) {
     assert_eq!(store.find("/other", "other").await.unwrap(), None);
 }
 
-async fn an_unknown_loop_is_refused(store: Shared) {
+pub(crate) async fn an_unknown_loop_is_refused(store: Shared) {
     let unknown = |error: StoreError| matches!(error, StoreError::UnknownLoop { id } if id == "a");
     assert!(unknown(store.append(step("a", 0, "t")).await.unwrap_err()));
     assert!(unknown(store.acquire("a", holder("t"), None).await.unwrap_err()));
@@ -225,7 +214,7 @@ async fn an_unknown_loop_is_refused(store: Shared) {
     assert_eq!(store.answer("c").await.unwrap(), None);
 }
 
-async fn an_append_without_the_lease_is_refused(store: Shared) {
+pub(crate) async fn an_append_without_the_lease_is_refused(store: Shared) {
     let new = Create { entry: entry("a", "/p", "a"), events: vec![], holder: None };
     store.create(new).await.unwrap();
     let lost = store.append(step("a", 0, "t")).await;
@@ -236,7 +225,7 @@ async fn an_append_without_the_lease_is_refused(store: Shared) {
     assert!(matches!(store.append(step("a", 1, "t")).await, Err(StoreError::LeaseLost { .. })));
 }
 
-async fn a_lease_is_exclusive_until_it_is_released(store: Shared) {
+pub(crate) async fn a_lease_is_exclusive_until_it_is_released(store: Shared) {
     new_loop(&*store, "a", "one").await;
     let held = store.acquire("a", holder("two"), None).await;
     assert!(matches!(held, Err(StoreError::Held(by)) if *by == holder("one")));
@@ -245,10 +234,10 @@ async fn a_lease_is_exclusive_until_it_is_released(store: Shared) {
     store.release("a", "one").await.unwrap();
     assert_eq!(store.holder("a").await.unwrap(), None);
     store.acquire("a", holder("two"), Some("one")).await.unwrap();
-    assert_eq!(store.holder("a").await.unwrap(), Some(holder("two")));
+    assert_eq!(holder_of(&store).await, Some(holder("two")));
 }
 
-async fn a_dead_holder_is_replaced_by_its_token_and_fenced_off(store: Shared) {
+pub(crate) async fn a_dead_holder_is_replaced_by_its_token_and_fenced_off(store: Shared) {
     new_loop(&*store, "a", "dead").await;
     store.acquire("a", holder("alive"), Some("dead")).await.unwrap();
     assert!(matches!(store.append(step("a", 1, "dead")).await, Err(StoreError::LeaseLost { .. })));
@@ -257,7 +246,7 @@ async fn a_dead_holder_is_replaced_by_its_token_and_fenced_off(store: Shared) {
     assert!(matches!(store.append(step("a", 1, "dead")).await, Err(StoreError::LeaseLost { .. })));
 }
 
-async fn of_two_that_replace_the_same_holder_one_wins(store: Shared) {
+pub(crate) async fn of_two_that_replace_the_same_holder_one_wins(store: Shared) {
     new_loop(&*store, "a", "dead").await;
     let contenders = (0..8).map(|n| {
         let store = Arc::clone(&store);
@@ -273,26 +262,26 @@ async fn of_two_that_replace_the_same_holder_one_wins(store: Shared) {
             (_, Err(error)) => assert!(matches!(error, StoreError::Held(_)), "{error:?}"),
         }
     }
-    let current = store.holder("a").await.unwrap().unwrap();
+    let current = holder_of(&store).await.unwrap();
     assert_eq!(winners, [current.token]);
 }
 
-async fn acquiring_again_with_the_same_token_renews_the_holder(store: Shared) {
+pub(crate) async fn acquiring_again_with_the_same_token_renews_the_holder(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let mut moved = holder("t");
-    moved.socket = "/run/elsewhere.sock".into();
+    moved.seat = Seat::Worker { id: crate::support::WORKER.into(), name: "renamed".into() };
     store.acquire("a", moved.clone(), None).await.unwrap();
-    assert_eq!(store.holder("a").await.unwrap(), Some(moved));
+    assert_eq!(holder_of(&store).await, Some(moved));
 }
 
-async fn a_lease_that_was_taken_over_is_not_released_by_its_former_holder(store: Shared) {
+pub(crate) async fn a_lease_that_was_taken_over_is_not_released_by_its_former_holder(store: Shared) {
     new_loop(&*store, "a", "dead").await;
     store.acquire("a", holder("alive"), Some("dead")).await.unwrap();
     store.release("a", "dead").await.unwrap();
-    assert_eq!(store.holder("a").await.unwrap(), Some(holder("alive")));
+    assert_eq!(holder_of(&store).await, Some(holder("alive")));
 }
 
-async fn a_command_is_taken_once_with_the_events_it_caused(store: Shared) {
+pub(crate) async fn a_command_is_taken_once_with_the_events_it_caused(store: Shared) {
     new_loop(&*store, "a", "t").await;
     store.post("a", item("c")).await.unwrap();
     assert_eq!(store.pending("a").await.unwrap(), [item("c")]);
@@ -311,7 +300,7 @@ async fn a_command_is_taken_once_with_the_events_it_caused(store: Shared) {
     assert_eq!(store.read("a", 0, 10).await.unwrap().len(), 2);
 }
 
-async fn a_command_posted_twice_is_one_command(store: Shared) {
+pub(crate) async fn a_command_posted_twice_is_one_command(store: Shared) {
     new_loop(&*store, "a", "t").await;
     new_loop(&*store, "b", "t").await;
     store.post("a", item("c")).await.unwrap();
@@ -327,7 +316,7 @@ async fn a_command_posted_twice_is_one_command(store: Shared) {
     assert_eq!(store.pending("a").await.unwrap(), []);
 }
 
-async fn a_refused_command_is_consumed_and_answered_without_an_event(store: Shared) {
+pub(crate) async fn a_refused_command_is_consumed_and_answered_without_an_event(store: Shared) {
     new_loop(&*store, "a", "t").await;
     store.post("a", item("c")).await.unwrap();
     let mut refusing = step("a", 1, "t");
@@ -339,7 +328,7 @@ async fn a_refused_command_is_consumed_and_answered_without_an_event(store: Shar
     assert_eq!(store.answer("c").await.unwrap().flatten().unwrap(), r#"{"refused":"not paused"}"#);
 }
 
-async fn a_command_can_be_answered_later_but_only_once(store: Shared) {
+pub(crate) async fn a_command_can_be_answered_later_but_only_once(store: Shared) {
     new_loop(&*store, "a", "t").await;
     store.post("a", item("c")).await.unwrap();
     let answering = |seq: u64| {
@@ -359,7 +348,7 @@ async fn a_command_can_be_answered_later_but_only_once(store: Shared) {
     assert_eq!(store.answer("c").await.unwrap(), Some(Some("2".into())));
 }
 
-async fn a_step_that_takes_a_missing_command_writes_nothing(store: Shared) {
+pub(crate) async fn a_step_that_takes_a_missing_command_writes_nothing(store: Shared) {
     new_loop(&*store, "a", "t").await;
     store.post("a", item("c")).await.unwrap();
     let before = store.get("a").await.unwrap();
@@ -379,7 +368,7 @@ async fn a_step_that_takes_a_missing_command_writes_nothing(store: Shared) {
     assert_eq!(store.answer("c").await.unwrap(), Some(None));
 }
 
-async fn a_command_of_another_loop_cannot_be_taken(store: Shared) {
+pub(crate) async fn a_command_of_another_loop_cannot_be_taken(store: Shared) {
     new_loop(&*store, "a", "t").await;
     new_loop(&*store, "b", "t").await;
     store.post("b", item("c")).await.unwrap();
@@ -389,7 +378,7 @@ async fn a_command_of_another_loop_cannot_be_taken(store: Shared) {
     assert_eq!(store.pending("b").await.unwrap(), [item("c")]);
 }
 
-async fn commands_are_pending_in_the_order_they_came(store: Shared) {
+pub(crate) async fn commands_are_pending_in_the_order_they_came(store: Shared) {
     new_loop(&*store, "a", "t").await;
     for id in ["z", "m", "a", "k"] {
         store.post("a", item(id)).await.unwrap();
@@ -400,7 +389,7 @@ async fn commands_are_pending_in_the_order_they_came(store: Shared) {
     assert_eq!(store.pending("a").await.unwrap(), [item("z"), item("a"), item("k")]);
 }
 
-async fn a_list_is_newest_first(store: Shared) {
+pub(crate) async fn a_list_is_newest_first(store: Shared) {
     for (id, second) in [("a", 5), ("b", 9), ("c", 5), ("d", 1)] {
         let mut entry = entry(id, "/p", id);
         entry.created_at = at(second);
@@ -411,7 +400,7 @@ async fn a_list_is_newest_first(store: Shared) {
     assert_eq!(ids, ["b", "c", "a", "d"]);
 }
 
-async fn groups_are_listed_apart_and_share_names_with_loops(store: Shared) {
+pub(crate) async fn groups_are_listed_apart_and_share_names_with_loops(store: Shared) {
     let group = CatalogueEntry { kind: "tries".into(), created_at: at(1), ..entry("g", "/p", "fix") };
     let created = Create { entry: group.clone(), events: vec![event("tries_created")], holder: Some(holder("t")) };
     assert_eq!(store.create(created).await.unwrap(), 1);
@@ -434,7 +423,7 @@ async fn groups_are_listed_apart_and_share_names_with_loops(store: Shared) {
     assert_eq!(store.check_chain("g", u64::MAX).await.unwrap().events, 2);
 }
 
-async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store: Shared) {
+pub(crate) async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store: Shared) {
     for (n, (project, open)) in [("/p", true), ("/q", true), ("/p", false), ("/p", true)].into_iter().enumerate() {
         let id = format!("l{n}");
         let mut entry = entry(&id, project, &id);
@@ -468,23 +457,24 @@ async fn a_list_is_filtered_bounded_and_has_summaries_on_demand(store: Shared) {
     assert_eq!(full[0].entry.summary, r#"{"id":"l3"}"#);
 }
 
-async fn a_list_shows_the_holder_and_the_head(store: Shared) {
+pub(crate) async fn a_list_shows_the_holder_and_the_head(store: Shared) {
     new_loop(&*store, "a", "t").await;
     new_loop(&*store, "b", "u").await;
     store.append(step("a", 1, "t")).await.unwrap();
     store.release("b", "u").await.unwrap();
     let listed = store.list(ListFilter::default()).await.unwrap();
-    let seen: Vec<_> = listed.into_iter().map(|row| (row.entry.id, row.head, row.holder)).collect();
+    let seen: Vec<_> =
+        listed.into_iter().map(|row| (row.entry.id, row.head, row.holder.map(|held| held.holder))).collect();
     assert_eq!(seen, [("b".into(), 1, None), ("a".into(), 2, Some(holder("t")))]);
 }
 
-async fn every_text_and_size_comes_back_as_it_was(store: Shared) {
+pub(crate) async fn every_text_and_size_comes_back_as_it_was(store: Shared) {
     let name = "größe-шаг-歩み-🪢-'\"%_";
     let project = "/home/ü ser/?#%00/проект";
     let new = Create { entry: entry("a", project, name), events: vec![], holder: None };
     store.create(new).await.unwrap();
     let mut odd = holder("t");
-    odd.socket = OsStr::from_bytes(b"/run/\xff\xfe.sock").into();
+    odd.seat = Seat::Worker { id: crate::support::WORKER.into(), name: name.into() };
     store.acquire("a", odd.clone(), None).await.unwrap();
 
     let texts = ["", "\u{1F9F5} naïve — 日本語", "line\nbreak\ttab\u{1b}[0m", &"ю".repeat(512 * 1024)];
@@ -501,10 +491,10 @@ async fn every_text_and_size_comes_back_as_it_was(store: Shared) {
     let found = store.find(project, name).await.unwrap().unwrap();
     assert!(found.entry.summary == texts[3], "summary differs");
     assert_eq!(found.entry.goal, "say \"hi\"\u{7f}\u{200b}");
-    assert_eq!(found.holder, Some(odd));
+    assert_eq!(found.holder.map(|held| held.holder), Some(odd));
 }
 
-async fn a_time_comes_back_to_the_nanosecond(store: Shared) {
+pub(crate) async fn a_time_comes_back_to_the_nanosecond(store: Shared) {
     let times = ["1969-12-31T23:59:59.999999999Z", "2026-11-03T00:00:00Z", "2262-04-11T23:47:16.854775807Z"];
     new_loop(&*store, "a", "t").await;
     let mut writing = step("a", 1, "t");
@@ -515,7 +505,7 @@ async fn a_time_comes_back_to_the_nanosecond(store: Shared) {
     assert_eq!(read, times);
 }
 
-async fn a_time_that_cannot_be_kept_is_refused(store: Shared) {
+pub(crate) async fn a_time_that_cannot_be_kept_is_refused(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let before = store.get("a").await.unwrap();
     let mut writing = step("a", 1, "t");
@@ -526,7 +516,7 @@ async fn a_time_that_cannot_be_kept_is_refused(store: Shared) {
     assert_eq!(store.read("a", 1, 10).await.unwrap(), []);
 }
 
-async fn many_tasks_append_to_many_loops(store: Shared) {
+pub(crate) async fn many_tasks_append_to_many_loops(store: Shared) {
     let tasks = (0..8).map(|task| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
@@ -556,7 +546,7 @@ async fn many_tasks_append_to_many_loops(store: Shared) {
     }
 }
 
-async fn many_tasks_race_for_one_loop(store: Shared) {
+pub(crate) async fn many_tasks_race_for_one_loop(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let tasks = (0..8).map(|task| {
         let store = Arc::clone(&store);
@@ -582,7 +572,7 @@ async fn many_tasks_race_for_one_loop(store: Shared) {
     assert!(events.chunks(2).all(|pair| pair[0].body == pair[1].body));
 }
 
-async fn a_chain_runs_over_all_events_and_is_the_same_for_the_same_events(store: Shared) {
+pub(crate) async fn a_chain_runs_over_all_events_and_is_the_same_for_the_same_events(store: Shared) {
     new_loop(&*store, "a", "t").await;
     new_loop(&*store, "b", "t").await;
     let first = store.check_chain("a", u64::MAX).await.unwrap();
@@ -600,7 +590,7 @@ async fn a_chain_runs_over_all_events_and_is_the_same_for_the_same_events(store:
     assert!(matches!(store.check_chain("none", 1).await, Err(StoreError::UnknownLoop { .. })));
 }
 
-async fn a_chain_is_checked_up_to_an_event(store: Shared) {
+pub(crate) async fn a_chain_is_checked_up_to_an_event(store: Shared) {
     new_loop(&*store, "a", "t").await;
     let first = store.check_chain("a", u64::MAX).await.unwrap();
     store.append(step("a", 1, "t")).await.unwrap();

@@ -103,7 +103,7 @@ async fn everything(store: &dyn Store) -> String {
         let events = store.read(id, 0, usize::MAX).await.unwrap();
         let found = store.get(id).await.unwrap();
         // The token is not in the debug form.
-        let token = store.holder(id).await.unwrap().map(|holder| holder.token);
+        let token = store.holder(id).await.unwrap().map(|held| held.holder.token);
         let pending = store.pending(id).await.unwrap();
         all.push_str(&format!("{found:#?} {token:?} {events:?} {pending:?}\n"));
     }

@@ -6,4 +6,5 @@ mod equivalence;
 mod opening;
 mod places;
 mod processes;
+mod stores;
 mod support;

@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use windlass_store::{Access, Append, CatalogueEntry, Create, Holder, InboxItem, LOOP, NewEvent, SqliteStore, Store};
+use windlass_store::{
+    Access, Append, CatalogueEntry, Create, Holder, InboxItem, LOOP, NewEvent, ProcessIdentity, Seat, SqliteStore,
+    Store,
+};
 
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::new(1_760_000_000 + second, 123_456_789).expect("a time of this century")
@@ -39,14 +42,17 @@ pub(crate) fn event_with(kind: &str, text: &str) -> NewEvent {
     NewEvent { at: at(1), kind: kind.into(), body }
 }
 
+/// A worker, because every store keeps those; a process only means something on its machine.
 pub(crate) fn holder(token: &str) -> Holder {
-    Holder {
-        boot_id: "1b0f".into(),
-        pid: 4711,
-        start_time: u64::MAX - 1,
-        socket: "/run/windlass/a b.sock".into(),
-        token: token.into(),
-    }
+    Holder { seat: Seat::Worker { id: WORKER.into(), name: "größe 'w' \u{1F9F5}".into() }, token: token.into() }
+}
+
+pub(crate) const WORKER: &str = "0199a1b2-0000-7000-8000-000000000001";
+
+/// This very process.
+pub(crate) fn process(token: &str) -> Holder {
+    let process = ProcessIdentity::current().expect("this system reports processes");
+    Holder { seat: Seat::Process { process, socket: "/run/windlass/a b.sock".into() }, token: token.into() }
 }
 
 pub(crate) fn item(id: &str) -> InboxItem {

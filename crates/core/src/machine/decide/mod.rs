@@ -96,6 +96,7 @@ pub fn decide(state: &LoopState, input: &Input, now: Timestamp) -> Result<Vec<Ev
         Input::Queue { max_running } => batch.queue(*max_running)?,
         Input::LeaveQueue { turn_began } => batch.leave_queue(*turn_began)?,
         Input::Attach { alive_until } => batch.attach(*alive_until)?,
+        Input::Moved { from, to } => batch.moved(from.as_deref(), to)?,
         Input::NotTried { effect, trouble } => batch.not_tried(effect, trouble)?,
         Input::Shutdown => batch.interrupt_turn(Interrupt::Shutdown)?,
         Input::WorkspaceOpened { opening } => batch.workspace_opened(opening)?,

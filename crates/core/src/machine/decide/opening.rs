@@ -96,6 +96,19 @@ impl Batch {
         Ok(())
     }
 
+    /// What no commit holds is lost. A tree that belongs to the user, or that is never committed, cannot move.
+    pub(super) fn moved(&mut self, from: Option<&str>, to: &str) -> Result<(), Refusal> {
+        self.expect_under_way()?;
+        if self.state.workspace.is_none() || !self.state.can_move() {
+            return Err(Refusal::Stale);
+        }
+        self.push(Event::LoopMoved { from: from.map(str::to_owned), to: to.to_owned() });
+        if let Activity::Deciding(Next::Reopen(_)) = &self.state.activity {
+            self.unless_told_to_rest(Self::prepare);
+        }
+        Ok(())
+    }
+
     /// Only what is about to run needs a place.
     pub(super) fn queue(&mut self, max_running: u32) -> Result<(), Refusal> {
         match self.state.status() {

@@ -94,7 +94,13 @@ impl Batch {
             return self.limit_reached(limit);
         }
         let key = self.state.next_key(role);
-        self.unless_told_to_rest(|batch| batch.start_turn(key));
+        self.unless_told_to_rest(|batch| {
+            // The loop moved while its last commit was judged. Who only reads has a checkout of its own.
+            if !role.only_reads() && batch.state.wants_setup() {
+                return batch.enter(Phase::Prepare);
+            }
+            batch.start_turn(key);
+        });
     }
 
     /// A reviewer, planner or finisher ended its turn, in whatever way.

@@ -107,7 +107,18 @@ impl Batch {
             // The transcript is gone; what was journalled of it stays counted.
             report.usage.clone_from(&running.usage);
         }
-        let again = is_due_again(turn.role, &report.outcome, interrupt.as_ref());
+        let moved = running.moved;
+        let mut again = is_due_again(turn.role, &report.outcome, interrupt.as_ref());
+        let mut answer = answer;
+        if moved {
+            // The agent's session stayed behind.
+            report.session = None;
+        }
+        if moved && !again && !turn.role.only_reads() {
+            // Whatever it came to, what it wrote is lost.
+            report = TurnReport { outcome: TurnOutcome::CutOff, claim: false, ..report };
+            (again, answer) = (true, &Answer::Unread);
+        }
         let ended = &EndedTurn { key: turn, report, interrupt, again };
         let report = &ended.report;
         let counts_as = counted(&report.outcome, ended.interrupt.as_ref());

@@ -152,6 +152,10 @@ impl Batch {
             return;
         }
         self.unless_told_to_rest(|batch| {
+            // The loop moved while its last commit was judged.
+            if batch.state.wants_setup() {
+                return batch.enter(Phase::Prepare);
+            }
             let iteration = batch.state.iteration + 1;
             batch.push(Event::IterationStarted { iteration });
             batch.start_turn(TurnKey::first(iteration, Role::Coder));

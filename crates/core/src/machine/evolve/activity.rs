@@ -74,6 +74,50 @@ pub(super) fn queue_left(state: &mut LoopState, at: Timestamp, turn_began: bool)
     }
 }
 
+/// The files of what is under way are lost. What judges or closes a commit goes on from there; all else begins with
+/// opening the workspace, and a turn that was not committed is due again.
+pub(super) fn moved(state: &mut LoopState) {
+    if let Some(turn) = state.activity.turn_mut() {
+        turn.moved = true;
+        return;
+    }
+    let activity = state.activity.clone();
+    match activity {
+        Activity::Running(doing) => {
+            if let Some(next) = without_files(state, &doing) {
+                state.activity = Activity::Deciding(next);
+            }
+        }
+        Activity::Waiting { until, why, then: Next::Same(doing) } => {
+            if let Some(then) = without_files(state, &doing) {
+                state.activity = Activity::Waiting { until, why, then };
+            }
+        }
+        Activity::Created
+        | Activity::Queued { .. }
+        | Activity::Deciding(_)
+        | Activity::Waiting { .. }
+        | Activity::Paused { .. }
+        | Activity::Completed { .. }
+        | Activity::Stopped { .. } => {}
+    }
+}
+
+/// What follows instead of a step whose files are lost; nothing if it goes on as it is.
+fn without_files(state: &mut LoopState, doing: &Doing) -> Option<Next> {
+    match doing {
+        Doing::SetUp { then } | Doing::Baseline { then } => Some(Next::Reopen(then.clone())),
+        Doing::Summarise { turn } | Doing::Checkpoint { turn, .. } => {
+            let report = TurnReport { claim: false, session: None, ..turn.report.clone() };
+            let report = TurnReport { outcome: TurnOutcome::CutOff, ..report };
+            let (key, interrupt) = (turn.key, turn.interrupt.clone());
+            turn_ended(state, EndedTurn { key, report, interrupt, again: true });
+            state.last_turn.clone().map(|lost| Next::Reopen(Then::Retry(lost)))
+        }
+        Doing::OpenWorkspace { .. } | Doing::Turn(_) | Doing::Gates | Doing::Seal { .. } | Doing::Undo { .. } => None,
+    }
+}
+
 /// A person answered what the loop asked.
 pub(super) fn person_ruled(state: &mut LoopState) {
     state.activity = Activity::Deciding(Next::Reopen(Then::Work));

@@ -110,6 +110,7 @@ pub(in crate::machine) fn apply(state: &mut LoopState, at: Timestamp, event: &Ev
         }
         Event::LoopQueued { .. } => activity::queued(state),
         Event::QueueLeft { turn_began } => activity::queue_left(state, at, *turn_began),
+        Event::LoopMoved { .. } => moved(state),
         Event::PhaseEntered { phase, .. } => {
             if *phase == Phase::Gates {
                 state.gates.clear();
@@ -347,7 +348,7 @@ fn turn_started(
     let session = session.clone();
     activity::turn_started(
         state,
-        RunningTurn { key, started_at: at, session, recovery, interrupt: None, usage, usage_at: at },
+        RunningTurn { key, started_at: at, session, recovery, interrupt: None, moved: false, usage, usage_at: at },
     );
 }
 
@@ -439,6 +440,16 @@ fn checkpointed(
         undone: false,
     };
     state.iterations.push(Shared::new(record));
+}
+
+/// Tree and agent memory move together: neither came along.
+fn moved(state: &mut LoopState) {
+    state.sessions.clear();
+    if let Some(workspace) = &mut state.workspace {
+        workspace.set_up = false;
+        workspace.saved = None;
+    }
+    activity::moved(state);
 }
 
 /// Tree and agent memory move together: no session goes on, no turn is tried again, no verdict stands.

@@ -336,6 +336,7 @@ impl Dice {
         match self.throw(15) {
             0..=2 => self.open(),
             13 => self.person_answers(),
+            14 => Input::Moved { from: self.one_in(2).then(|| "a".to_owned()), to: "b".into() },
             11 => Input::Queue { max_running: 2 },
             12 => Input::LeaveQueue { turn_began: self.one_in(2) },
             3 => Input::Attach { alive_until: None },

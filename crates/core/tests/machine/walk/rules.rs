@@ -290,6 +290,7 @@ fn is_wanted(given: &Given) -> Option<bool> {
         | Input::Queue { .. }
         | Input::LeaveQueue { .. }
         | Input::Attach { .. }
+        | Input::Moved { .. }
         | Input::Merged { .. }
         | Input::Minimised { .. }
         | Input::Shutdown

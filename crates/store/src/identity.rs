@@ -1,7 +1,7 @@
 //! The identity of a process, to recognize it later.
 //!
 //! Invariant: a process id alone is never trusted. It is reused, it starts again at boot, and it means
-//! something else in another PID namespace; so an identity is all four.
+//! something else in another PID namespace or on another machine; so an identity is all of these.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +13,16 @@ pub struct ProcessIdentity {
     pub pid: u32,
     /// In the system's own unit; only compared.
     pub start_time: u64,
+    /// The installation and its host name, which a reboot does not change. Empty if nobody recorded it.
+    #[serde(default)]
+    pub machine: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
     Alive,
     Gone,
-    /// It belongs to another PID namespace of this boot, so it cannot be judged from here.
+    /// It belongs to another PID namespace of this boot, or to another machine, so it cannot be judged from here.
     Unseen,
 }
 
@@ -32,12 +35,19 @@ impl ProcessIdentity {
     /// The process that has this id now, or `None` if there is none. A zombie is none.
     pub fn of(pid: u32) -> Option<Self> {
         let start_time = system::start_time(pid)?;
-        Some(Self { boot_id: system::boot_id()?, pid_namespace: system::pid_namespace(), pid, start_time })
+        let pid_namespace = system::pid_namespace();
+        Some(Self { boot_id: system::boot_id()?, pid_namespace, pid, start_time, machine: machine() })
+    }
+
+    /// Whether it runs, or ran, on the kernel that runs now.
+    pub fn is_of_this_boot(&self) -> bool {
+        system::boot_id().is_none_or(|boot| boot == self.boot_id)
     }
 
     pub fn liveness(&self) -> Liveness {
-        if system::boot_id().is_some_and(|boot| boot != self.boot_id) {
-            return Liveness::Gone;
+        if !self.is_of_this_boot() {
+            // Without the machine, another boot may as well be another kernel that runs at this moment.
+            return if self.machine == machine() { Liveness::Gone } else { Liveness::Unseen };
         }
         if system::pid_namespace() != self.pid_namespace {
             return Liveness::Unseen;
@@ -52,6 +62,14 @@ impl ProcessIdentity {
     pub fn is_alive(&self) -> bool {
         self.liveness() != Liveness::Gone
     }
+}
+
+/// What a reboot leaves as it is, and two machines or containers do not share. An image may bring a machine ID of its
+/// own, so the host name is part of it.
+fn machine() -> String {
+    let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let name = rustix::system::uname();
+    format!("{}/{}", id.trim(), name.nodename().to_string_lossy())
 }
 
 #[cfg(target_os = "linux")]
@@ -112,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_alive_and_another_boot_or_start_is_not() {
+    fn this_process_is_alive_another_boot_or_start_is_not_and_another_machine_is_unseen() {
         let me = ProcessIdentity::current().unwrap();
         assert_eq!(me.liveness(), Liveness::Alive);
         let json = serde_json::to_string(&me).unwrap();
@@ -121,6 +139,8 @@ mod tests {
         assert_eq!(earlier.liveness(), Liveness::Gone);
         let rebooted = ProcessIdentity { boot_id: "another".into(), ..me.clone() };
         assert_eq!(rebooted.liveness(), Liveness::Gone);
+        let on_another_machine = ProcessIdentity { machine: "another".into(), ..rebooted };
+        assert_eq!(on_another_machine.liveness(), Liveness::Unseen);
         let elsewhere = ProcessIdentity { pid_namespace: me.pid_namespace + 1, ..me };
         assert_eq!(elsewhere.liveness(), Liveness::Unseen);
     }
