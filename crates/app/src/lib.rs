@@ -10,6 +10,7 @@ mod context;
 pub mod diff;
 pub mod doctor;
 mod forge;
+mod groups;
 mod history;
 mod listing;
 mod local;
@@ -38,6 +39,9 @@ pub use attempts::{ChangeSize, CompareLoops, Compared, ComparedLoop, Difference,
 pub use context::{Context, refuse_agents};
 pub use doctor::{Honesty, HonestyReport, TestHonesty};
 pub use forge::{IssueOf, IssueView, OpenPull, PullReport, Tool};
+pub use groups::{
+    FindGroup, FoundGroup, GroupList, ListGroups, OpenedTries, ResumeGroup, ShowGroup, StartTries, StopGroup,
+};
 pub use history::*;
 pub use listing::LISTED_AS;
 pub use local::{Background, Local};

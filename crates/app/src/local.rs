@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
+use windlass_core::group::GroupStatus;
+use windlass_core::group::tries::Tries;
 use windlass_core::ids::LoopId;
 use windlass_core::machine::LoopState;
 use windlass_core::stop::Status;
 use windlass_engine::engine::{Engine, Held, is_alive};
+use windlass_engine::groups::{HeldGroup, TriesView};
 use windlass_engine::journal;
 use windlass_engine::view::LoopView;
-use windlass_store::Listed;
+use windlass_store::{LOOP, Listed};
 
 use crate::context::Context;
 use crate::problem::{Kind, Problem};
@@ -22,6 +25,8 @@ use crate::request::Opened;
 #[async_trait]
 pub trait Background: fmt::Debug + Send + Sync {
     async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem>;
+
+    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem>;
 }
 
 #[derive(Debug)]
@@ -96,6 +101,9 @@ impl Local {
     pub async fn found(&self, id: &str) -> Result<Listed, Problem> {
         let engine = self.readable().await?;
         let listed = engine.store.get(id).await?.ok_or_else(|| Problem::no_loop(id))?;
+        if listed.entry.kind != LOOP {
+            return Err(Problem::group(&listed.entry.name));
+        }
         settled(&engine, listed).await
     }
 
@@ -116,6 +124,16 @@ impl Local {
         let done = work(&engine, &mut held).await;
         engine.release(held).await?;
         done
+    }
+
+    /// Leaves an opened group to the background.
+    pub async fn hand_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<TriesView, Problem> {
+        let view = TriesView::of(&held.state);
+        match held.state.status {
+            GroupStatus::Running => self.background.take_tries(engine, held).await?,
+            GroupStatus::Paused | GroupStatus::Ended(_) => engine.release_group(held).await?,
+        }
+        Ok(view)
     }
 
     /// Leaves an opened loop to the background, if there is anything to drive.

@@ -108,6 +108,14 @@ impl Problem {
         matches!(self.code, Kind::Invalid | Kind::Refused) && self.field.as_deref() == Some(NO_SANDBOX)
     }
 
+    /// A loop is needed, and this is a group.
+    pub fn group(name: &str) -> Self {
+        Self::refused(
+            format!("'{name}' is a group of tries, not a loop"),
+            format!("name one of its loops, such as {name}-1; see `windlass status {name}`"),
+        )
+    }
+
     pub fn no_loop(id: &str) -> Self {
         let shown: String = id.chars().take(80).collect();
         Self::new(Kind::NotFound, format!("loop '{shown}' not found")).hint("list loops with GET /api/loops")
@@ -203,6 +211,9 @@ impl From<EngineError> for Problem {
             EngineError::Refused(ref refusal) => {
                 let hint = refusal_hint(refusal);
                 Problem::of(Kind::Refused, &error, hint.map(str::to_owned))
+            }
+            EngineError::GroupRefused(_) => {
+                Problem::of(Kind::Refused, &error, Some("see it with `windlass status`".to_owned()))
             }
             EngineError::Journal(error) => error.into(),
             error @ (EngineError::Socket(_)

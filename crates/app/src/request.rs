@@ -15,8 +15,10 @@ use windlass_core::ids::LoopId;
 use windlass_core::machine::{LoopState, evolve};
 use windlass_engine::engine::{Engine, Held};
 use windlass_engine::feed::FeedItem;
+use windlass_engine::groups::TriesView;
 use windlass_engine::view::LoopView;
 
+use crate::groups::FindGroup;
 use crate::history::LoopJournal;
 use crate::local::Local;
 use crate::problem::{Kind, Problem};
@@ -107,6 +109,16 @@ impl App {
             }
             (App::Here(_) | App::There(_), _) => problem,
         })
+    }
+
+    /// The group of this name or id, if there is one.
+    pub async fn find_group(&self, name: Option<&str>) -> Result<Option<TriesView>, Problem> {
+        let Some(name) = name else { return Ok(None) };
+        let project = match self {
+            App::Here(local) => local.context.project_if_any().await.map(|path| path.to_string_lossy().into_owned()),
+            App::There(_) => None,
+        };
+        Ok(self.run(FindGroup { project, name: name.to_owned() }).await?.group)
     }
 
     /// The state of a loop, which follows from its journal; with the number of its last event.

@@ -129,7 +129,7 @@ impl Prepared {
     /// The loop, to which somebody has agreed.
     fn agreed(self, consent: Consent) -> NewLoop {
         let Self { project, name, numbered, spec, branch_template, notes: _ } = self;
-        NewLoop { project, name, numbered, spec, branch_template, consent }
+        NewLoop { id: None, project, name, numbered, spec, branch_template, consent }
     }
 }
 

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_app::{Background, Context, Kind, Problem};
+use windlass_core::group::tries::Tries;
 use windlass_core::ids::LoopId;
 use windlass_engine::engine::{Engine, Held};
+use windlass_engine::groups::HeldGroup;
 
 use crate::serve;
 
@@ -23,6 +25,12 @@ impl Background for Detached {
         if serve::hand_over(&self.0, engine, &id).await {
             return Ok(());
         }
+        start_driver(&self.0, &id, &name)
+    }
+
+    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem> {
+        let (id, name) = (LoopId(held.state.id.0.clone()), held.state.name.clone());
+        engine.release_group(held).await?;
         start_driver(&self.0, &id, &name)
     }
 }

@@ -7,8 +7,12 @@ use crate::args::{LoopArgs, PauseArgs, SteerArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::run::print;
+use crate::tries;
 
 pub async fn stop(app: &App, args: &LoopArgs) -> Result<Exit, Failure> {
+    if let Some(group) = app.find_group(args.name.get()).await? {
+        return tries::stop(app, group).await;
+    }
     let LoopView { id, name, .. } = app.find(args.name.get()).await?;
     tell(app, &name, StopLoop { id }, "stopped; all processes have exited").await
 }

@@ -26,6 +26,7 @@ mod serve;
 mod show;
 mod status;
 mod style;
+mod tries;
 mod trust;
 mod work;
 

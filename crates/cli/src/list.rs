@@ -66,6 +66,7 @@ async fn page(app: &App, mut request: ListLoops, args: &ListArgs) -> Result<Stri
         let none = "no loops yet; start one with `windlass run`\n";
         return Ok(if any { "no loops match\n" } else { none }.to_owned());
     }
+    let rows = groups_together(rows);
     let mut text = table(&rows, columns(), request.project.is_none(), style, Timestamp::now());
     if page.next.is_some() {
         let first = (number - 1) * limit + 1;
@@ -74,6 +75,17 @@ async fn page(app: &App, mut request: ListLoops, args: &ListArgs) -> Result<Stri
         text.push_str(&format!("{}\n", style.dim(&line)));
     }
     Ok(text)
+}
+
+/// The loops of a group one after the other, where its newest one stands.
+fn groups_together(rows: Vec<LoopView>) -> Vec<LoopView> {
+    let mut together: Vec<LoopView> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let group = row.group.as_ref().map(|group| &group.id);
+        let last = together.iter().rposition(|known| group.is_some() && known.group.as_ref().map(|g| &g.id) == group);
+        together.insert(last.map_or(together.len(), |last| last + 1), row);
+    }
+    together
 }
 
 /// The loops, newest first, in lines of at most `width` columns; with `grouped` each project has a heading.
@@ -123,7 +135,13 @@ fn table(rows: &[LoopView], width: usize, grouped: bool, style: Style, now: Time
         if grouped {
             let _ = writeln!(text, "{}", style.bold(&cut_start(&one_line(project, usize::MAX), width)));
         }
+        let mut group = None;
         for (row, cells) in rows.iter().zip(&cells).filter(|(row, _)| !grouped || row.project == project) {
+            let its = row.group.as_ref();
+            if let Some(new) = its.filter(|_| its.map(|its| &its.id) != group) {
+                let _ = writeln!(text, "{}", style.dim(&cut(&format!("{} · tries", new.name), width)));
+            }
+            group = its.map(|its| &its.id);
             let goal = format!("{}{}", until(row, now), one_line(&row.goal, 400));
             text.push_str(&line(cells, painted(row, &cells[1], style), &goal));
         }
@@ -139,7 +157,14 @@ fn cells(row: &LoopView, now: Timestamp) -> [String; 5] {
     let of = row.limits.max_iterations.map_or(String::new(), |max| format!("/{max}"));
     let age = u64::try_from(now.as_millisecond() - row.created_at.as_millisecond()).unwrap_or(0);
     let age = human(age).split(' ').next().unwrap_or_default().to_owned();
-    [one_line(&row.name, 400), word(row), format!("{}{of}", row.iterations), cost(&row.usage.total), age]
+    let indent = if row.group.is_some() { "  " } else { "" };
+    [
+        format!("{indent}{}", one_line(&row.name, 400)),
+        word(row),
+        format!("{}{of}", row.iterations),
+        cost(&row.usage.total),
+        age,
+    ]
 }
 
 /// The status; of a completed loop what it amounts to.

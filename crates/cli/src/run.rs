@@ -14,6 +14,7 @@ use windlass_core::stop::{Status, StopReason};
 use windlass_engine::feed::News;
 use windlass_engine::journal;
 use windlass_engine::trust::Seen;
+use windlass_store::LOOP;
 
 use crate::args::{ContinueArgs, ForkArgs, GoalSource, RestartArgs, ResumeArgs, RunArgs};
 use crate::exit::Exit;
@@ -21,7 +22,7 @@ use crate::failure::Failure;
 use crate::follow::Follower;
 use crate::project::offered_gates;
 use crate::style::{Style, json_line, printable};
-use crate::{status, trust};
+use crate::{status, tries, trust};
 
 /// How a loop is watched by the one who started it.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,13 @@ pub async fn run(app: &App, dir: Option<&Path>, args: &RunArgs) -> Result<Exit, 
         trust: None,
     };
     let watching = Watching { json: args.json, detach: args.detach };
+    if args.tries.is_some() || !args.agents.is_empty() {
+        return tries::run(app, request, args, watching).await;
+    }
+    if args.first || args.losers.is_some() {
+        let flag = if args.first { "--first" } else { "--losers" };
+        return Err(Failure::usage(format!("{flag} needs several tries"), "add --tries N or --agents A,B"));
+    }
     let trusting = |seen| StartLoop { trust: Some(seen), ..request.clone() };
     start(app, request.clone(), trusting, (args.trust, args.base.as_deref()), watching).await
 }
@@ -98,6 +106,9 @@ pub async fn start<R: Opens + Clone>(
 
 pub async fn resume(app: &App, args: &ResumeArgs) -> Result<Exit, Failure> {
     let watching = Watching { json: args.json, detach: args.detach };
+    if let Some(group) = app.find_group(args.name.get()).await? {
+        return tries::resume(app, group, watching).await;
+    }
     let id = app.find(args.name.get()).await?.id;
     let request = ResumeLoop { id: id.clone(), raise: args.raise.raise().into() };
     Ok(open(app, request, Some(&id), watching).await?)
@@ -305,6 +316,9 @@ pub async fn drive(local: &Local, id: &str) -> Result<Exit, Failure> {
     // Of the terminal that started it nothing may reach this process.
     let _ = rustix::process::setsid();
     let engine = local.engine().await?;
+    if engine.store.get(id).await?.is_some_and(|row| row.entry.kind != LOOP) {
+        return tries::drive(&engine, id).await;
+    }
     let mut held = engine.take(&LoopId(id.to_owned())).await?;
     if held.state.started_at.is_some() && matches!(held.state.status(), Status::Running | Status::Waiting { .. }) {
         engine.attach(&mut held).await?;

@@ -16,10 +16,14 @@ use crate::failure::Failure;
 use crate::follow::{Follower, Only};
 use crate::here;
 use crate::run::print;
-use crate::status;
 use crate::style::{Style, json_line, one_line, short};
+use crate::{status, tries};
 
 pub async fn status(app: &App, args: &StatusArgs) -> Result<Exit, Failure> {
+    if let Some(group) = app.find_group(args.name.get()).await? {
+        print(&if args.json { json_line(&group) } else { tries::comparison(&group, Style::for_stdout()) });
+        return Ok(if args.exit_code { Exit::of_status(&group.status) } else { Exit::Completed });
+    }
     let view = app.find(args.name.get()).await?;
     if args.json {
         print(&json_line(&serde_json::json!(view)));

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod commit_message;
 pub mod duration;
 pub mod findings;
+pub mod group;
 pub mod ids;
 pub mod machine;
 mod markdown;

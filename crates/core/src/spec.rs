@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::group::Membership;
 use crate::ids::{LoopId, Role};
 use crate::milestone::Milestone;
 use crate::profile::AgentProfile;
@@ -59,6 +60,9 @@ pub struct LoopSpec {
     pub context: ContextSpec,
     /// The word that ends a follow-up prompt.
     pub follow_up: String,
+    /// The group that the loop was made by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Membership>,
     /// Texts of prompts that the recipe replaces, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 use tokio::sync::watch;
 use uuid::Uuid;
+use windlass_core::group::GroupRefusal;
 use windlass_core::ids::{LoopId, TurnKey};
 use windlass_core::machine::{Event, Input, LoopState, Opener, Raise, Refusal, decide, evolve};
 use windlass_core::spec::{LoopSpec, WorkspaceKind};
@@ -50,6 +51,8 @@ pub enum EngineError {
     Driven { pid: u32 },
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error(transparent)]
+    GroupRefused(#[from] GroupRefusal),
     #[error("cannot create the socket for other processes")]
     Socket(#[source] std::io::Error),
     #[error("cannot write to the data directory")]
@@ -81,6 +84,8 @@ pub struct Engine {
     /// Who may run now.
     pub places: Places,
     pub(crate) last_secrets: LastSecrets,
+    /// Loops with an id that was decided before are made one after the other: what a killed process left of one is removed first.
+    pub(crate) making: tokio::sync::Mutex<()>,
 }
 
 /// A loop that this process holds the lease of.
@@ -111,6 +116,8 @@ impl Driving {
 /// A new loop.
 #[derive(Debug, Clone)]
 pub struct NewLoop {
+    /// Decided by the group that makes the loop; a new one otherwise.
+    pub id: Option<LoopId>,
     pub project: PathBuf,
     /// With `numbered`, `-2`, `-3` … is put behind it when it is taken.
     pub name: String,
@@ -145,6 +152,7 @@ impl Engine {
             tool_server: OnceLock::new(),
             ports: Ports::default(),
             last_secrets: LastSecrets::default(),
+            making: tokio::sync::Mutex::default(),
         }
     }
 
@@ -187,7 +195,7 @@ impl Engine {
         let project = new.project.to_string_lossy().into_owned();
         let holder = self.holder()?;
         let token = holder.token.clone();
-        let id = LoopId(Uuid::now_v7().to_string());
+        let id = new.id.unwrap_or_else(|| LoopId(Uuid::now_v7().to_string()));
         let now = self.clock.now();
         let created = Event::LoopCreated { id: id.clone(), name: new.name.clone(), project, spec: Box::new(new.spec) };
         let mut state = LoopState::created(now, &created).unwrap_or_else(|| unreachable!("a loop begins with that"));
@@ -497,7 +505,7 @@ impl Engine {
         Ok(self.hub.get_or_init(|| hub))
     }
 
-    fn holder(&self) -> Result<Holder, EngineError> {
+    pub(crate) fn holder(&self) -> Result<Holder, EngineError> {
         let me = ProcessIdentity::current().ok_or(EngineError::Identity)?;
         Ok(Holder {
             boot_id: format!("{}@{}", me.boot_id, me.pid_namespace),

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod environment;
 mod exchange;
 pub mod feed;
+pub mod groups;
 pub mod http;
 pub mod journal;
 pub mod limits;

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use windlass_core::group::Membership;
 use windlass_core::ids::Role;
 use windlass_core::machine::{
     AcceptedFeature, Aim, Claims, DeferredQuestion, IterationRecord, LoopState, Merge, MovedRef, Opinion, Phase,
@@ -62,6 +63,9 @@ pub struct LoopView {
     #[serde(default)]
     pub model: Option<String>,
     pub session_policy: SessionPolicy,
+    /// The group that the loop belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Membership>,
     #[serde(default)]
     pub sandbox: SandboxView,
     /// What the loop's processes may take of the machine, and what holds it.
@@ -175,6 +179,7 @@ impl LoopView {
             head_commit: state.head_commit().map(str::to_owned),
             agent: state.agent(Role::Coder).name.clone(),
             model: model(state),
+            group: state.spec.group.clone(),
             session_policy: state.spec.session,
             sandbox: SandboxView::of(&state.spec.sandbox),
             resources: state.spec.resources.clone(),

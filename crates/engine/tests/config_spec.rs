@@ -94,6 +94,7 @@ fn a_plain_run_gets_the_recipes_defaults() {
             resources: ResourceSpec::default(),
             context: ContextSpec { plan: None, max_tokens: 8_000 },
             follow_up: "continue".into(),
+            group: None,
             prompts: std::collections::BTreeMap::new(),
             parent: None,
         }

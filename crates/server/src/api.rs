@@ -11,12 +11,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post, put};
 use windlass_app::{
     AddAgent, AgentsOf, Agree, ApproveLoop, CallAgents, ChangeSettings, CheckRecipes, CleanLoop, CleanLoops,
-    CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindLoop, ForkLoop, Health, InitProject,
-    IssueOf, Kind, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary, LoopTimeline, LoopTurns,
-    LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop, NewMilestone, OpenPull, PageQuery,
-    PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RecipeOf, RecipesOf, RejectLoop, ReportLoop,
-    ReportOutcomes, ReportUsage, RestartLoop, ResumeLoop, RevokeTrust, RollbackLoop, ServerView, SettingsChange,
-    SettingsOf, ShowLoop, StartLoop, StartMilestone, SteerLoop, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop, Health,
+    InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary,
+    LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop,
+    NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RecipeOf,
+    RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust,
+    RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, StartLoop, StartMilestone, StartTries,
+    SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -63,7 +64,7 @@ impl Table {
 
 fn table() -> Table {
     let table = Table { router: Router::new(), document: Document::new(), calls: Calls::new() };
-    of_loops(of_this_machine(of_logins(table)))
+    of_groups(of_loops(of_this_machine(of_logins(table))))
 }
 
 fn of_logins(table: Table) -> Table {
@@ -135,6 +136,16 @@ fn of_this_machine(table: Table) -> Table {
         .ask::<MilestoneOf>(Route::get("/api/milestones/{id}", "A milestone, as in `milestone show --json`"))
         .ask::<StartMilestone>(Route::post("/api/milestones/{id}/start", "Start a milestone").created())
         .add(Route::get("/api/openapi.json", "This document").answers::<serde_json::Value>(), get(openapi))
+}
+
+fn of_groups(table: Table) -> Table {
+    table
+        .ask::<StartTries>(Route::post("/api/groups/tries", "Start the same goal several times").created())
+        .ask::<ListGroups>(Route::get("/api/groups", "Groups of loops, newest first"))
+        .ask::<FindGroup>(Route::get("/api/groups/find", "Find a group by name or ID"))
+        .ask::<ShowGroup>(Route::get("/api/groups/{id}", "A group with the comparison of its tries"))
+        .ask::<StopGroup>(Route::post("/api/groups/{id}/stop", "Stop a group and its loops"))
+        .ask::<ResumeGroup>(Route::post("/api/groups/{id}/resume", "Resume a group that was interrupted or is paused"))
 }
 
 fn of_loops(table: Table) -> Table {

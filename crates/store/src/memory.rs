@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use super::{
-    Append, CatalogueEntry, ChainCheck, Create, Holder, InboxItem, LOOP, Link, ListFilter, Listed, NewEvent, Result, Rows,
-    Store, StoreError, StoredEvent, nanoseconds,
+    Append, CatalogueEntry, ChainCheck, Create, Holder, InboxItem, LOOP, Link, ListFilter, Listed, NewEvent, Result,
+    Rows, Store, StoreError, StoredEvent, nanoseconds,
 };
 use crate::chain::Linked;
 

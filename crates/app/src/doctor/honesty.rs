@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::watch;
 use windlass_core::agent::TurnOutcome;
+use windlass_core::group::tries::Tries;
 use windlass_core::machine::{Event, LoopState, Replayed};
 use windlass_engine::data::private_dir;
 use windlass_engine::engine::{Engine, Held};
+use windlass_engine::groups::HeldGroup;
 use windlass_engine::journal;
 use windlass_engine::view::LoopView;
 
@@ -215,6 +217,10 @@ struct Nobody;
 impl Background for Nobody {
     async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem> {
         Ok(engine.release(held).await?)
+    }
+
+    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem> {
+        Ok(engine.release_group(held).await?)
     }
 }
 

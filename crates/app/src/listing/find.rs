@@ -2,7 +2,7 @@
 
 use windlass_engine::engine::Engine;
 use windlass_engine::view::LoopView;
-use windlass_store::{ListFilter, Listed};
+use windlass_store::{LOOP, ListFilter, Listed};
 
 use crate::local::{Local, settled};
 use crate::loops::view;
@@ -28,6 +28,9 @@ impl Request for FindLoop {
             Some(name) => named(&engine, project, name).await?,
             None => latest(&engine, project).await?,
         };
+        if found.entry.kind != LOOP {
+            return Err(Problem::group(&found.entry.name));
+        }
         view(&settled(&engine, found).await?)
     }
 }

@@ -111,6 +111,7 @@ async fn drive(count: usize) -> (f64, f64) {
         let spec = resolve_spec(&settings, &options).expect("a plain loop").spec;
         let demands = trust::of_loop(&engine.data, &engine.workspaces, &cwd, &settings, &spec).await;
         let new = NewLoop {
+            id: None,
             project: cwd.clone(),
             name,
             numbered: false,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use windlass_core::group::tries::Losers;
 use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::SummariserKind;
@@ -13,7 +14,7 @@ use windlass_engine::config::{
 };
 
 use super::goal::GoalSource;
-use super::values::{command, file, gate, glob, host, loop_name, not_blank, setting, variable, word};
+use super::values::{command, file, gate, glob, host, loop_name, losers, not_blank, setting, variable, word};
 use crate::complete;
 
 /// Start a loop and follow it
@@ -25,6 +26,7 @@ use crate::complete;
 Examples:
   windlass run \"make the tests pass\" --agent-command \"./my-agent.sh\" --gate \"cargo test\"
   windlass run --issue 42
+  windlass run \"fix the parser\" --agents claude,codex:gpt-5 --first --gate \"cargo test\"
   windlass run --prompt-file task.md --agent demo --max-iterations 8 --duration 90m
   windlass run \"make the parser faster\" --agent-command \"./my-agent.sh\" --iter 5 --gate \"cargo test\"
   git log -1 --format=%B | windlass run - --gate \"npm test\" --detach
@@ -44,6 +46,19 @@ pub struct RunArgs {
     /// Name of the loop: a-z 0-9 - _, unique in the project [default: derived from the goal]
     #[arg(long, value_parser = loop_name)]
     pub name: Option<String>,
+    /// Run the goal so many times beside each other, from the same commit, and pick the best. Limits on cost and tokens
+    /// apply to all tries together
+    #[arg(long, value_name = "N", conflicts_with = "in_place")]
+    pub tries: Option<u32>,
+    /// Agents for the tries, as agent or agent:model, used in turn [default: the same agent for each]
+    #[arg(long, value_name = "A,B:MODEL", value_delimiter = ',', conflicts_with_all = ["agent", "agent_command", "model", "in_place"])]
+    pub agents: Vec<String>,
+    /// Stop the other tries when one is verified
+    #[arg(long)]
+    pub first: bool,
+    /// Keep or remove the workspaces of tries that were not picked. Their branches stay [default: keep]
+    #[arg(long, value_name = "keep|drop", value_parser = losers)]
+    pub losers: Option<Losers>,
     /// Run in the background. Follow it later with 'windlass logs NAME -f'
     #[arg(long)]
     pub detach: bool,

@@ -1,6 +1,7 @@
 //! Parsers of single values, so that flags and settings follow the same rules.
 
 use std::time::Duration;
+use windlass_core::group::tries::Losers;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::Timestamp;
@@ -87,4 +88,13 @@ pub(super) fn since(text: &str) -> Result<Timestamp, ValueError> {
         problem: format!("'{}' is not a duration or a date", text.escape_debug()),
         hint: Some("write a duration such as 7d, or a date such as 2026-11-01".into()),
     })
+}
+
+/// What becomes of the tries that were not picked.
+pub fn losers(text: &str) -> Result<Losers, String> {
+    match text {
+        "keep" => Ok(Losers::Keep),
+        "drop" => Ok(Losers::Drop),
+        _ => Err("use keep or drop".to_owned()),
+    }
 }

@@ -21,13 +21,16 @@ use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use windlass_app::{Background, Context, Kind, Local, Opens, Problem, StartMilestone};
+use windlass_core::group::tries::Tries;
+use windlass_core::group::{GroupId, GroupKind};
 use windlass_core::ids::LoopId;
 use windlass_core::stop::Status;
 use windlass_engine::changes;
 use windlass_engine::config::Options;
 use windlass_engine::engine::{Engine, EngineError, Held, is_alive};
+use windlass_engine::groups::{HeldGroup, TriesKind};
 use windlass_engine::milestones;
-use windlass_store::{ListFilter, Listed};
+use windlass_store::{ListFilter, Listed, Rows};
 
 use crate::args::ServeArgs;
 use crate::exit::Exit;
@@ -37,18 +40,44 @@ use crate::run::{print, watch_signals};
 /// What other processes change is looked at so often at most.
 const CALM: Duration = Duration::from_millis(250);
 
-/// Loops that somebody opened over the API, on their way to be driven by this process.
+/// What somebody opened over the API.
 #[derive(Debug)]
-struct Handed(mpsc::UnboundedSender<Held>);
+enum Given {
+    Loop(Box<Held>),
+    Tries(Box<HeldGroup<Tries>>),
+}
+
+impl Given {
+    async fn release(self, engine: &Engine) -> Result<(), EngineError> {
+        match self {
+            Given::Loop(held) => engine.release(*held).await,
+            Given::Tries(held) => engine.release_group(*held).await,
+        }
+    }
+}
+
+/// Loops and groups on their way to be driven by this process.
+#[derive(Debug)]
+struct Handed(mpsc::UnboundedSender<Given>);
+
+impl Handed {
+    async fn give(&self, engine: &Engine, given: Given) -> Result<(), Problem> {
+        if let Err(mpsc::error::SendError(given)) = self.0.send(given) {
+            given.release(engine).await?;
+            return Err(Problem::new(Kind::Failed, "the server is shutting down").hint("retry after it restarts"));
+        }
+        Ok(())
+    }
+}
 
 #[async_trait]
 impl Background for Handed {
     async fn take(&self, engine: &Arc<Engine>, held: Held) -> Result<(), Problem> {
-        if let Err(mpsc::error::SendError(held)) = self.0.send(held) {
-            engine.release(held).await?;
-            return Err(Problem::new(Kind::Failed, "the server is shutting down").hint("retry after it restarts"));
-        }
-        Ok(())
+        self.give(engine, Given::Loop(Box::new(held))).await
+    }
+
+    async fn take_tries(&self, engine: &Arc<Engine>, held: HeldGroup<Tries>) -> Result<(), Problem> {
+        self.give(engine, Given::Tries(Box::new(held))).await
     }
 }
 
@@ -98,8 +127,7 @@ struct Serving {
     engine: Arc<Engine>,
     driving: JoinSet<(String, Result<(), EngineError>)>,
     driving_count: Arc<AtomicUsize>,
-    /// Loops that somebody opened over the API.
-    handed: mpsc::UnboundedReceiver<Held>,
+    handed: mpsc::UnboundedReceiver<Given>,
     /// Some process wrote to the database.
     changes: watch::Receiver<u64>,
     driven: BTreeSet<String>,
@@ -114,6 +142,7 @@ impl Serving {
     async fn run(&mut self, here: Option<PathBuf>, once: bool) -> Result<(), Failure> {
         loop {
             self.changes.mark_unchanged();
+            self.take_up_groups().await?;
             self.take_up().await?;
             self.look_at_projects(here.as_deref()).await?;
             if *self.shutdown.borrow() || (once && self.driving.is_empty()) {
@@ -123,7 +152,10 @@ impl Serving {
             let mut shutdown = self.shutdown.clone();
             tokio::select! {
                 Some(ended) = self.driving.join_next() => self.ended(ended),
-                Some(held) = self.handed.recv() => self.drive(held)?,
+                Some(given) = self.handed.recv() => match given {
+                    Given::Loop(held) => self.drive(*held)?,
+                    Given::Tries(held) => self.drive_tries(*held)?,
+                },
                 () = until(&self.engine, next) => {}
                 // What this very process writes is seen as well; it is not worth more than a look now and then.
                 () = changed(&mut self.changes), if !once => {}
@@ -131,8 +163,8 @@ impl Serving {
             }
         }
         self.handed.close();
-        while let Ok(held) = self.handed.try_recv() {
-            self.engine.release(held).await?;
+        while let Ok(given) = self.handed.try_recv() {
+            given.release(&self.engine).await?;
         }
         // The drivers are interrupted as well; their loops can be resumed.
         while let Some(ended) = self.driving.join_next().await {
@@ -155,6 +187,24 @@ impl Serving {
         }
         // A milestone that has ended makes room for the next one, unless the project keeps hours.
         self.due.retain(|_, at| *at != Timestamp::MAX);
+    }
+
+    /// Groups that were cut off, in projects that want to go on by themselves. They take up their loops.
+    async fn take_up_groups(&mut self) -> Result<(), Failure> {
+        let filter = ListFilter { rows: Rows::Groups, open_only: true, ..ListFilter::default() };
+        for listed in self.engine.store.list(filter).await? {
+            let mine = self.driven.contains(&listed.entry.id) || self.given_up.contains(&listed.entry.id);
+            let tries = listed.entry.kind == GroupKind::Tries.name() && self.goes_on_by_itself(&listed);
+            if mine || !tries || listed.holder.as_ref().is_some_and(is_alive) {
+                continue;
+            }
+            match self.engine.take_group::<Tries>(&GroupId(listed.entry.id.clone())).await {
+                Ok(held) => self.drive_tries(held)?,
+                Err(EngineError::Driven { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Loops that should go on and that nobody drives.
@@ -259,6 +309,15 @@ impl Serving {
                 Ok(())
             }
         }
+    }
+
+    fn drive_tries(&mut self, held: HeldGroup<Tries>) -> Result<(), Failure> {
+        let id = held.state.id.0.clone();
+        let driving = self.engine.drive_group(Arc::new(TriesKind), held, self.shutdown.clone())?;
+        self.driven.insert(id.clone());
+        self.driving.spawn(async move { (id, driving.ended().await.map(drop)) });
+        self.driving_count.store(self.driving.len(), Ordering::Relaxed);
+        Ok(())
     }
 
     fn drive(&mut self, held: Held) -> Result<(), Failure> {

@@ -47,6 +47,7 @@ mod signals;
 mod signed_proof;
 mod summariser;
 mod terminal;
+mod tries;
 mod trust;
 mod usage_flags;
 mod usage_reference;

@@ -59,6 +59,7 @@ pub async fn create(engine: &Arc<Engine>, world: &World, agent_command: Option<S
     let spec = resolve_spec(&settings, &run).unwrap().spec;
     let demands = trust::of_loop(&engine.data, &engine.workspaces, &project, &settings, &spec).await.unwrap();
     let new = NewLoop {
+        id: None,
         consent: demands.granted().expect("nothing is demanded, or it was agreed to"),
         project,
         name: "work".to_owned(),

@@ -144,6 +144,7 @@ pub fn resolve_spec(settings: &Settings, run: &RunOptions) -> Result<Resolved, U
         summing_up: review::summing_up(settings, run)?,
         summariser: summariser(settings)?,
         context: context(settings, run),
+        group: None,
         follow_up: settings.follow_up.value.clone().unwrap_or_else(|| follow_up_word(&language).to_owned()),
         prompts: recipe.prompts(),
         parent: None,

@@ -247,6 +247,7 @@ fn spec(registration: Registration) -> LoopSpec {
         env_pass: Vec::new(),
         summariser: SummariserSettings::default(),
         context: ContextSpec::default(),
+        group: None,
         follow_up: prompt::follow_up_word(&registration.language).to_owned(),
         prompts: std::collections::BTreeMap::new(),
         parent: None,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crate::support::{at, entry, event, event_with, holder, item, new_loop, open, step};
 use jiff::Timestamp;
-use windlass_store::{CatalogueEntry, Create, LOOP, ListFilter, MemoryStore, NewEvent, Rows, Store, StoreError, StoredEvent};
+use windlass_store::{
+    CatalogueEntry, Create, LOOP, ListFilter, MemoryStore, NewEvent, Rows, Store, StoreError, StoredEvent,
+};
 
 type Shared = Arc<dyn Store>;
 
@@ -202,8 +204,14 @@ async fn an_append_changes_the_projection_but_not_the_identity(store: Shared) {
     };
     let written = end.entry.clone();
     store.append(end).await.unwrap();
-    let expected =
-        CatalogueEntry { id: "a".into(), kind: LOOP.into(), project: "/p".into(), name: "a".into(), created_at: at(0), ..written };
+    let expected = CatalogueEntry {
+        id: "a".into(),
+        kind: LOOP.into(),
+        project: "/p".into(),
+        name: "a".into(),
+        created_at: at(0),
+        ..written
+    };
     assert_eq!(store.get("a").await.unwrap().unwrap().entry, expected);
     assert_eq!(store.find("/other", "other").await.unwrap(), None);
 }

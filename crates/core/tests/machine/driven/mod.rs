@@ -69,6 +69,7 @@ pub fn promise_loop() -> LoopSpec {
         sandbox: SandboxSpec::default(),
         resources: ResourceSpec::default(),
         follow_up: "continue".into(),
+        group: None,
         prompts: std::collections::BTreeMap::new(),
         parent: None,
     }

@@ -1,0 +1,3 @@
+//! Groups, driven without an engine.
+
+mod tries;
