@@ -16,3 +16,4 @@ mod links;
 mod merge;
 mod nested;
 mod submodules;
+mod unstored;
