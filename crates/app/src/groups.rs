@@ -83,6 +83,9 @@ crate::loops::about_a_loop! {
     "Resume a group that was interrupted or is paused." ResumeGroup
 }
 
+/// An agent, and its model where one is named.
+type AgentAndModel = (String, Option<String>);
+
 impl StartTries {
     /// Creates the group. Nothing of it runs yet.
     pub async fn open(self, here: &Local) -> Result<OpenedTries, Problem> {
@@ -136,7 +139,7 @@ impl StartTries {
     }
 
     /// The agent and model of each try; none where the settings say it.
-    fn wishes(&self) -> Result<Vec<Option<(String, Option<String>)>>, Problem> {
+    fn wishes(&self) -> Result<Vec<Option<AgentAndModel>>, Problem> {
         let invalid = |message: String, hint: &str| Problem::new(Kind::Invalid, message).field("tries").hint(hint);
         let named = u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
         let count = self.tries.unwrap_or(named);

@@ -49,7 +49,7 @@ pub use local::{Background, Local};
 pub use loops::*;
 pub use minimise::{DroppedHunk, MinimiseLoop, MinimiseReport};
 pub use plan_rows::{fork_words, plan_rows};
-pub use problem::{Coded, ErrorBody, Kind, Problem};
+pub use problem::{Coded, CodedProblem, ErrorBody, Kind, Problem};
 pub use project::{Found, FoundLine, InitProject, InitReport};
 pub use proof::*;
 pub use report::{

@@ -57,31 +57,35 @@ pub struct Problem {
     pub causes: Vec<String>,
     /// What would run, where consent is needed.
     pub details: Option<Box<[Demand]>>,
-    /// The message as a code with parameters, for clients that have their own words.
+}
+
+/// A problem with its sentences as codes too, for clients that have their own words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodedProblem {
+    #[serde(flatten)]
+    pub problem: Problem,
     #[serde(default)]
     pub message_code: Option<Coded>,
     #[serde(default)]
     pub hint_code: Option<Coded>,
 }
 
+impl From<Problem> for CodedProblem {
+    fn from(problem: Problem) -> Self {
+        let hint_code = problem.hint.as_deref().and_then(coded);
+        Self { message_code: coded(&problem.message), hint_code, problem }
+    }
+}
+
 /// What a failed request answers.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
-    pub error: Problem,
+    pub error: CodedProblem,
 }
 
 impl Problem {
     pub fn new(code: Kind, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            hint: None,
-            field: None,
-            causes: Vec::new(),
-            details: None,
-            message_code: None,
-            hint_code: None,
-        }
+        Self { code, message: message.into(), hint: None, field: None, causes: Vec::new(), details: None }
     }
 
     #[must_use]
@@ -94,13 +98,6 @@ impl Problem {
     pub fn field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
-    }
-
-    /// The same with the codes of its sentences, for clients that have their own words.
-    #[must_use]
-    pub fn with_codes(self) -> Self {
-        let hint_code = self.hint.as_deref().and_then(coded);
-        Self { message_code: coded(&self.message), hint_code, ..self }
     }
 
     /// Something that cannot be done as asked, with what to do instead.

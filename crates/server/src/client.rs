@@ -116,7 +116,7 @@ impl Client {
         let bytes = self.bytes(response).await?;
         let refused = serde_json::from_slice::<ErrorBody>(&bytes);
         Err(match refused {
-            Ok(body) => ClientError::Refused(Box::new(body.error)),
+            Ok(body) => ClientError::Refused(Box::new(body.error.problem)),
             Err(_) => self.odd(format!("responded with {status}")),
         })
     }

@@ -20,9 +20,9 @@ use crate::app::{App, Subscribed};
 use crate::extract::{Path, Query};
 use crate::refused::Refused;
 use crate::tape::Rider;
+use windlass_app::{CodedProblem, Kind, Problem};
 use windlass_app::{FeedEntry, FeedPage};
 use windlass_app::{FeedQuery, PageQuery, Until};
-use windlass_app::{Kind, Problem};
 
 /// Interval of keep-alive comments that detect dead connections.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -107,7 +107,7 @@ impl Subscription {
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the feed");
-                    let problem = serde_json::to_string(&Problem::from(error).with_codes()).unwrap_or_default();
+                    let problem = serde_json::to_string(&CodedProblem::from(Problem::from(error))).unwrap_or_default();
                     // The client reconnects and resumes.
                     self.over = true;
                     return Some(format!("event: error\ndata: {problem}\n\n").into());

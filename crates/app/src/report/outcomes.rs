@@ -106,9 +106,11 @@ impl OutcomeRow {
 
     #[allow(clippy::cast_precision_loss, reason = "nobody has that many loops")]
     fn finish(&mut self) {
-        let per = |sum: f64| (self.verified > 0).then(|| sum / self.verified as f64);
-        self.iterations_per_verified = per(self.iterations as f64);
-        self.cost_per_verified_usd = self.cost_usd.filter(|_| self.unpriced == 0).and_then(per);
+        if self.verified > 0 {
+            let verified = self.verified as f64;
+            self.iterations_per_verified = Some(self.iterations as f64 / verified);
+            self.cost_per_verified_usd = self.cost_usd.filter(|_| self.unpriced == 0).map(|cost| cost / verified);
+        }
     }
 }
 

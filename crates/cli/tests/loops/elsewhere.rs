@@ -29,7 +29,8 @@ fn start_with_another_boot(world: &World, agent: &ScriptedAgent) -> Option<Runni
     };
     let works = isolated(&["true".as_ref()]).output().is_ok_and(|output| output.status.success());
     if !works {
-        eprintln!("SKIPPED: this user cannot create a mount namespace");
+        let skipped = b"SKIPPED: this user cannot create a mount namespace\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), skipped);
         return None;
     }
     let run = run_command(world, agent, &[]);

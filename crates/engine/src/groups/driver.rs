@@ -20,6 +20,8 @@ use crate::socket::Line;
 use windlass_store::ListFilter;
 
 type Effect<K> = <<K as Kind>::Group as Group>::Effect;
+/// An effect, and what came of it.
+type Performed<K> = (Effect<K>, Result<Input<K>, EngineError>);
 type Input<K> = <<K as Kind>::Group as Group>::Input;
 
 /// A group that this process drives.
@@ -98,7 +100,7 @@ struct Driver<K: Kind> {
     changes: watch::Receiver<u64>,
     /// The last event that was seen of each loop.
     known: HashMap<LoopId, u64>,
-    tasks: JoinSet<(Effect<K>, Result<Input<K>, EngineError>)>,
+    tasks: JoinSet<Performed<K>>,
     under_way: Vec<Performing<K>>,
     /// Effects whose result changed nothing.
     spent: Vec<Effect<K>>,
@@ -166,10 +168,7 @@ impl<K: Kind> Driver<K> {
         }
     }
 
-    async fn hear(
-        &mut self,
-        done: Result<(Effect<K>, Result<Input<K>, EngineError>), tokio::task::JoinError>,
-    ) -> Result<(), EngineError> {
+    async fn hear(&mut self, done: Result<Performed<K>, tokio::task::JoinError>) -> Result<(), EngineError> {
         let (effect, input) = match done {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => {

@@ -104,7 +104,7 @@ impl Store for SqliteStore {
     }
 
     async fn append(&self, step: Append) -> Result<u64> {
-        self.write(Step::Append(step)).await
+        self.write(Step::Append(Box::new(step))).await
     }
 
     async fn read(&self, loop_id: &str, after_seq: u64, limit: usize) -> Result<Vec<StoredEvent>> {

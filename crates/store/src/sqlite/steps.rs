@@ -17,7 +17,7 @@ type Done<T> = Result<T, Fault>;
 #[derive(Debug)]
 pub(super) enum Step {
     Create { new: Box<Create>, lock: String },
-    Append(Append),
+    Append(Box<Append>),
     Acquire { loop_id: String, holder: Holder, lock: String, replacing: Option<String> },
     Release { loop_id: String, token: String },
     Remove { loop_id: String, token: String },

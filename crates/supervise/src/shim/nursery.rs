@@ -65,9 +65,9 @@ fn receive(socket: BorrowedFd<'_>) -> Result<Option<[OwnedFd; 2]>, Errno> {
             other => break other?.bytes,
         }
     };
-    let found = beside.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect::<Vec<_>>()),
-        _ => None,
+    let found = beside.drain().find_map(|message| {
+        let RecvAncillaryMessage::ScmRights(descriptors) = message else { return None };
+        Some(descriptors.collect::<Vec<_>>())
     });
     let pair = found.and_then(|found| <[OwnedFd; 2]>::try_from(found).ok());
     Ok(pair.filter(|_| got > 0).inspect(|pair| debug_assert!(pair.iter().all(|one| one.as_raw_fd() > 2))))

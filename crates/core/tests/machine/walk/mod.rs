@@ -333,10 +333,10 @@ impl Dice {
     }
 
     fn command(&mut self) -> Input {
-        match self.throw(15) {
+        match self.throw(16) {
             0..=2 => self.open(),
             13 => self.person_answers(),
-            14 => Input::Moved { from: self.one_in(2).then(|| "a".to_owned()), to: "b".into() },
+            15 => Input::Moved { from: self.one_in(2).then(|| "a".to_owned()), to: "b".into() },
             11 => Input::Queue { max_running: 2 },
             12 => Input::LeaveQueue { turn_began: self.one_in(2) },
             3 => Input::Attach { alive_until: None },
