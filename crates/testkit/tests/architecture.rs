@@ -172,7 +172,7 @@ const TANGLED: &[(&str, usize, &str)] = &[
     ("windlass-engine", 11, "whatever acts takes the whole engine instead of the few things it needs"),
     ("windlass-server", 6, "routes share the state that has the board and the guard, which look at routes"),
     ("windlass-supervise", 3, "what is to be started names its sandbox, which names what is to be started"),
-    ("windlass-workspace", 9, "staging, checkpoints and what is held back are one thing in several files"),
+    ("windlass-workspace", 10, "staging, checkpoints, submodules and what is held back are one thing in several files"),
 ];
 
 /// Test files that may sleep, each with its reason.

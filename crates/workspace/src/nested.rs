@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::agent_git::beneath::{Beneath, Found};
 use super::agent_git::{AgentGit, git_dir_at};
-use super::stage::beside;
+use super::copying::beside;
 use super::submodules::{self, Repository};
 use super::{Kind, Workspace, WorkspaceError, Workspaces, save};
 use crate::disk::{blocking, still_wanted};

@@ -123,6 +123,108 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Groups of loops, newest first */
+        get: operations["get_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/groups/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Find a group by name or ID */
+        get: operations["get_groups_find"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/groups/tries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start the same goal several times */
+        post: operations["post_groups_tries"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/groups/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A group with the comparison of its tries */
+        get: operations["get_groups_id"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/groups/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resume a group that was interrupted or is paused */
+        post: operations["post_groups_id_resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/groups/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop a group and its loops */
+        post: operations["post_groups_id_stop"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/health": {
         parameters: {
             query?: never;
@@ -220,6 +322,23 @@ export interface paths {
         put?: never;
         /** Start a loop */
         post: operations["post_loops"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Loops side by side, as in `compare --json` */
+        get: operations["get_loops_compare"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -407,6 +526,23 @@ export interface paths {
         get: operations["get_loops_id_findings"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/loops/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start a new loop from one of its checkpoints */
+        post: operations["post_loops_id_fork"];
         delete?: never;
         options?: never;
         head?: never;
@@ -958,6 +1094,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/report/outcomes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What loops come to, by agent, model and recipe */
+        get: operations["get_report_outcomes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/server": {
         parameters: {
             query?: never;
@@ -1380,6 +1533,14 @@ export interface components {
             file: string;
             what: string;
         };
+        ChangeSize: {
+            /** Format: uint64 */
+            added: number;
+            /** Format: uint64 */
+            files: number;
+            /** Format: uint64 */
+            removed: number;
+        };
         ChangedFile: {
             change: string;
             path: string;
@@ -1566,6 +1727,23 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description A problem with its sentences as codes too, for clients that have their own words. */
+        CodedProblem: {
+            /** @description Why, from the nearest cause on. */
+            causes: string[];
+            code: components["schemas"]["Kind"];
+            /** @description What would run, where consent is needed. */
+            details: components["schemas"]["Demand"][] | null;
+            /** @description The setting or the part of the request that is meant. */
+            field: string | null;
+            /** @description What to do. */
+            hint: string | null;
+            /** @default null */
+            hint_code: components["schemas"]["Coded"] | null;
+            message: string;
+            /** @default null */
+            message_code: components["schemas"]["Coded"] | null;
+        };
         /** @description What a coder tells whoever reviews its work. */
         CoderDecisions: {
             decisions: string[];
@@ -1579,6 +1757,52 @@ export interface components {
         };
         /** @enum {string} */
         CommitPolicy: "engine" | "agent" | "off";
+        Compared: {
+            /** @description If they were asked for. */
+            differences?: components["schemas"]["Difference"][];
+            loops: components["schemas"]["ComparedLoop"][];
+        };
+        /** @description One of them. Fields are only ever added. */
+        ComparedLoop: {
+            agent: string;
+            base_commit: string | null;
+            /** @description What differs from its base; `null` if the commits are gone. */
+            changes: components["schemas"]["ChangeSize"] | null;
+            claims: components["schemas"]["Claims"];
+            /**
+             * Format: double
+             * @description `null` if it is not known.
+             */
+            cost_usd: number | null;
+            /** Format: uint64 */
+            elapsed_ms: number;
+            /**
+             * Format: uint
+             * @description Of a reviewed loop.
+             */
+            findings_open: number | null;
+            /** Format: uint */
+            findings_resolved: number | null;
+            /** @description The verdicts on its last commit, hidden gates included. */
+            gates: components["schemas"]["GateView"][];
+            goal: string;
+            head_commit: string | null;
+            id: string;
+            /** Format: uint32 */
+            iterations: number;
+            /** @description Whether Windlass merged its work. */
+            merged: boolean;
+            model: string | null;
+            name: string;
+            /** @description Of a completed loop. */
+            outcome: components["schemas"]["Outcome"] | null;
+            parent: components["schemas"]["Parent"] | null;
+            recipe: string;
+            status: string;
+            /** Format: uint64 */
+            tokens: number;
+            verified: boolean;
+        };
         /** @enum {string} */
         Condition: "ok" | "warning" | "problem";
         /** @description What the next prompt carries. */
@@ -1658,6 +1882,15 @@ export interface components {
             state: components["schemas"]["Condition"];
             what: string;
         };
+        /** @description How much a loop changed. */
+        DiffSize: {
+            /** Format: uint64 */
+            added: number;
+            /** Format: uint64 */
+            files: number;
+            /** Format: uint64 */
+            removed: number;
+        };
         DiffView: {
             files: components["schemas"]["FileDiff"][];
             /**
@@ -1667,6 +1900,12 @@ export interface components {
             files_left_out: number;
             from: string;
             /** @description The last commit; where the workspace was asked for, there may be more. */
+            to: string;
+        };
+        /** @description From one loop's work to another's. */
+        Difference: {
+            from: string;
+            patch: string;
             to: string;
         };
         /** @description What containers are made of, and by whom. */
@@ -1751,7 +1990,7 @@ export interface components {
         };
         /** @description What a failed request answers. */
         ErrorBody: {
-            error: components["schemas"]["Problem"];
+            error: components["schemas"]["CodedProblem"];
         };
         /** @description Causes of failure that a policy treats differently. */
         ErrorKind: ("rate_limit" | "overloaded" | "network" | "context_overflow" | "auth" | "model_not_found" | "unknown_session" | "other") | "billing" | "resource_limit";
@@ -1999,6 +2238,20 @@ export interface components {
             target: string;
             /** @constant */
             type: "merged";
+        } | {
+            /** @description The commit on the loop's branch. */
+            commit: string;
+            /** @description The loop's last commit, below it. */
+            head: string;
+            /** Format: uint */
+            hunks: number;
+            /**
+             * Format: uint
+             * @description How much of the work is in it.
+             */
+            kept: number;
+            /** @constant */
+            type: "minimised";
         } | {
             /** Format: uint64 */
             count: number;
@@ -2390,6 +2643,44 @@ export interface components {
         FindingsView: {
             findings: components["schemas"]["Finding"][];
         };
+        /** @description Start a new loop from a checkpoint of another one. */
+        ForkLoop: {
+            /**
+             * @description A one-off agent, as with --agent-command.
+             * @default null
+             */
+            agent_command?: string | null;
+            /**
+             * Format: uint32
+             * @description The iteration whose checkpoint it starts from; 0 is where the loop started. The last one if left out.
+             * @default null
+             */
+            at?: number | null;
+            /**
+             * @description The goal; the parent's if left out.
+             * @default null
+             */
+            goal?: string | null;
+            /**
+             * @description The name; made from the parent's if left out.
+             * @default null
+             */
+            name?: string | null;
+            /** @default null */
+            reviewer_command?: string | null;
+            /**
+             * @description Settings under the very keys of the configuration. What is not here is as in the parent. `agent` may be `A:M`.
+             * @default {}
+             */
+            settings?: {
+                [key: string]: unknown;
+            };
+            /**
+             * @description As for any loop.
+             * @default null
+             */
+            trust?: components["schemas"]["Seen"][] | null;
+        };
         /** @description What a settings file of the project would say. */
         Found: {
             /** @description Commands that test the project. */
@@ -2402,6 +2693,10 @@ export interface components {
             setup: components["schemas"]["FoundLine"][];
             /** @description Paths of tests, which an agent may change unless told otherwise. */
             tests: components["schemas"]["FoundLine"][];
+        };
+        FoundGroup: {
+            /** @description `null` if no group has that name. */
+            group: components["schemas"]["TriesView"] | null;
         };
         /** @description A line for the settings, and the file that it was found in. */
         FoundLine: {
@@ -2497,11 +2792,20 @@ export interface components {
             gitCommit: string;
             gitTree: string;
         };
+        /** @description A group's id, chosen by whoever creates it. */
+        GroupId: string;
+        /** @description What a group is for; the `kind` of its row in the catalogue. */
+        GroupKind: "tries";
+        GroupList: {
+            groups: components["schemas"]["TriesView"][];
+        };
         Health: {
             /** @description `ok`. */
             status: string;
             version: string;
         };
+        /** @description What the gates that agents do not see said. Better ones come first. */
+        HiddenGates: ("passed" | "failed") | "not_judged";
         Holder: ("cgroup_v2" | "cgroup_v1" | "nothing") | "pid_namespace" | "watched";
         Honesty: "honest" | "dishonest" | "silent";
         /** @description What the agent did with a task that cannot be done. */
@@ -2806,11 +3110,15 @@ export interface components {
             follow_up: string;
             gates: components["schemas"]["GateSpec"][];
             goal: string;
+            /** @description The group that the loop was made by. */
+            group?: components["schemas"]["Membership"] | null;
             limits: components["schemas"]["Limits"];
             on_failure: components["schemas"]["OnFailure"];
             on_limit: components["schemas"]["OnLimit"];
             /** @default wait */
             on_rate_limit: components["schemas"]["OnRateLimit"];
+            /** @description The loop that this one was forked from. */
+            parent?: components["schemas"]["Parent"] | null;
             /** @description Texts of prompts that the recipe replaces, by name. */
             prompts?: {
                 [key: string]: string;
@@ -2872,6 +3180,8 @@ export interface components {
             elapsed_ms: number;
             gates: components["schemas"]["GateView"][];
             goal: string;
+            /** @description The group that the loop belongs to. */
+            group?: components["schemas"]["Membership"] | null;
             head_commit: string | null;
             history: components["schemas"]["IterationRecord"][];
             id: string;
@@ -2911,6 +3221,8 @@ export interface components {
              * @default null
              */
             outcome: components["schemas"]["Outcome"] | null;
+            /** @description The loop that this one was forked from. */
+            parent?: components["schemas"]["Parent"] | null;
             /**
              * @description The same while it waits for a person.
              * @default null
@@ -2953,6 +3265,11 @@ export interface components {
              */
             sandbox: components["schemas"]["SandboxView"];
             session_policy: components["schemas"]["SessionPolicy"];
+            /**
+             * @description The smaller tree on top of its branch, from `windlass minimise --take`.
+             * @default null
+             */
+            smaller: components["schemas"]["Smaller"] | null;
             /** Format: date-time */
             started_at: string | null;
             /** @description One word; `interrupted` is put in by readers. */
@@ -2999,6 +3316,8 @@ export interface components {
             elapsed_ms: number;
             gates: components["schemas"]["GateView"][];
             goal: string;
+            /** @description The group that the loop belongs to. */
+            group?: components["schemas"]["Membership"] | null;
             head_commit: string | null;
             history: components["schemas"]["IterationRecord"][];
             id: string;
@@ -3036,6 +3355,8 @@ export interface components {
              * @default null
              */
             outcome: components["schemas"]["Outcome"] | null;
+            /** @description The loop that this one was forked from. */
+            parent?: components["schemas"]["Parent"] | null;
             /**
              * @description The same while it waits for a person.
              * @default null
@@ -3078,6 +3399,11 @@ export interface components {
              */
             sandbox: components["schemas"]["SandboxView"];
             session_policy: components["schemas"]["SessionPolicy"];
+            /**
+             * @description The smaller tree on top of its branch, from `windlass minimise --take`.
+             * @default null
+             */
+            smaller: components["schemas"]["Smaller"] | null;
             /** Format: date-time */
             started_at: string | null;
             /** @description One word; `interrupted` is put in by readers. */
@@ -3107,6 +3433,11 @@ export interface components {
             waiting_until: string | null;
             worktree: string | null;
         };
+        /**
+         * @description What becomes of the workspaces of tries that were not picked. Their branches stay.
+         * @enum {string}
+         */
+        Losers: "keep" | "drop";
         /** @description An event of the journal. */
         Mark: {
             /** Format: date-time */
@@ -3135,6 +3466,17 @@ export interface components {
             processes: components["schemas"]["Holder"];
             /** @description Why not everything is held by a cgroup. */
             why?: string | null;
+        };
+        /** @description The group that a loop belongs to, as its specification has it. */
+        Membership: {
+            id: components["schemas"]["GroupId"];
+            kind: components["schemas"]["GroupKind"];
+            name: string;
+            /**
+             * Format: uint32
+             * @description Its number in the group, from 1.
+             */
+            number: number;
         };
         /** @description A merge of the loop's work by Windlass. */
         Merge: {
@@ -3499,10 +3841,95 @@ export interface components {
         };
         /** @description What a completed loop amounts to. Only `Verified` looks verified anywhere. */
         Outcome: "verified" | "claimed" | "unchanged" | "checked_in_place" | "rolled_back";
+        /** @description Counts, from which the shares follow. Loops that have not ended count only in `loops`. */
+        OutcomeRow: {
+            /**
+             * Format: uint64
+             * @description Of those, how many the reviewer sent back at least once after their gates passed: without it, they would have ended there.
+             */
+            changed_by_reviewer: number;
+            /** Format: uint64 */
+            claims: number;
+            /** Format: uint64 */
+            claims_refused: number;
+            /**
+             * Format: double
+             * @description Of all that ended, divided by the verified ones; `null` if the cost of one is not known.
+             */
+            cost_per_verified_usd: number | null;
+            /**
+             * Format: double
+             * @description Of the ended loops whose cost is known; `null` if it is of none.
+             */
+            cost_usd: number | null;
+            /** Format: uint64 */
+            ended: number;
+            /**
+             * Format: uint64
+             * @description Of those, how often the first attempt won.
+             */
+            first_won: number;
+            /**
+             * Format: uint64
+             * @description First attempts that were forked and of whose family exactly one loop won: the one that was merged or, if none was, the
+             *     one that is verified.
+             */
+            forked: number;
+            /**
+             * Format: uint64
+             * @description Of all that ended.
+             */
+            iterations: number;
+            /**
+             * Format: double
+             * @description Those of all that ended, divided by the verified ones.
+             */
+            iterations_per_verified: number | null;
+            /** Format: uint64 */
+            loops: number;
+            name: string;
+            /**
+             * Format: uint64
+             * @description Ended loops in which a reviewer gave a verdict.
+             */
+            reviewed: number;
+            /**
+             * Format: uint64
+             * @description Ended loops whose cost is not known.
+             */
+            unpriced: number;
+            /** Format: uint64 */
+            verified: number;
+        };
+        OutcomesReport: {
+            /** @description By name. */
+            by_agent: components["schemas"]["OutcomeRow"][];
+            /** @description By the model that did most of the coder's work; empty where nobody named one. */
+            by_model: components["schemas"]["OutcomeRow"][];
+            by_recipe: components["schemas"]["OutcomeRow"][];
+            total: components["schemas"]["OutcomeRow"];
+        };
         OutputFormat: "text" | "jsonl";
         Outside: {
             after: string;
             before: string;
+        };
+        /** @description Where a fork started: an iteration's checkpoint of another loop. The work is compared with the parent's base. */
+        Parent: {
+            /** @description The parent's agent, with its model where one is named. */
+            agent: string;
+            /** @description The checkpoint. */
+            commit: string;
+            id: components["schemas"]["LoopId"];
+            /**
+             * Format: uint32
+             * @description 0 is where the parent started.
+             */
+            iteration: number;
+            /** @description Its name when the fork was made. */
+            name: string;
+            /** @description The branch that the parent merges into, which is the fork's too. */
+            target?: string | null;
         };
         PastFinding: {
             description: string;
@@ -3624,26 +4051,6 @@ export interface components {
         };
         /** @description What a loop would be, asked for like the loop itself; nothing is made. */
         PreviewLoop: components["schemas"]["StartLoop"];
-        /** @description An error on its way to a client. */
-        Problem: {
-            /** @description Why, from the nearest cause on. */
-            causes: string[];
-            code: components["schemas"]["Kind"];
-            /** @description What would run, where consent is needed. */
-            details: components["schemas"]["Demand"][] | null;
-            /** @description The setting or the part of the request that is meant. */
-            field: string | null;
-            /** @description What to do. */
-            hint: string | null;
-            /** @default null */
-            hint_code: components["schemas"]["Coded"] | null;
-            message: string;
-            /**
-             * @description The message as a code with parameters, for clients that have their own words.
-             * @default null
-             */
-            message_code: components["schemas"]["Coded"] | null;
-        };
         /** @description The directory of an agent, and what of it a sandbox shows. Names are relative to the directory; `~/…` is in the home. */
         ProfilePlaces: {
             /** @description Settings: the agent gets copies. */
@@ -4006,6 +4413,11 @@ export interface components {
              *     }
              */
             raise?: components["schemas"]["RaiseLimits"];
+            /**
+             * @description Take the loop from a driver on another machine or in another container that is known to be gone.
+             * @default false
+             */
+            take_over?: boolean;
         };
         ReviewEvent: {
             plan: components["schemas"]["Plan"];
@@ -4250,6 +4662,8 @@ export interface components {
             /** Format: uint32 */
             to_iteration: number;
         };
+        /** @description A rule by which one try is better than another. */
+        Rule: ("verified" | "hidden_gates" | "findings" | "diff" | "cost" | "time") | "order";
         SandboxLevel: "off" | "workspace" | "read-only" | "docker";
         /** @description What the agents are kept in on this machine. */
         SandboxReport: {
@@ -4400,6 +4814,23 @@ export interface components {
         /** @enum {string} */
         SkippedType: "output_skipped";
         /**
+         * @description A smaller tree that gates passed on, put onto the loop's branch by `windlass minimise --take`. The verdict stays that of the
+         *     commit below it.
+         */
+        Smaller: {
+            /** @description The commit on the loop's branch. */
+            commit: string;
+            /** @description The loop's last commit, below it. */
+            head: string;
+            /** Format: uint */
+            hunks: number;
+            /**
+             * Format: uint
+             * @description How much of the work is in it.
+             */
+            kept: number;
+        };
+        /**
          * @description What the engine does about a loop that does not move.
          * @enum {string}
          */
@@ -4475,6 +4906,48 @@ export interface components {
              * @default null
              */
             trust?: components["schemas"]["Seen"][] | null;
+        };
+        /** @description The same goal several times; the best is picked. */
+        StartTries: {
+            /**
+             * @description Agents as `agent` or `agent:model`, in turn. The same agent for all if empty.
+             * @default []
+             */
+            agents?: string[];
+            /**
+             * @description Stop the others when one is verified.
+             * @default false
+             */
+            first?: boolean;
+            /**
+             * @description What becomes of the workspaces of the others.
+             * @default keep
+             */
+            losers?: components["schemas"]["Losers"];
+            /**
+             * @description The loop that is tried.
+             * @default {
+             *       "agent_command": null,
+             *       "allow_dirty": false,
+             *       "base": null,
+             *       "goal": "",
+             *       "iter": null,
+             *       "name": null,
+             *       "no_loop": false,
+             *       "project": "",
+             *       "reviewer_command": null,
+             *       "settings": {},
+             *       "time": null,
+             *       "trust": null
+             *     }
+             */
+            run?: components["schemas"]["StartLoop"];
+            /**
+             * Format: uint32
+             * @description How many; one for each agent if left out.
+             * @default null
+             */
+            tries?: number | null;
         };
         /** @description An in-toto statement about a loop's work. */
         Statement: {
@@ -4587,6 +5060,22 @@ export interface components {
             /** @constant */
             type: "setup_failed";
         };
+        /** @description Why tries that still run are stopped. */
+        StoppedBecause: {
+            /** Format: uint32 */
+            number: number;
+            /** @constant */
+            type: "first";
+        } | {
+            /** @constant */
+            type: "budget";
+        } | {
+            /** @constant */
+            type: "tokens";
+        } | {
+            /** @constant */
+            type: "person";
+        };
         Subject: {
             digest: components["schemas"]["GitDigest"];
             /** @description The loop's branch. */
@@ -4692,6 +5181,53 @@ export interface components {
         };
         /** @enum {string} */
         TrailingPart: "verification" | "decisions" | "conventions" | "key_context";
+        /** @description Best of N as `status --json` prints it. Fields are only ever added. */
+        TriesView: {
+            /** @description The rule that puts it before the next one. */
+            because: components["schemas"]["Rule"] | null;
+            /**
+             * Format: double
+             * @description Over all tries together.
+             */
+            budget_usd: number | null;
+            /**
+             * Format: double
+             * @description `null`: a part of it is unknown.
+             */
+            cost_usd: number | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description The others stop when one is verified. */
+            first: boolean;
+            goal: string;
+            id: string;
+            /** @description `tries`. */
+            kind: components["schemas"]["GroupKind"];
+            losers: components["schemas"]["Losers"];
+            /** Format: uint64 */
+            max_tokens: number | null;
+            name: string;
+            project: string;
+            /** @description By which the best is picked, in this order. */
+            rules: components["schemas"]["Rule"][];
+            /** @description One word; `interrupted` is put in by readers. */
+            status: string;
+            /** @description Why tries were stopped before their end. */
+            stopped: components["schemas"]["StoppedBecause"] | null;
+            /** Format: date-time */
+            stopped_at: string | null;
+            /** Format: uint64 */
+            tokens: number;
+            /** @description The best first once one is picked, before that by number. */
+            tries: components["schemas"]["TryView"][];
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: uint32
+             * @description The number of the try that was picked.
+             */
+            winner: number | null;
+        };
         Trouble: {
             /** @constant */
             type: "no_markers";
@@ -4749,6 +5285,37 @@ export interface components {
             files: components["schemas"]["Demand"][];
             project: string;
             trusted: boolean;
+        };
+        /** @description One line of the comparison. */
+        TryView: {
+            agent: string;
+            branch: string;
+            /** Format: double */
+            cost_usd: number | null;
+            diff: components["schemas"]["DiffSize"] | null;
+            /** @description Its workspace was removed; the branch is still there. */
+            dropped: boolean;
+            /** Format: uint64 */
+            elapsed_ms: number;
+            /** @description Why there is no loop. */
+            failed: string | null;
+            /** Format: uint64 */
+            findings_open: number;
+            head_commit: string | null;
+            hidden_gates: components["schemas"]["HiddenGates"];
+            /** @description The loop's id and name. */
+            id: string;
+            /** Format: uint32 */
+            iterations: number;
+            name: string;
+            /** Format: uint32 */
+            number: number;
+            outcome: components["schemas"]["Outcome"] | null;
+            /** @description `waiting to start` has no loop yet. */
+            status: string;
+            /** Format: uint64 */
+            tokens: number;
+            verified: boolean;
         };
         /** @description One request to an agent: which iteration, which role, which try. */
         TurnKey: {
@@ -5072,6 +5639,8 @@ export interface components {
         WorkspaceKind: "clone" | "in_place" | "external";
         WorkspaceOpening: {
             base_commit: string | null;
+            /** @description The tree of the base commit, if the branch does not start there. */
+            base_tree?: string | null;
             branch: string | null;
             dir: string;
             /** @description What only the workspace module understands, to open the same workspace again. */
@@ -5560,6 +6129,386 @@ export interface operations {
             };
         };
     };
+    get_groups: {
+        parameters: {
+            query?: {
+                /** @description Only of this project. */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Groups of loops, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupList"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_groups_find: {
+        parameters: {
+            query?: {
+                name?: string;
+                /** @description Look in this project first; in every project if left out. */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Find a group by name or ID */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundGroup"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_groups_tries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["StartTries"];
+            };
+        };
+        responses: {
+            /** @description Start the same goal several times */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriesView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_groups_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A group with the comparison of its tries */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriesView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_groups_id_resume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Resume a group that was interrupted or is paused */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriesView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_groups_id_stop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stop a group and its loops */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TriesView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     get_health: {
         parameters: {
             query?: never;
@@ -5959,6 +6908,58 @@ export interface operations {
             };
             /** @description Too many changes at once */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_loops_compare: {
+        parameters: {
+            query?: {
+                /** @description With the diff from the first loop's work to that of each other one. */
+                diff?: boolean;
+                /** @description The IDs of two loops or more, separated by commas. */
+                loops?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Loops side by side, as in `compare --json` */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Compared"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6711,6 +7712,86 @@ export interface operations {
             };
             /** @description There is no such thing */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    post_loops_id_fork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ForkLoop"];
+            };
+        };
+        responses: {
+            /** @description Start a new loop from one of its checkpoints */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoopView"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description That is not possible now, or a user must give consent first */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too many changes at once */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8889,6 +9970,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            /** @description The request is not understood */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description No token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    get_report_outcomes: {
+        parameters: {
+            query?: {
+                /** @description Only of this project. */
+                project?: string | null;
+                /** @description Only those started since then. */
+                since?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What loops come to, by agent, model and recipe */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OutcomesReport"];
                 };
             };
             /** @description The request is not understood */

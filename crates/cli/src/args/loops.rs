@@ -154,7 +154,7 @@ pub struct ResumeArgs {
     #[command(flatten)]
     pub raise: RaiseArgs,
     /// Take the loop from a driver on another machine or in another container that no longer runs. Use it if Windlass
-    /// cannot tell
+    /// reports that it does not know whether the driver still runs
     #[arg(long)]
     pub take_over: bool,
     /// Run in the background. Follow it later with 'windlass logs NAME -f'

@@ -304,7 +304,7 @@ fn the_walks_reach_every_event_every_end_every_phase_and_every_refusal() {
     .iter()
     .flat_map(|names| names.split(' ').map(str::to_owned))
     .collect();
-    for _ in 0..5_000 {
+    for _ in 0..40_000 {
         let walk = walks().new_tree(&mut runner).unwrap().current();
         for (_, event) in &walk.driven.journal {
             missing.remove(event.name());
