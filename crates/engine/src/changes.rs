@@ -1,6 +1,6 @@
 //! Tells when any process has written to the database, by watching its files.
 //!
-//! Invariant: what is committed after [`watch`] returned is told of. That something was told does not mean that there
+//! Invariant: what is committed after [`watch`] returned is reported, when readers can see it. A report does not mean that there
 //! is anything new.
 
 use std::io;
@@ -28,8 +28,8 @@ pub fn watch_closed(dir: &Path) -> io::Result<watch::Receiver<u64>> {
 #[cfg(target_os = "linux")]
 fn start(data_root: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
     use rustix::fs::inotify::WatchFlags;
-    // Every commit is a write to the log beside the database, which is in this directory.
-    tell_of(data_root, WatchFlags::MODIFY | WatchFlags::CREATE, tell)
+    // The store touches the database, which is in this directory, after every commit.
+    tell_of(data_root, WatchFlags::ATTRIB | WatchFlags::CREATE, tell)
 }
 
 #[cfg(target_os = "linux")]
@@ -98,4 +98,60 @@ fn start_closed(_: &Path, tell: watch::Sender<u64>) -> io::Result<()> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use windlass_store::{Access, CatalogueEntry, Create, LOOP, ListFilter, SqliteStore, Store};
+
+    use super::*;
+
+    fn entry(number: usize) -> CatalogueEntry {
+        CatalogueEntry {
+            id: format!("loop-{number}"),
+            kind: LOOP.to_owned(),
+            project: "/p".to_owned(),
+            name: format!("loop-{number}"),
+            goal: String::new(),
+            recipe: String::new(),
+            status: "running".to_owned(),
+            open: true,
+            iterations: 0,
+            max_iterations: None,
+            stop_reason: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            stopped_at: None,
+            summary: String::new(),
+        }
+    }
+
+    /// Whoever looks at each report and at nothing else misses no commit, the last one included.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn commit_is_visible_when_it_is_reported() {
+        const COMMITS: usize = 100;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("windlass.db");
+        let writes = SqliteStore::open(&path, Access::ReadWrite).unwrap();
+        let reads = Arc::new(SqliteStore::open(&path, Access::ReadWrite).unwrap());
+        let mut changes = watch(dir.path()).unwrap();
+        let seen = tokio::spawn(async move {
+            loop {
+                let rows = reads.list(ListFilter::default()).await.unwrap();
+                if rows.len() == COMMITS {
+                    return;
+                }
+                changes.changed().await.unwrap();
+            }
+        });
+        for number in 0..COMMITS {
+            let create = Create { entry: entry(number), events: Vec::new(), holder: None };
+            writes.create(create).await.unwrap();
+        }
+        let hung = std::time::Duration::from_secs(30);
+        tokio::time::timeout(hung, seen).await.expect("the last commit was reported too early").unwrap();
+    }
 }

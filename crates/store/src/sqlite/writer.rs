@@ -67,10 +67,24 @@ fn work(connection: &Connection, path: &Path, jobs: &Receiver<Job>) {
         let mut group = vec![first];
         group.extend(jobs.try_iter().take(GROUP - 1));
         let (steps, replies): (Vec<Step>, Vec<_>) = group.into_iter().map(|job| (job.step, job.reply)).unzip();
-        for (reply, outcome) in replies.into_iter().zip(commit(connection, path, &steps)) {
+        let outcomes = commit(connection, path, &steps);
+        tell(path);
+        for (reply, outcome) in replies.into_iter().zip(outcomes) {
             // A caller that no longer waits does not need the answer.
             let _ = reply.send(outcome);
         }
+    }
+}
+
+/// Touches the database, for those who watch it. The write to its log comes before a commit is visible to readers, so whoever looks
+/// when the log changes can look too early.
+fn tell(path: &Path) {
+    use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    // By name: closing a descriptor of the file would drop SQLite's locks on it.
+    if let Err(error) = utimensat(CWD, path, &Timestamps { last_access: now, last_modification: now }, AtFlags::empty())
+    {
+        tracing::warn!(%error, path = %path.display(), "cannot touch the database, so changes may be seen late");
     }
 }
 
