@@ -62,3 +62,4 @@ pub use settings::{CheckRecipes, PromptView, RecipeFault, RecipeOf, RecipeRow, R
 pub use takeover::TakeOver;
 pub use trust::agree_to_no_sandbox;
 pub use views::*;
+pub use work::{MergesReport, QueueMerges, ShowMerges, WorkMerges};

@@ -156,7 +156,7 @@ async fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Milestone(args) => milestone::milestone(app, dir, args).await,
         Command::Diff(args) => work::diff(app, args).await,
         Command::Rollback(args) => work::rollback(app, args).await,
-        Command::Merge(args) => work::merge(app, args).await,
+        Command::Merge(args) => work::merge(app, dir, args).await,
         Command::Minimise(args) => work::minimise(app, args).await,
         Command::Clean(args) => work::clean(app, args).await,
         Command::Pr(args) => work::pr(app, args).await,

@@ -123,6 +123,7 @@ notify_webhook = \"https://example.com/hook\"
 notify_webhook_secret_env = \"HOOK_SECRET\"
 notify_desktop = true
 notify_on = [\"waiting\"]
+merge_returns = 3
 max_running = 2
 ";
     assert_eq!(text.lines().count(), KEYS.len(), "the test has every key");

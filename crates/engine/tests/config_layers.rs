@@ -182,6 +182,7 @@ fn defaults_are_those_of_the_contract() {
         ("notify_webhook_secret_env", "(none (not signed))"),
         ("notify_desktop", "false"),
         ("notify_on", "[\"needs_person\",\"completed\",\"stopped\"]"),
+        ("merge_returns", "2"),
         ("max_running", "8"),
     ];
     assert_eq!(shown, expected.map(|(key, text)| (key.to_owned(), text.to_owned())));

@@ -14,10 +14,10 @@ use windlass_app::{
     CompareLoops, ContinueLoop, DiffLoop, Doctor, FeedPage, FeedQuery, FindGroup, FindLoop, ForkLoop, Health,
     InitProject, IssueOf, Kind, ListGroups, ListLoops, ListProjects, LoopFindings, LoopJournal, LoopPlan, LoopSummary,
     LoopTimeline, LoopTurns, LoopUsage, MergeLoop, MilestoneOf, MilestoneOrder, MilestonesOf, MinimiseLoop,
-    NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, RawQuery, RecipeOf,
-    RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop, RevokeTrust,
-    RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, StartLoop, StartMilestone, StartTries,
-    SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork,
+    NewMilestone, OpenPull, PageQuery, PatchLoop, PauseLoop, PreviewLoop, Problem, ProveLoop, QueueMerges, RawQuery,
+    RecipeOf, RecipesOf, RejectLoop, ReportLoop, ReportOutcomes, ReportUsage, RestartLoop, ResumeGroup, ResumeLoop,
+    RevokeTrust, RollbackLoop, ServerView, SettingsChange, SettingsOf, ShowGroup, ShowLoop, ShowMerges, StartLoop,
+    StartMilestone, StartTries, SteerLoop, StopGroup, StopLoop, TakeOver, TestHonesty, TrustOf, VerifyWork, WorkMerges,
 };
 use windlass_engine::feed::FeedItem;
 use windlass_store::ListFilter;
@@ -201,6 +201,9 @@ fn of_loops(table: Table) -> Table {
         .ask::<RejectLoop>(Route::post("/api/loops/{id}/reject", "Reject its work, with a reason"))
         .ask::<RollbackLoop>(Route::post("/api/loops/{id}/rollback", "Roll back to an iteration"))
         .ask::<MergeLoop>(Route::post("/api/loops/{id}/merge", "Merge its branch, as in `merge --json`"))
+        .ask::<ShowMerges>(Route::get("/api/merges", "The merge queue of a project, as in `merge --queue --json`"))
+        .ask::<QueueMerges>(Route::post("/api/merges", "Add verified loops to the merge queue"))
+        .ask::<WorkMerges>(Route::post("/api/merges/work", "Work off the merge queue of a project"))
         .ask::<MinimiseLoop>(Route::post(
             "/api/loops/{id}/minimise",
             "Drop what its gates do not need, and offer the smaller commit, as `minimise --json`",

@@ -2,8 +2,11 @@
 
 mod clean;
 mod merge;
+mod queue;
 mod residue;
 mod rollback;
+
+pub use queue::{MergesReport, QueueMerges, ShowMerges, WorkMerges};
 
 use windlass_core::machine::LoopState;
 use windlass_core::spec::WorkspaceKind;

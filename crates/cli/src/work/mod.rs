@@ -6,6 +6,7 @@ mod diff;
 mod merge;
 mod minimise;
 mod proof;
+mod queue;
 mod report;
 mod residue;
 mod rollback;

@@ -25,6 +25,7 @@ mod manual_clock;
 mod mcp_person;
 mod mcp_turn;
 mod merge_clean_work;
+mod merge_queue;
 mod milestone_loop;
 mod minimise;
 mod no_sandbox;

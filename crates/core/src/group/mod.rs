@@ -9,6 +9,7 @@
 //! `engine::groups` a `Kind` that performs its effects. The driver, the journal and commands come with that.
 
 mod member;
+pub mod merges;
 pub mod tries;
 
 use jiff::Timestamp;
@@ -39,14 +40,17 @@ impl fmt::Display for GroupId {
 pub enum GroupKind {
     /// The same goal several times, of which the best is picked.
     Tries,
+    /// Verified loops, merged onto one branch in order.
+    Merges,
 }
 
 impl GroupKind {
-    pub const ALL: [GroupKind; 1] = [GroupKind::Tries];
+    pub const ALL: [GroupKind; 2] = [GroupKind::Tries, GroupKind::Merges];
 
     pub fn name(self) -> &'static str {
         match self {
             GroupKind::Tries => "tries",
+            GroupKind::Merges => "merges",
         }
     }
 

@@ -249,6 +249,20 @@ bounded!(
     "50"
 );
 
+bounded!(
+    /// How often something may be tried again; 0 for never.
+    Returns,
+    0..=100,
+    "a number of times",
+    "2"
+);
+
+impl Returns {
+    pub(super) fn of_known(times: u32) -> Self {
+        Self(times)
+    }
+}
+
 impl Weight {
     pub(super) fn of_known(weight: u32) -> Self {
         Self(weight)

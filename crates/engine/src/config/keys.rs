@@ -9,7 +9,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{CommitPolicy, OnLimit, OnRateLimit, SessionPolicy, Verify};
 use windlass_core::summary::{Protocol, SummariserKind};
 
-use super::amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
+use super::amounts::{Days, Iterations, Millis, Processes, Returns, Size, Slots, Tokens, Usd, Weight};
 use super::gates::Gates;
 use super::lists::{Commands, Files, Folders, Globs, Hosts, Locations, Names, Occasions, Wishes};
 use super::origin::{Layer, Setting, Shown};
@@ -482,6 +482,10 @@ settings! {
     notify_on: Occasions {
         env: "WINDLASS_NOTIFY_ON", flag: None, default: "needs_person, completed and stopped",
         doc: "Events to notify about: needs_person, completed, stopped (ended in any other way), waiting",
+    }
+    merge_returns: Returns {
+        env: "WINDLASS_MERGE_RETURNS", flag: None, default: "2",
+        doc: "How often the merge queue gives a loop with a conflict back to its agent",
     }
     max_running: Slots {
         env: "WINDLASS_MAX_RUNNING", flag: None, default: "8",

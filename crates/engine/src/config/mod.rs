@@ -39,7 +39,7 @@ use windlass_core::sandbox::NetworkAccess;
 use windlass_core::spec::{ContextSpec, OnRateLimit, Verify};
 use windlass_core::summary::{Protocol, SummariserSettings};
 
-pub use amounts::{Days, Iterations, Millis, Processes, Size, Slots, Tokens, Usd, Weight};
+pub use amounts::{Days, Iterations, Millis, Processes, Returns, Size, Slots, Tokens, Usd, Weight};
 pub use environment::{Environment, Variable, environment};
 pub use error::ConfigError;
 pub use fields::{FieldKind, PROFILE_FIELDS, ProfileField, TableKind};
@@ -141,6 +141,7 @@ fn defaults() -> Options {
         network_hosts: Some(Hosts::ready()),
         cpu_weight: Some(Weight::of_known(DEFAULT_CPU_WEIGHT)),
         language: Some("en".to_owned()),
+        merge_returns: Some(Returns::of_known(2)),
         max_running: Some(Slots::of_known(DEFAULT_MAX_RUNNING)),
         completion_promise: Some(Promise::of_known(DEFAULT_PROMISE)),
         baseline: Some(true),

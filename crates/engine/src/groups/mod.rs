@@ -16,6 +16,8 @@
 mod driver;
 mod held;
 pub mod member;
+mod merges;
+mod merges_view;
 mod tries;
 mod view;
 
@@ -31,6 +33,8 @@ use crate::engine::{Engine, EngineError};
 
 pub use driver::DrivingGroup;
 pub use held::{HeldGroup, load_group};
+pub use merges::{MergesCommand, MergesKind};
+pub use merges_view::{MergesEntryView, MergesView};
 pub use tries::{TriesCommand, TriesKind};
 pub use view::{TriesView, TryView};
 

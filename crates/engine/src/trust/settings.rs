@@ -49,6 +49,7 @@ const HARMLESS: &[&str] = &[
     "language",
     "notify_desktop",
     "notify_on",
+    "merge_returns",
     "max_running",
     "on_limit",
     "on_rate_limit",

@@ -15,4 +15,5 @@ mod judging;
 mod links;
 mod merge;
 mod nested;
+mod queue;
 mod submodules;

@@ -15,11 +15,12 @@ use crate::config::origin::{Layer, Origin, Place};
 use crate::config::value::ValueError;
 
 /// Settings of the program or of a project, which no loop takes from its recipe.
-pub(super) const NOT_IN_RECIPE: [&str; 10] = [
+pub(super) const NOT_IN_RECIPE: [&str; 11] = [
     "recipe",
     "auto_start",
     "wake",
     "retention_days",
+    "merge_returns",
     "max_running",
     "notify_command",
     "notify_webhook",
